@@ -1,0 +1,87 @@
+# Plimsoll's frame. `make` lists the targets; `make demo` and `make test` do all
+# of their own set-up.
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+# VERSION tells binaries apart; FUZZTIME is spent on each fuzz target.
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+FUZZTIME ?= 30s
+
+GO      := $(CURDIR)/scripts/with-go go
+AS_ROOT := $(CURDIR)/scripts/as-root
+LINTER  := bin/golangci-lint
+
+# Releases are static and say the same wherever they are built.
+BUILD := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-X main.version=$(VERSION)"
+
+# Tests of the kernel's side need root; everybody else's go through sudo.
+TEST := $(GO) test -count=1 -timeout 20m $(if $(filter-out 0,$(shell id -u)),-exec $(AS_ROOT))
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: setup-demo build ## install what is missing, build, compare nine stacks, show findings and a report
+	$(AS_ROOT) ./plimsoll run quick
+
+.PHONY: test
+test: setup-test static format vet go-test lint ## install what is missing, then run every check and test, as root
+
+.PHONY: go-test
+go-test: setup-build ## run the Go tests alone, as root
+	$(TEST) ./...
+
+.PHONY: build
+build: setup-build ## build ./plimsoll, one static binary
+	$(BUILD) -o plimsoll ./cmd/plimsoll
+
+.PHONY: static
+static: build ## check that the binaries for amd64 and arm64 are static
+	GOOS=linux GOARCH=amd64 $(BUILD) -o bin/plimsoll-linux-amd64 ./cmd/plimsoll
+	GOOS=linux GOARCH=arm64 $(BUILD) -o bin/plimsoll-linux-arm64 ./cmd/plimsoll
+	$(GO) run -C tools ./static $(CURDIR)/plimsoll $(CURDIR)/bin/plimsoll-linux-{amd64,arm64}
+
+.PHONY: format
+format: setup-build ## check that every Go file is formatted
+	@unformatted=$$($(CURDIR)/scripts/with-go gofmt -l .); \
+	if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+
+.PHONY: vet
+vet: setup-build ## go vet
+	$(GO) vet ./...
+
+.PHONY: lint
+lint: setup-build $(LINTER) ## run golangci-lint, and prove that its layering rules bite
+	$(CURDIR)/scripts/with-go $(LINTER) run ./...
+	scripts/lint-layers-test.sh
+
+$(LINTER): tools/go.mod tools/go.sum
+	CGO_ENABLED=0 $(GO) build -C tools -buildvcs=false -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+.PHONY: fuzz
+fuzz: setup-build ## run each fuzz target for FUZZTIME (30s)
+	FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
+
+.PHONY: bench-overhead
+bench-overhead: setup-demo build ## compare bare fio with plimsoll on the same stack and job
+	scripts/bench-overhead.sh
+
+.PHONY: bench-stopping
+bench-stopping: setup-build ## replay 68 series through the stopping rule: time saved, and how often it is right
+	$(GO) run ./scripts/bench-stopping
+
+.PHONY: screenshots
+screenshots: setup-test build ## take the README's pictures of the newest run's report
+	scripts/screenshots.sh
+
+.PHONY: clean
+clean: ## remove what was built; runs, and what a crash left on the host, stay (see plimsoll clean)
+	rm -rf plimsoll bin
+
+.PHONY: setup-build setup-demo setup-test
+setup-build setup-demo setup-test:
+	@scripts/setup.sh $(@:setup-%=%)

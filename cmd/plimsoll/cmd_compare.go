@@ -1,0 +1,152 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/report"
+	"plimsoll/internal/result/store"
+)
+
+// Exit codes of compare, beside those that every command shares.
+const (
+	exitRegression = 10 // a significant regression beyond the threshold
+	exitTooNoisy   = 11 // such a regression could hide in the noise
+	exitTooFew     = 12 // so few trials cannot tell
+)
+
+// verdictCodes are the exit codes of verdicts.
+var verdictCodes = map[finding.Verdict]int{
+	finding.VerdictHolds:      exitOK,
+	finding.VerdictRegression: exitRegression,
+	finding.VerdictTooNoisy:   exitTooNoisy,
+	finding.VerdictTooFew:     exitTooFew,
+}
+
+// compareFlags are the flags of compare as they were written.
+type compareFlags struct {
+	threshold, alpha string
+	metrics          []string
+	all, quiet       bool
+}
+
+func newCompareCommand(a *app) *cobra.Command {
+	var flags compareFlags
+	var ids []string
+	for _, m := range finding.Metrics() {
+		ids = append(ids, m.ID)
+	}
+	cmd := &cobra.Command{
+		Use:   "compare RUN_A RUN_B",
+		Short: "Tell whether a second run is worse than a first one",
+		Long: `Compare two runs, A before and B after a change, where they are alike: the same
+stack (as its one-line notation) under the same workload (as it was declared),
+measured for the same time. What has no partner, and what differs between the
+hosts, is listed. Nothing is measured.
+
+Each row gives both medians with their intervals, the ratio B / A with its 95%
+interval, and p of the Mann-Whitney test; ~ is no significant difference. The
+rows of the metrics that --metric names decide the exit status, and p is
+corrected for their number (Holm). The last line is the verdict.
+
+Metrics: ` + strings.Join(ids, ", ") + ` (latencies are total
+latencies, one percentile per trial).
+
+RUN_A and RUN_B are run directories, or ids of runs below ./` + store.RunsDir + ` or
+their beginnings, or "last".
+
+EXIT STATUS
+  0   nothing regressed: the 95% intervals exclude a regression beyond the
+      threshold, or show an improvement
+  1   a run cannot be read: damaged, or of another version
+  2   the command line is wrong, or there is no such run
+  10  a significant regression beyond --threshold
+  11  too noisy to tell: the interval of a ratio holds a regression beyond it
+  12  too few trials to tell: however far apart, they could not differ
+      significantly; or there is nothing comparable
+When several hold, 10 goes before 12, and 12 before 11: more trials help
+against both. docs/compare.md says it precisely.`,
+		Example: `  plimsoll compare before after
+  plimsoll compare quick-20260512 last --metric iops --metric p99 --threshold 10%
+  plimsoll compare baseline/ last --quiet || echo "look into it"
+  plimsoll compare baseline/ last --json | jq -r .verdict`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			opt, err := flags.options(ids)
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			opt.Others = opt.Others || a.jsonOutput
+			_, before, err := readRun(args[:1])
+			if err != nil {
+				return err
+			}
+			_, after, err := readRun(args[1:])
+			if err != nil {
+				return err
+			}
+			c := finding.Compare(before, after, opt)
+			if err := a.printComparison(c, flags.quiet); err != nil {
+				return &exitError{exitFailure, err}
+			}
+			if code := verdictCodes[c.Verdict]; code != exitOK {
+				return &exitError{code, nil}
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.threshold, "threshold", percent(finding.DefaultThreshold), "how much worse B may be: 5% or 0.05")
+	f.StringVar(&flags.alpha, "alpha", percent(finding.DefaultCompareAlpha), "level of the tests, all rows that decide together")
+	f.StringArrayVar(&flags.metrics, "metric", []string{"iops"}, "metric that decides; may be repeated")
+	f.BoolVar(&flags.all, "all", false, "show the metrics that do not decide, too")
+	f.BoolVar(&a.jsonOutput, "json", false, "print all metrics, and everything else, as JSON")
+	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print the verdict alone, on one line")
+	cmd.MarkFlagsMutuallyExclusive("json", "quiet")
+	return cmd
+}
+
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 4, 64) + "%" }
+
+// options reads the flags; all that is wrong with them is said at once.
+func (f *compareFlags) options(known []string) (opt finding.CompareOptions, err error) {
+	var problems []string
+	share := func(flag, text string) float64 {
+		number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+		v, err := strconv.ParseFloat(number, 64)
+		if percent {
+			v /= 100
+		}
+		if err != nil || !(v > 0 && v < 1) {
+			problems = append(problems, fmt.Sprintf("--%s %s: it is a share above 0 and below 1, such as 5%% or 0.05", flag, text))
+		}
+		return v
+	}
+	opt.Threshold, opt.Alpha = share("threshold", f.threshold), share("alpha", f.alpha)
+	opt.Metrics, opt.Others = f.metrics, f.all
+	for _, m := range f.metrics {
+		if !slices.Contains(known, m) {
+			problems = append(problems, fmt.Sprintf("--metric %s: there is no such metric; there are %s", m, strings.Join(known, ", ")))
+		}
+	}
+	if len(problems) > 0 {
+		return opt, fmt.Errorf("%s", strings.Join(problems, "\n  "))
+	}
+	return opt, nil
+}
+
+// printComparison prints a comparison as JSON, for people, or as one line.
+func (a *app) printComparison(c finding.Comparison, quiet bool) error {
+	switch {
+	case a.jsonOutput:
+		return report.CompareJSON(a.stdout, c)
+	case quiet:
+		return report.CompareVerdict(a.stdout, c)
+	}
+	return report.Compare(a.stdout, c, a.terminalOptions())
+}

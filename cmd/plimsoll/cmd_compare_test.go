@@ -1,0 +1,114 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
+)
+
+// storeRates stores a run of xfs under RR with a trial of each rate.
+func storeRates(t *testing.T, id string, rates ...float64) {
+	t.Helper()
+	run := result.Run{
+		ID: id, Version: "test", Status: result.RunRunning, Started: time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC),
+		Experiment:  result.Experiment{Name: "one", Repeat: len(rates), RuntimeSeconds: 1},
+		Environment: result.Environment{Hostname: "drydock", Kernel: "6.18.0"},
+		Stacks:      []result.Stack{{Name: "xfs", Line: "loop(size=1GiB) > xfs"}},
+		Workloads:   []result.Workload{{Name: "RR", Kind: "fio", Pattern: "randread", Summary: "randread 4 KiB"}},
+	}
+	for i := range rates {
+		run.Trials = append(run.Trials, result.Trial{Seq: i + 1, Block: i + 1, Repeat: i + 1, Stack: "xfs", Workload: "RR", Status: result.TrialPlanned})
+	}
+	s, err := store.Create(filepath.Join(store.RunsDir, id), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i, trial := range s.Run().Trials {
+		ns := uint64(32e9 / rates[i])
+		total := result.Latency{Count: 10, MeanNS: float64(ns), MinNS: ns, MaxNS: ns, Bins: []result.Bin{{NS: ns, Count: 10}}}
+		trial.Status, trial.Started = result.TrialDone, run.Started
+		trial.Honesty = &result.Honesty{Source: result.SourceDevice}
+		trial.Measurement = &result.Measurement{RuntimeSeconds: 1, Read: result.Direction{IOs: 10, IOPS: rates[i], BytesPerSecond: 4096 * rates[i], Total: total}}
+		if err := s.SaveTrial(trial); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Finish(result.RunComplete); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCompare(t *testing.T) {
+	t.Chdir(t.TempDir())
+	storeRates(t, "before", 1000, 1002, 1004, 1006, 1008, 1010)
+	storeRates(t, "again", 1001, 1003, 1004, 1005, 1009, 1012)
+	storeRates(t, "slowed", 900, 902, 904, 906, 908, 910)
+	storeRates(t, "noisy", 600, 1400, 1000, 1100, 900, 1004)
+	storeRates(t, "short", 1000, 1001, 1002)
+	for _, c := range []struct {
+		code int
+		args string
+		want string // the last line
+	}{
+		{exitOK, "before again", "no regression beyond 5% in 1 row"},
+		{exitOK, "slowed before", "no regression beyond 5% in 1 row; 1 better"},
+		{exitRegression, "before slowed", "regression beyond 5% in 1 of 1 row: IOPS of xfs under RR is 0.90x"},
+		{exitRegression, "before slowed --metric p99", "p99 latency of xfs under RR is 1.11x"},
+		{exitOK, "before slowed --threshold 15%", "no regression beyond 15%"},
+		{exitOK, "before slowed --threshold 0.15", "no regression beyond 15%"},
+		{exitTooNoisy, "before noisy", "too noisy to tell: a regression beyond 5% could hide in 1 of 1 row"},
+		{exitTooNoisy, "before noisy --all", "too noisy to tell: a regression beyond 5% could hide in 1 of 1 row"},
+		{exitTooFew, "before short", "too few trials to tell in 1 of 1 row: p is 0.024 at best with 6 against 3 trials"},
+		{exitOK, "before short --alpha 5%", "no regression beyond 5% in 1 row"},
+	} {
+		out, _ := plimsoll(t, c.code, append([]string{"compare"}, strings.Fields(c.args)...)...)
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		if last := lines[len(lines)-1]; !strings.HasPrefix(last, "Verdict: ") || !strings.Contains(last, c.want) {
+			t.Errorf("compare %s ends with %q, not with %q", c.args, last, c.want)
+		}
+		quiet, errs := plimsoll(t, c.code, append([]string{"compare", "-q"}, strings.Fields(c.args)...)...)
+		if "Verdict: "+quiet != lines[len(lines)-1]+"\n" || errs != "" {
+			t.Errorf("compare -q %s prints %q and %q", c.args, quiet, errs)
+		}
+		if strings.Contains(out, "p99.9 latency") != strings.Contains(c.args, "--all") {
+			t.Errorf("compare %s shows the wrong metrics:\n%s", c.args, out)
+		}
+	}
+
+	out, _ := plimsoll(t, exitRegression, "compare", "before", "slowed", "--json")
+	var c finding.Comparison
+	if err := json.Unmarshal([]byte(out), &c); err != nil {
+		t.Fatal(err)
+	}
+	if c.A.ID != "before" || c.B.ID != "slowed" || c.Verdict != finding.VerdictRegression || len(c.Rows) != 5 || !c.Rows[0].Differs || c.Rows[0].A.Median != 1005 {
+		t.Errorf("compare --json gives %s", out)
+	}
+}
+
+func TestCompareRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	storeRates(t, "before", 1000)
+	for args, want := range map[string]string{
+		"before":                           "accepts 2 arg(s)",
+		"before nosuch":                    `"nosuch"`,
+		"before before --threshold 5":      "--threshold 5: it is a share above 0 and below 1, such as 5% or 0.05",
+		"before before --alpha 0":          "--alpha 0: it is a share",
+		"before before --alpha NaN":        "--alpha NaN: it is a share",
+		"before before --metric clat":      "--metric clat: there is no such metric; there are iops, bandwidth, p50, p99, p99.9",
+		"before before --json --quiet":     "none of the others can be",
+		"before before --alpha x --metric": "flag needs an argument",
+	} {
+		if _, errs := plimsoll(t, exitUsage, append([]string{"compare"}, strings.Fields(args)...)...); !strings.Contains(errs, want) {
+			t.Errorf("compare %s says %q, not %q", args, errs, want)
+		}
+	}
+	_, errs := plimsoll(t, exitUsage, "compare", "before", "before", "--threshold", "2", "--alpha", "x", "--metric", "y")
+	contains(t, errs, "--threshold 2", "--alpha x", "--metric y")
+}

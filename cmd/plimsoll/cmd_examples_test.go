@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"plimsoll/examples"
+)
+
+// TestBuiltInExperimentsDryRun: every built-in experiment can be planned on
+// any host. What it takes away from whoever is curious is bounded.
+func TestBuiltInExperimentsDryRun(t *testing.T) {
+	// One that names a device is refused where the device is missing, or not
+	// allowed.
+	onDevice := []string{"nvme"}
+	for _, name := range examples.List() {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			code := execute(t.Context(), []string{"run", name, "--dry-run", "--json", "--seed", "1", "--state-dir", t.TempDir()}, &out, &errs)
+			if code != exitOK && (code != exitRefused || !slices.Contains(onDevice, name)) {
+				t.Fatalf("exit %d: %s", code, errs.String())
+			}
+			var p plan
+			if err := json.Unmarshal(out.Bytes(), &p); err != nil {
+				t.Fatal(err)
+			}
+			if len(p.Trials) == 0 || len(p.Trials) > 200 {
+				t.Errorf("%d trials", len(p.Trials))
+			}
+			if p.EstimatedSeconds > 6*60 && !slices.Contains(onDevice, name) {
+				t.Errorf("takes %.0f s", p.EstimatedSeconds)
+			}
+			tried := map[string]int{}
+			for _, trial := range p.Trials {
+				tried[trial.Stack]++
+			}
+			for _, s := range p.Stacks {
+				if len(s.Changes) == 0 && s.Skipped == "" {
+					t.Errorf("stack %s changes nothing, and is not skipped", s.Name)
+				}
+				if tried[s.Name] < 4 {
+					t.Errorf("stack %s is tried %d times: no difference can be told from chance", s.Name, tried[s.Name])
+				}
+			}
+		})
+	}
+}
+
+// TestBuiltInExperiments: what the issue of the study's experiments asks for
+// is there.
+func TestBuiltInExperiments(t *testing.T) {
+	for _, name := range []string{
+		"host-filesystems", "write-scaling", "ext4-dioread", "storage-drivers", "btrfs-blocksize", "btrfs-cow",
+		"loop-illusion", "data-volumes", "latency", "quick",
+	} {
+		if _, ok := examples.Find(name); !ok {
+			t.Errorf("%s is not built in", name)
+		}
+	}
+}

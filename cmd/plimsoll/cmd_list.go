@@ -1,0 +1,85 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/examples"
+	"plimsoll/internal/experiment"
+)
+
+// listed is a built-in experiment as `plimsoll list --json` prints it.
+type listed struct {
+	Name      string  `json:"name"`
+	Question  string  `json:"question"`
+	Stacks    int     `json:"stacks"`
+	Workloads int     `json:"workloads"`
+	Trials    int     `json:"trials"`
+	Seconds   float64 `json:"estimated_seconds"`
+}
+
+func newListCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the experiments that are built in",
+		Long: `List the experiments that are built in: the question that each answers, how
+many stacks and workloads it tries, and how long that takes, about. "plimsoll
+run NAME" runs one; "plimsoll run FILE" runs one of your own.
+
+EXIT STATUS
+  0  printed
+  1  it could not be printed
+  2  the command line is wrong`,
+		Example: `  plimsoll list
+  plimsoll list --json | jq -r '.[].name'`,
+		Args: none,
+		RunE: func(*cobra.Command, []string) error {
+			if err := a.list(); err != nil {
+				return &exitError{code: exitFailure, err: err}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) list() error {
+	var all []listed
+	for _, name := range examples.List() {
+		e, err := loadExperiment(name)
+		if err != nil {
+			return err
+		}
+		all = append(all, listed{
+			Name: e.Name, Question: e.Question, Stacks: len(e.Stacks), Workloads: len(e.Workloads),
+			Trials: len(experiment.Trials(e, 0)), Seconds: experiment.Estimate(e).Seconds(),
+		})
+	}
+	if a.jsonOutput {
+		out := json.NewEncoder(a.stdout)
+		out.SetIndent("", "  ")
+		return out.Encode(all)
+	}
+	var out strings.Builder
+	for _, l := range all {
+		about := time.Duration(l.Seconds * float64(time.Second)).Round(10 * time.Second)
+		fmt.Fprintf(&out, "%s: %s, %s, %s, about %s\n  %s\n", l.Name,
+			counted(l.Stacks, "stack"), counted(l.Workloads, "workload"), counted(l.Trials, "trial"), about, l.Question)
+	}
+	_, err := io.WriteString(a.stdout, out.String())
+	return err
+}
+
+// counted gives a number of things: "1 stack", "9 stacks".
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}

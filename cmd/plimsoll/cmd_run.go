@@ -1,0 +1,462 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/examples"
+	"plimsoll/internal/experiment"
+	"plimsoll/internal/finding"
+	"plimsoll/internal/report"
+	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
+	"plimsoll/internal/stack"
+	"plimsoll/internal/stack/line"
+	"plimsoll/internal/suggest"
+	"plimsoll/internal/trial"
+	"plimsoll/internal/workload/kinds"
+)
+
+// runOptions are as they were typed: prepareRun tells all that is wrong with
+// them at once.
+type runOptions struct {
+	seed    string
+	repeat  string
+	runtime string
+	ramp    string
+	out     string
+	resume  string
+	destroy []string
+	dryRun  bool
+	quiet   bool
+}
+
+func newRunCommand(a *app) *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run EXPERIMENT | --resume RUN",
+		Short: "Run an experiment and say what it found",
+		Long: `Run an experiment: a built-in one by its name (plimsoll list), or a file. Its
+trials run interleaved in random blocks; each result is stored when its trial
+ends. At the end the findings are printed and report.html is written into the
+run directory.
+
+Every change to the host is journalled before it is made and undone at the end.
+A block device is written only when its stack names it and --destroy allows it,
+and never while it is in use. To overwrite a device that carries partitions or
+a signature, say so for that very device:
+
+  --destroy S4EVNF0M123456=signature,partitioned
+
+Ctrl-C ends a run cleanly: all is undone, results are kept, --resume goes on.
+After a crash, --resume undoes what was left behind first.
+
+RUN, which --resume takes, is named as for plimsoll show: a directory, an id or
+its beginning, or "last".
+
+EXIT STATUS
+  0    every trial was done, or skipped with its reason
+  1    the run could not go on
+  2    the command line or the experiment file is wrong
+  3    this host can do no trial of it
+  4    a device is protected; nothing was touched
+  5    some trials failed; their reasons are in the results
+  130  interrupted; everything was undone, the results so far are kept`,
+		Example: `  sudo plimsoll run quick
+  sudo plimsoll run quick --dry-run
+  sudo plimsoll run nvme.yaml --destroy S4EVNF0M123456
+  plimsoll run directory --runtime 10s --repeat 7
+  sudo plimsoll run --resume last`,
+		Args: atMostOne("one experiment"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args, o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.seed, "seed", "", "`number` that fixes the trials' random order (default: the file's, or a random one)")
+	f.StringVar(&o.repeat, "repeat", "", "`number` of trials of each stack and workload (default: the file's)")
+	f.StringVar(&o.runtime, "runtime", "", "measured `time` of each trial, such as 30s (default: the file's)")
+	f.StringVar(&o.ramp, "ramp", "", "`time` before it that is not measured (default: the file's)")
+	f.StringVarP(&o.out, "out", "o", "", "run `directory` (default: "+trial.DefaultRuns+"/RUN-ID)")
+	f.StringVar(&o.resume, "resume", "", "go on with this `RUN`")
+	f.StringArrayVar(&o.destroy, "destroy", nil, "a `device`, by serial or path, that may be overwritten; repeatable")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the trials, what would be changed on the host, and the time it would take")
+	f.BoolVar(&a.jsonOutput, "json", false, "print results and findings as JSON, and no progress")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
+	return cmd
+}
+
+func (a *app) run(cmd *cobra.Command, args []string, o runOptions) error {
+	options, err := a.prepareRun(args, o)
+	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		return a.dryRun(cmd.Context(), options)
+	}
+	if !options.Resume {
+		previews, refused, err := trial.DryRun(cmd.Context(), options)
+		if err == nil && refused == nil {
+			err = hopeless(options.Experiment, previews)
+		}
+		if err = errors.Join(err, refused); err != nil {
+			return runError(err, "")
+		}
+	}
+	progress := newProgress(a.stderr, o.quiet || a.jsonOutput, options)
+	options.Progress = progress
+	run, err := trial.Run(cmd.Context(), options)
+	progress.Close()
+	if run == nil {
+		return runError(err, "")
+	}
+	cutOff := err != nil
+	findings := finding.All(run)
+	path := filepath.Join(options.Dir, store.ReportFile)
+	if reportErr := writeReport(path, run, findings); reportErr != nil {
+		err = errors.Join(err, reportErr)
+	}
+	store.HandOver(options.Dir)
+	if cutOff && !a.jsonOutput {
+		return runError(err, options.Dir) // few trials say little; show tells what they do
+	}
+	if printErr := a.printRun(run, findings, options.Dir); printErr != nil {
+		err = errors.Join(err, printErr)
+	}
+	if err != nil {
+		return runError(err, options.Dir)
+	}
+	return runStatus(run, options.Dir)
+}
+
+// runError gives an error of a run its exit code. dir is the run's, empty when
+// it was not made yet.
+func runError(err error, dir string) error {
+	var (
+		refused *stack.Refused
+		exit    *exitError
+	)
+	switch interrupted := errors.Is(err, context.Canceled); {
+	case err == nil:
+		return nil
+	case interrupted && without(err, context.Canceled, syscall.EPIPE) != nil:
+		return &exitError{exitFailure, fmt.Errorf("interrupted, and then: %w", without(err, context.Canceled, syscall.EPIPE))}
+	case interrupted && dir == "":
+		return &exitError{exitInterrupted, errors.New("interrupted; nothing had been changed yet")}
+	case interrupted:
+		return &exitError{exitInterrupted, fmt.Errorf("interrupted; everything was undone, and the results so far are kept (plimsoll show %s). To go on:\n  plimsoll run --resume %s", dir, dir)}
+	case errors.As(err, &refused):
+		return &exitError{exitRefused, err}
+	case errors.As(err, &exit):
+		return exit
+	case dir != "":
+		return &exitError{exitFailure, fmt.Errorf("%w\nThe results so far are kept (plimsoll show %s). To go on:\n  plimsoll run --resume %s", err, dir, dir)}
+	default:
+		return &exitError{exitFailure, err}
+	}
+}
+
+// without takes errors out of what errors.Join made.
+func without(err error, unwanted ...error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var rest []error
+		for _, e := range joined.Unwrap() {
+			rest = append(rest, without(e, unwanted...))
+		}
+		return errors.Join(rest...)
+	}
+	if slices.ContainsFunc(unwanted, func(u error) bool { return errors.Is(err, u) }) {
+		return nil
+	}
+	return err
+}
+
+// hopeless refuses an experiment of which the host can make no stack.
+func hopeless(e *experiment.Experiment, previews []trial.Preview) error {
+	var reasons []string
+	for _, p := range previews {
+		if p.Skipped == "" {
+			return nil
+		}
+		if !slices.Contains(reasons, p.Skipped) {
+			reasons = append(reasons, p.Skipped)
+		}
+	}
+	return &exitError{exitHost, fmt.Errorf("this host can do no trial of %s; nothing was changed:\n  %s", e.Name, strings.Join(reasons, "\n  "))}
+}
+
+// runStatus tells how a complete run went.
+func runStatus(run *result.Run, dir string) error {
+	n := map[result.TrialStatus]int{}
+	for _, t := range run.Trials {
+		n[t.Status]++
+	}
+	switch {
+	case n[result.TrialFailed] > 0:
+		return &exitError{exitPartial, fmt.Errorf("%d of %d trials failed; plimsoll show %s tells why", n[result.TrialFailed], len(run.Trials), dir)}
+	case n[result.TrialDone] == 0:
+		return &exitError{exitHost, fmt.Errorf("this host can do no trial of the experiment; plimsoll show %s tells why", dir)}
+	}
+	return nil
+}
+
+// prepareRun reads the command line and the experiment.
+func (a *app) prepareRun(args []string, o runOptions) (trial.Options, error) {
+	usage := func(format string, v ...any) (trial.Options, error) {
+		return trial.Options{}, &exitError{exitUsage, fmt.Errorf(format, v...)}
+	}
+	t := trial.Options{State: a.state, Version: version, Command: os.Args, Dir: o.out}
+	for _, d := range o.destroy {
+		p, err := stack.ParsePermission(d)
+		if err != nil {
+			return usage("%w", err)
+		}
+		t.Allow = append(t.Allow, p)
+	}
+	if o.resume != "" {
+		if len(args) > 0 || o.out != "" || o.repeat != "" || o.runtime != "" || o.ramp != "" || o.seed != "" {
+			return usage("--resume goes on with a run as it was started: give no experiment and no other settings with it")
+		}
+		dir, err := store.Find(store.RunsDir, o.resume)
+		if err != nil {
+			return usage("%w", err)
+		}
+		return a.resumeRun(t, dir)
+	}
+	if len(args) == 0 {
+		return usage("which experiment? plimsoll list names the built-in ones, anything else is a file")
+	}
+	e, err := loadExperiment(args[0])
+	if err = errors.Join(err, settings(e, &t, o)); err != nil {
+		return usage("%w", err)
+	}
+	if len(t.Allow) > 0 && !slices.ContainsFunc(e.Stacks, func(s experiment.Stack) bool { return writesDevice(s.Line) }) {
+		return usage("--destroy %s: no stack of %s stands on a block device, and nothing would be overwritten; is this the right experiment?", o.destroy[0], e.Name)
+	}
+	t.Experiment = e
+	t.ID = trial.NewID(e.Name, time.Now().UTC())
+	if t.Dir == "" {
+		t.Dir = filepath.Join(trial.DefaultRuns, t.ID)
+	}
+	return t, nil
+}
+
+// writesDevice tells whether a stack stands on a block device of the host.
+func writesDevice(l line.Line) bool {
+	return slices.Contains([]string{line.NameDevice, "by-id", "serial"}, l.Nodes[0].Name)
+}
+
+// settings has the command line win over the experiment, which is nil when it
+// cannot be read: what is wrong with the command line is told all the same.
+func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
+	var problems []error
+	wrong := func(flag, text, what string) {
+		problems = append(problems, fmt.Errorf("--%s takes %s, not %q", flag, what, text))
+	}
+	if e == nil {
+		e = new(experiment.Experiment)
+	}
+	if o.repeat != "" {
+		n, err := strconv.Atoi(o.repeat)
+		if e.Repeat = n; err != nil || n < 1 || n > experiment.MaxRepeat {
+			wrong("repeat", o.repeat, fmt.Sprintf("a number from 1 to %d", experiment.MaxRepeat))
+		}
+	}
+	if o.runtime != "" {
+		d, err := time.ParseDuration(o.runtime)
+		if e.Timing.Runtime = d; err != nil || d <= 0 {
+			wrong("runtime", o.runtime, "a time of more than nothing with its unit, such as 500ms, 10s or 2m30s")
+		}
+	}
+	if o.ramp != "" {
+		d, err := time.ParseDuration(o.ramp)
+		if e.Timing.Ramp = d; err != nil || d < 0 {
+			wrong("ramp", o.ramp, "a time with its unit, such as 5s, or 0s for none")
+		}
+	}
+	switch {
+	case o.seed != "":
+		seed, err := strconv.ParseUint(o.seed, 10, 64)
+		if t.Seed = seed; err != nil {
+			wrong("seed", o.seed, "a whole number from 0 to 2^64-1")
+		}
+	case e.Seed != nil:
+		t.Seed = *e.Seed
+	default:
+		t.Seed = rand.Uint64() >> 11 // exact in every JSON reader
+	}
+	return errors.Join(problems...)
+}
+
+// resumeRun takes the experiment as the run that is resumed was given it.
+func (a *app) resumeRun(t trial.Options, dir string) (trial.Options, error) {
+	run, err := store.Read(dir)
+	if err != nil {
+		return t, &exitError{exitUsage, err}
+	}
+	e, err := parseExperiment(run.Experiment.File, []byte(run.Experiment.Source))
+	if err != nil {
+		return t, &exitError{exitUsage, err}
+	}
+	for i, s := range run.Stacks { // with directories as they were then
+		if e.Stacks[i].Line, err = line.Parse(s.Line); err != nil {
+			return t, &exitError{exitFailure, err}
+		}
+	}
+	e.Repeat = run.Experiment.Repeat
+	e.Timing.Runtime = time.Duration(run.Experiment.RuntimeSeconds * float64(time.Second))
+	e.Timing.Ramp = time.Duration(run.Experiment.RampSeconds * float64(time.Second))
+	t.Experiment, t.Seed, t.Dir, t.Resume = e, run.Seed, dir, true
+	return t, nil
+}
+
+// loadExperiment reads a built-in experiment by its name, or a file.
+func loadExperiment(name string) (*experiment.Experiment, error) {
+	if text, ok := examples.Find(name); ok {
+		e, err := parseExperiment(name+".yaml", text)
+		if err == nil {
+			e.File = "" // it is no file of the user's
+		}
+		return e, err
+	}
+	text, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, "./") {
+		return nil, fmt.Errorf("no experiment is called %q: %s; plimsoll list tells what they do, anything else is a file", name, suggest.DidYouMean(name, examples.List()))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the experiment: %w", err)
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return nil, err
+	}
+	e, err := parseExperiment(name, text)
+	if err != nil {
+		return nil, err
+	}
+	e.File = path // a run may be resumed from elsewhere
+	return e, nil
+}
+
+// parseExperiment reads the text of an experiment file. Directories that it
+// names relative to the working directory are made absolute, since a run may
+// be resumed, and cleaned up after, from elsewhere.
+func parseExperiment(file string, text []byte) (*experiment.Experiment, error) {
+	dir := filepath.Dir(file)
+	e, err := experiment.Parse(file, text, experiment.Options{
+		Catalog: stack.Catalog(),
+		Kinds:   kinds.All(),
+		Open: func(name string) ([]byte, error) {
+			if !filepath.IsAbs(name) {
+				name = filepath.Join(dir, name)
+			}
+			return os.ReadFile(name)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range e.Stacks {
+		if source := &s.Line.Nodes[0]; strings.HasPrefix(source.Arg, ".") {
+			if source.Arg, err = filepath.Abs(source.Arg); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return e, nil
+}
+
+// plan is what a dry run tells.
+type plan struct {
+	Experiment       string               `json:"experiment"`
+	Seed             uint64               `json:"seed"`
+	Stacks           []plannedStack       `json:"stacks"`
+	Trials           []experiment.Planned `json:"trials"` // in their order
+	EstimatedSeconds float64              `json:"estimated_seconds"`
+}
+
+// plannedStack is what making a stack would change on the host.
+type plannedStack struct {
+	Name    string   `json:"name"`
+	Line    string   `json:"line"`
+	Changes []string `json:"changes"`
+	Skipped string   `json:"skipped,omitempty"` // why the host cannot make it
+}
+
+// dryRun tells what a run would do, and what would be refused.
+func (a *app) dryRun(ctx context.Context, o trial.Options) error {
+	e := o.Experiment
+	previews, refused, err := trial.DryRun(ctx, o)
+	if err != nil {
+		return runError(err, "")
+	}
+	if err := hopeless(e, previews); err != nil {
+		return runError(errors.Join(refused, err), "")
+	}
+	trials := experiment.Trials(e, o.Seed)
+	if o.Resume {
+		run, err := store.Read(o.Dir)
+		if err != nil {
+			return runError(err, "")
+		}
+		trials = slices.DeleteFunc(trials, func(p experiment.Planned) bool { return run.Trials[p.Seq-1].Status != result.TrialPlanned })
+	}
+	var takes time.Duration
+	for _, cost := range experiment.Costs(e, trials) {
+		takes += cost
+	}
+	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds()}
+	for i, s := range e.Stacks {
+		p.Stacks = append(p.Stacks, plannedStack{Name: s.Name, Line: s.Line.String(), Changes: previews[i].Changes, Skipped: previews[i].Skipped})
+	}
+	if a.jsonOutput {
+		if err := json.NewEncoder(a.stdout).Encode(p); err != nil {
+			return &exitError{exitFailure, err}
+		}
+		return runError(refused, "")
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s: %s\n\nWould change on this host, and undo at the end:\n", e.Name, e.Question)
+	for _, s := range p.Stacks {
+		fmt.Fprintf(&out, "  %s: %s\n", s.Name, s.Line)
+		for _, what := range s.Changes {
+			fmt.Fprintf(&out, "      %s\n", what)
+		}
+		if s.Skipped != "" {
+			fmt.Fprintf(&out, "      skipped: %s\n", s.Skipped)
+		}
+	}
+	fmt.Fprintf(&out, "\nWould stay: the results, in %s.\n\nTrials, in this order (seed %d):\n", o.Dir, o.Seed)
+	for _, t := range p.Trials {
+		fmt.Fprintf(&out, "  %4d  block %-3d  %-20s %s\n", t.Seq, t.Block, t.Stack, t.Workload)
+	}
+	fmt.Fprintf(&out, "\n%d trials, about %s. Nothing was changed.\n", len(p.Trials), takes.Round(time.Second))
+	if _, err := io.WriteString(a.stdout, out.String()); err != nil {
+		return &exitError{exitFailure, err}
+	}
+	return runError(refused, "")
+}
+
+// writeReport writes the HTML report.
+func writeReport(path string, run *result.Run, findings []finding.Finding) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	if err := report.HTML(f, run, findings); err != nil {
+		f.Close()
+		return fmt.Errorf("write the report %s: %w", path, err)
+	}
+	return f.Close()
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/report"
+	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
+)
+
+// runArgument explains RUN in the help of every command that takes it.
+const runArgument = `RUN is a run directory, or the id of a run below ./` + store.RunsDir + ` or the beginning
+of one, or "last": the newest run there, which is also taken when RUN is left
+out. A run that was put elsewhere with --out is named by its directory.`
+
+func newShowCommand(a *app) *cobra.Command {
+	var rewrite bool
+	cmd := &cobra.Command{
+		Use:   "show [RUN]",
+		Short: "Print what a run found, again",
+		Long: `Print what a run found and the numbers behind it: findings first, then a table
+per workload, problems, the environment, and where the files are. Nothing is
+measured again, and the run may still be under way.
+
+` + runArgument + `
+
+Colours are left out when the output is no terminal, or NO_COLOR is set.
+
+EXIT STATUS
+  0  the run was printed
+  1  the run cannot be read: damaged, or of another version
+  2  the command line is wrong, or there is no such run`,
+		Example: `  plimsoll show
+  plimsoll show last --json | jq '.findings[].title'
+  plimsoll show quick-2026 --report`,
+		Args: atMostOne("one run"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir, run, err := readRun(args)
+			if err != nil {
+				return err
+			}
+			findings := finding.All(run)
+			if rewrite {
+				path := filepath.Join(dir, store.ReportFile)
+				if err := writeReport(path, run, findings); err != nil {
+					return &exitError{exitFailure, err}
+				}
+				fmt.Fprintln(a.stdout, path)
+				return nil
+			}
+			if err := a.printRun(run, findings, dir); err != nil {
+				return &exitError{exitFailure, err}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print results and findings as JSON, as run --json does")
+	cmd.Flags().BoolVar(&rewrite, "report", false, "write the run's report.html anew and print its path")
+	cmd.MarkFlagsMutuallyExclusive("json", "report")
+	return cmd
+}
+
+// readRun finds and reads the run that the arguments name.
+func readRun(args []string) (dir string, run *result.Run, err error) {
+	name := store.Last
+	if len(args) > 0 {
+		name = args[0]
+	}
+	if dir, err = store.Find(store.RunsDir, name); err != nil {
+		return "", nil, &exitError{exitUsage, err}
+	}
+	if run, err = store.Read(dir); err != nil {
+		return "", nil, &exitError{exitFailure, err}
+	}
+	return dir, run, nil
+}
+
+// printRun prints a run as JSON or for people.
+func (a *app) printRun(run *result.Run, findings []finding.Finding, dir string) error {
+	if a.jsonOutput {
+		return report.JSON(a.stdout, run, findings)
+	}
+	opt := a.terminalOptions()
+	opt.Dir = dir
+	return report.Terminal(a.stdout, run, findings, opt)
+}
+
+// terminalOptions tell what the standard output can show.
+func (a *app) terminalOptions() report.TerminalOptions {
+	return report.TerminalOptions{Width: columns(a.stdout, 120), Color: wantsColor(a.stdout)}
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"plimsoll/internal/hosttest"
+	"plimsoll/internal/journal"
+	"plimsoll/internal/result"
+)
+
+// everyChange brings each kind of change with it: files, directories, a loop
+// device, a file system, mounts, an engine, its cgroup, a container, and
+// processes on the host.
+const everyChange = `
+name: every-change
+question: Does a crash leave anything behind?
+repeat: 1
+runtime: 200ms
+seed: 1
+stacks:
+  raw: loop(size=32MiB)
+  volume: loop(size=48MiB) > ext4 > volume
+workloads:
+  W: {fio: {rw: randwrite, size: 8MiB}}
+`
+
+// TestACrashAtAnyStepIsUndone kills plimsoll before and after each journalled
+// change of a run, in turn, and has plimsoll clean bring the host back.
+func TestACrashAtAnyStepIsUndone(t *testing.T) {
+	hosttest.Exclusive(t)
+	crashes := 0
+	for seq := 1; ; seq++ {
+		for _, state := range []string{"intent", "made"} {
+			at := fmt.Sprintf("%d:%s", seq, state)
+			done := false
+			t.Run(at, func(t *testing.T) {
+				before := hosttest.Look()
+				p := newProgram(t)
+				p.env = []string{journal.CrashVariable + "=" + at}
+				code, out, errs := p.run("run", p.experiment(everyChange), "--quiet")
+				if code == 0 {
+					done = true
+					return
+				}
+				if code != -1 {
+					t.Fatalf("ends with %d: %s%s", code, out, errs)
+				}
+				crashes++
+				p.env = nil
+				p.cleanUp()
+				if diff := before.Settle(0); diff != "" {
+					t.Errorf("the host is not as it was:\n%s", diff)
+				}
+			})
+			if t.Failed() {
+				return
+			}
+			if done {
+				// 2 stacks make at least: work directory; file and loop
+				// device each; mkfs, directory and mount; engine's
+				// directories, cgroup, engine, container; processes.
+				if crashes < 2*15 {
+					t.Errorf("only %d steps were crashed at", crashes)
+				}
+				return
+			}
+		}
+	}
+}
+
+// long runs until it is stopped.
+const long = `
+name: long
+question: What happens when a run is stopped?
+repeat: 1
+runtime: 1h
+seed: 1
+stacks:
+  a: loop(size=32MiB)
+workloads:
+  W: {fio: {rw: randwrite, size: 8MiB}}
+`
+
+func TestACrashInTheMiddleOfATrialWhileAnotherRunGoesOn(t *testing.T) {
+	hosttest.Exclusive(t)
+	p := newProgram(t)
+	name := p.experiment(long)
+	start := func(out string) (kill func(os.Signal) int) {
+		cmd, _, _ := p.command("run", name, "--quiet", "--out", out)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		within(t, time.Minute, "the trial of "+out+" is under way", func() bool { return p.exists(out + "/artifacts/*/job.fio") })
+		return func(s os.Signal) int {
+			_ = cmd.Process.Signal(s)
+			return exitCode(t, cmd.Wait())
+		}
+	}
+	killA := start("a")
+	killB := start("b")
+	if code := killA(syscall.SIGKILL); code != -1 {
+		t.Fatalf("a ends with %d", code)
+	}
+	code, out, errs := p.run("clean")
+	if code != 0 {
+		t.Fatalf("clean ends with %d: %s%s", code, out, errs)
+	}
+	contains(t, out, "under way, left alone", "undone  attach /dev/loop")
+	if loops, _ := filepath.Glob("/sys/block/loop*/loop/backing_file"); len(loops) != 1 {
+		t.Errorf("loop devices of the run that goes on: %v", loops)
+	}
+	if code := killB(os.Interrupt); code != exitInterrupted {
+		t.Errorf("b ends with %d", code)
+	}
+	p.cleanUp()
+}
+
+func TestInterruptedAndResumed(t *testing.T) {
+	hosttest.Exclusive(t)
+	before := hosttest.Look()
+	p := newProgram(t)
+	cmd, stdout, stderr := p.command("run", p.experiment(`
+name: resumed
+question: Is a finished trial ever run twice?
+repeat: 6
+runtime: 700ms
+seed: 7
+stacks:
+  a: loop(size=32MiB)
+  b: tmpfs(size=32MiB)
+workloads:
+  R: {fio: {rw: randread, size: 8MiB}}
+`))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	within(t, time.Minute, "the third trial is under way", func() bool { return p.exists("plimsoll-runs/*/artifacts/003-*/job.fio") })
+	_ = cmd.Process.Signal(os.Interrupt)
+	if code := exitCode(t, cmd.Wait()); code != exitInterrupted {
+		t.Fatalf("ends with %d: %s", code, stderr)
+	}
+	if diff := before.Settle(0); diff != "" {
+		t.Errorf("the host is not as it was:\n%s", diff)
+	}
+	dir, first := p.result()
+	contains(t, stderr.String(), "plimsoll run --resume plimsoll-runs"+string(filepath.Separator)+filepath.Base(dir))
+	if stdout.Len() > 0 {
+		t.Errorf("findings of a run that was interrupted:\n%s", stdout)
+	}
+	done := map[int]time.Time{}
+	for _, trial := range first.Trials {
+		if trial.Status == result.TrialDone {
+			done[trial.Seq] = trial.Started
+		}
+	}
+	if len(done) < 2 || len(done) == len(first.Trials) || first.Status != result.RunInterrupted {
+		t.Fatalf("%d of %d trials done, %s", len(done), len(first.Trials), first.Status)
+	}
+
+	if code, out, errs := p.run("run", "--resume", "last", "--dry-run"); code != 0 || !strings.Contains(out, fmt.Sprintf("\n%d trials", len(first.Trials)-len(done))) {
+		t.Errorf("a dry run of the rest ends with %d: %s%s", code, out, errs)
+	}
+	if code, _, errs := p.run("run", "--resume", dir); code != 0 {
+		t.Fatalf("resuming ends with %d: %s", code, errs)
+	}
+	_, second := p.result()
+	if second.Status != result.RunComplete || second.ID != first.ID || second.Seed != first.Seed {
+		t.Errorf("resumed: %s, %s, seed %d", second.Status, second.ID, second.Seed)
+	}
+	for i, trial := range second.Trials {
+		if trial.Status != result.TrialDone {
+			t.Errorf("trial %d is %s", trial.Seq, trial.Status)
+		}
+		if at, ok := done[trial.Seq]; ok && !at.Equal(trial.Started) {
+			t.Errorf("trial %d was run again", trial.Seq)
+		}
+		if was := first.Trials[i]; was.Stack != trial.Stack || was.Workload != trial.Workload {
+			t.Errorf("trial %d changed from %s to %s", trial.Seq, was.Stack, trial.Stack)
+		}
+	}
+	if code, _, errs := p.run("run", "--resume", dir); code != 0 {
+		t.Errorf("resuming a complete run ends with %d: %s", code, errs)
+	}
+}

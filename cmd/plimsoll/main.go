@@ -1,0 +1,198 @@
+// Command plimsoll draws the load line of a server: it measures the storage
+// stacks a host can offer to I/O-intensive containers.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set at link time by the Makefile.
+var version = "devel"
+
+// Exit codes that every command shares. What a command adds is in its help,
+// under EXIT STATUS.
+const (
+	exitOK          = 0
+	exitFailure     = 1 // something failed that should not have
+	exitUsage       = 2 // the command line, or a file it names, is wrong
+	exitHost        = 3 // the host lacks something that is needed
+	exitRefused     = 4 // a device is protected
+	exitPartial     = 5 // some trials failed
+	exitInterrupted = 130
+)
+
+// exitError carries the exit code of an error up to main.
+type exitError struct {
+	code int
+	err  error // nil: everything was said already
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit status %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// app is what all commands share.
+type app struct {
+	stdout, stderr io.Writer
+	state          string // directory of journals and of what runs are working on
+	jsonOutput     bool
+}
+
+func main() { os.Exit(interruptible(os.Args[1:])) }
+
+// interruptible runs the command line with a context that ends on Ctrl-C, on
+// SIGTERM, and when the terminal goes away (unless nohup says otherwise) or
+// nobody reads the output any more, so that whatever is under way is undone. A
+// second Ctrl-C ends the process at once, and leaves the rest to plimsoll clean.
+func interruptible(args []string) int {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+
+	// A write to a closed pipe must not end the process where it stands: caught,
+	// the signal becomes an error of that write. It is not waited for, since an
+	// engine that dies raises it too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return execute(ctx, args, stream{os.Stdout, cancel}, stream{os.Stderr, cancel})
+}
+
+// stream is standard output or standard error.
+type stream struct {
+	file   *os.File
+	unread func() // called when nobody reads it any more
+}
+
+func (s stream) Write(text []byte) (int, error) {
+	n, err := s.file.Write(text)
+	if errors.Is(err, syscall.EPIPE) {
+		s.unread()
+	}
+	return n, err
+}
+
+// Fd is for those who ask whether it is a terminal.
+func (s stream) Fd() uintptr { return s.file.Fd() }
+
+// execute runs the command line and gives its exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRootCommand(&app{stdout: stdout, stderr: stderr})
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	// Errors of cobra itself are about the command line.
+	e := &exitError{code: exitUsage, err: err}
+	errors.As(err, &e)
+	if e.err != nil && !errors.Is(e.err, syscall.EPIPE) { // whoever closed the pipe has read enough
+		fmt.Fprintln(stderr, "plimsoll: "+e.err.Error())
+	}
+	return e.code
+}
+
+func newRootCommand(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "plimsoll",
+		Short: "Draw the load line of a server",
+		Long: `plimsoll draws the load line of a server: it measures the storage stacks that a
+host can offer to I/O-intensive containers, checks what fio says against what
+the device counted, and tells which stack to take and why.
+
+EXIT STATUS
+  0    done
+  1    something failed that should not have
+  2    the command line, or a file that it names, is wrong
+  3    the host lacks something that is needed
+  4    a device is protected; nothing was touched
+  5    some trials failed
+  130  interrupted; everything was undone
+
+Each command's help tells what these mean for it.`,
+		Example: `  plimsoll doctor        what this host can do, and what it lacks
+  plimsoll run quick     compare nine stacks in under three minutes
+  plimsoll show          the results of the last run`,
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.PersistentFlags().StringVar(&a.state, "state-dir", defaultState(), "`directory` of journals and of what runs are working on")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath())
+	})
+	cobra.EnableCommandSorting = false
+	for _, command := range []func(*app) *cobra.Command{
+		// In the order of the help: as they are first needed.
+		newDoctorCommand,
+		newListCommand,
+		newRunCommand,
+		newShowCommand,
+		newCompareCommand,
+		newExportCommand,
+		newImportCommand,
+		newCleanCommand,
+		newSchemaCommand,
+	} {
+		root.AddCommand(command(a))
+	}
+	return root
+}
+
+// none refuses arguments.
+func none(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no argument, but was given %s", cmd.Name(), strings.Join(args, " "))
+	}
+	return nil
+}
+
+// atMostOne refuses a second argument.
+func atMostOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return fmt.Errorf("%s takes %s, but was given %s", cmd.Name(), what, strings.Join(args, " and "))
+		}
+		return nil
+	}
+}
+
+// defaultState is /var/lib/plimsoll for root, and the user's state directory
+// for others.
+func defaultState() string {
+	if dir := os.Getenv("PLIMSOLL_STATE_DIR"); dir != "" {
+		return dir
+	}
+	if os.Getuid() == 0 {
+		return "/var/lib/plimsoll"
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
+		return filepath.Join(dir, "plimsoll")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return filepath.Join(os.TempDir(), fmt.Sprintf("plimsoll-%d", os.Getuid()))
+	}
+	return filepath.Join(home, ".local/state/plimsoll")
+}

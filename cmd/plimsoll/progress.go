@@ -1,0 +1,210 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"plimsoll/internal/experiment"
+	"plimsoll/internal/result"
+	"plimsoll/internal/trial"
+)
+
+// isTerminal tells whether a stream is one that a person watches.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(interface{ Fd() uintptr })
+	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// columns is the width of the terminal that w is, or otherwise when it is none.
+func columns(w io.Writer, otherwise int) int {
+	if f, ok := w.(interface{ Fd() uintptr }); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return otherwise
+}
+
+// progress shows how a run goes on, until it is closed.
+type progress interface {
+	trial.Progress
+	Close()
+}
+
+// newProgress shows a run on w: a bar with the time left on a terminal, plain
+// lines elsewhere, nothing when quiet.
+func newProgress(w io.Writer, quiet bool, o trial.Options) progress {
+	if quiet {
+		return silent{}
+	}
+	p := pace{trials: experiment.Trials(o.Experiment, o.Seed), experiment: o.Experiment}
+	if !o.Resume {
+		fmt.Fprintf(w, "%s: %d trials, about %s; results go to %s\n",
+			o.Experiment.Name, len(p.trials), experiment.Estimate(o.Experiment).Round(time.Second), o.Dir)
+	}
+	if !isTerminal(w) {
+		return &lines{w: w, pace: p}
+	}
+	return newBar(w, p)
+}
+
+type silent struct{}
+
+func (silent) Note(string)                  {}
+func (silent) Begin(result.Trial, int, int) {}
+func (silent) End(result.Trial, int, int)   {}
+func (silent) Close()                       {}
+
+// pace tells how long the rest of a run takes: as long as was estimated, times
+// what the trials so far took of their estimates.
+type pace struct {
+	experiment *experiment.Experiment
+	trials     []experiment.Planned
+
+	costs       []time.Duration // of the trials that this process runs
+	first       int             // trials that were done before
+	start, last time.Time       // of the first trial, and of the one under way
+}
+
+// begin tells that a trial starts after done others.
+func (p *pace) begin(done int) {
+	p.last = time.Now()
+	if p.costs == nil {
+		p.start, p.first = p.last, done
+		p.costs = experiment.Costs(p.experiment, p.trials[done:])
+	}
+}
+
+// left is the time that is left with done trials behind.
+func (p *pace) left(done int) time.Duration {
+	// The estimate alone counts at first, as if as much had been seen of it.
+	const prior = 20 * time.Second
+	var past, rest time.Duration
+	for i, cost := range p.costs {
+		if i < done-p.first {
+			past += cost
+		} else {
+			rest += cost
+		}
+	}
+	slower := float64(p.last.Sub(p.start)+prior) / float64(past+prior)
+	return max(0, time.Duration(slower*float64(rest))-time.Since(p.last)).Round(time.Second)
+}
+
+// bar is a line at the foot of a terminal, drawn anew every second.
+type bar struct {
+	mu sync.Mutex
+	pace
+	w       io.Writer
+	width   int // of the bar itself
+	bar     *progressbar.ProgressBar
+	text    string
+	done    int
+	stop    chan struct{}
+	stopped sync.WaitGroup
+}
+
+func newBar(w io.Writer, p pace) *bar {
+	b := &bar{w: w, pace: p, width: 24, text: "looking at the host", stop: make(chan struct{})}
+	if columns(w, 80) < 100 {
+		b.width = 10
+	}
+	// The bar's last step is undoing, after the last trial.
+	b.bar = progressbar.NewOptions(len(p.trials)+1,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetWidth(b.width),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionUseANSICodes(true),
+	)
+	b.stopped.Go(func() {
+		for tick := time.NewTicker(time.Second); ; {
+			select {
+			case <-tick.C:
+				b.show(func() {})
+			case <-b.stop:
+				tick.Stop()
+				return
+			}
+		}
+	})
+	return b
+}
+
+func (b *bar) Note(text string) { b.show(func() { b.text = text }) }
+
+func (b *bar) Begin(t result.Trial, done, _ int) {
+	b.show(func() {
+		b.begin(done)
+		b.text, b.done = t.Stack+" "+t.Workload, done
+	})
+}
+
+func (b *bar) End(_ result.Trial, done, _ int) {
+	b.show(func() { b.begin(done); b.done = done })
+}
+
+// Close leaves the line as if nothing had been there.
+func (b *bar) Close() {
+	close(b.stop)
+	b.stopped.Wait()
+	_ = b.bar.Clear()
+}
+
+// show draws the line after a change.
+func (b *bar) show(change func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change()
+	left := ""
+	if b.costs != nil {
+		left = fmt.Sprintf("%d/%d, %s left: ", b.done, len(b.trials), b.left(b.done))
+	}
+	// What the bar adds to the text: a percentage, a frame, and the last column,
+	// behind which some terminals begin a new line.
+	const frame = 10
+	b.bar.Describe(fit(left+b.text, columns(b.w, 80)-b.width-frame))
+	_ = b.bar.Set(b.done)
+}
+
+// fit gives text exactly width columns, so that the bar does not jump.
+func fit(text string, width int) string {
+	width = max(width, 1)
+	if r := []rune(text); len(r) > width {
+		text = string(r[:width-1]) + "~"
+	}
+	return fmt.Sprintf("%-*s", width, text)
+}
+
+// lines prints a line for each trial that ends.
+type lines struct {
+	pace
+	w io.Writer
+}
+
+func (l *lines) Note(string) {}
+
+func (l *lines) Begin(_ result.Trial, done, _ int) { l.begin(done) }
+
+func (l *lines) End(t result.Trial, done, all int) {
+	l.begin(done)
+	what := string(t.Status)
+	switch {
+	case t.Measurement != nil:
+		what = fmt.Sprintf("%.0f IOPS", t.Measurement.IOPS())
+		if t.Honesty != nil && t.Honesty.Source == result.SourceMemory {
+			what += " (served from memory)"
+		}
+	case t.Problem != nil:
+		what += ": " + t.Problem.What + ": " + t.Problem.Why
+	}
+	fmt.Fprintf(l.w, "[%d/%d] %s %s: %s; %s left\n", done, all, t.Stack, t.Workload, what, l.left(done))
+}
+
+func (l *lines) Close() {}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/hosttest"
+	"plimsoll/internal/result"
+)
+
+// Every refusal names its cause and its remedy, ends with its own exit code,
+// and leaves nothing behind. What speaks against a device, cause by cause, is
+// in internal/stack's TestProtectedDevices.
+
+const onDevice = `
+name: on-device
+question: Is a device in use left alone?
+repeat: 1
+runtime: 200ms
+stacks:
+  fine: loop(size=32MiB)
+  device: DEVICE > ext4
+workloads:
+  R: {fio: {rw: randread, size: 8MiB}}
+`
+
+// disk gives a block device of the test's own, standing in for a real one.
+func disk(t *testing.T, mib int64) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "disk.img")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, mib<<20); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("losetup", "-f", "--show", "--direct-io=on", file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := strings.TrimSpace(string(out))
+	t.Cleanup(func() { _ = exec.Command("losetup", "-d", device).Run() })
+	return device
+}
+
+// Stacks on one device cannot be up at the same time: they take turns, each
+// with a new file system, and leave no signature behind.
+func TestStacksTakeTurnsOnOneDevice(t *testing.T) {
+	hosttest.Exclusive(t)
+	device := disk(t, 400)
+	p := newProgram(t)
+	code, _, errs := p.run("run", p.experiment(`
+name: turns
+question: Do stacks share a device?
+repeat: 2
+runtime: 200ms
+stacks:
+  raw: `+device+`
+  ext4: `+device+` > ext4
+  xfs: `+device+` > xfs
+  volume: `+device+` > ext4 > volume
+workloads:
+  W: {fio: {rw: randwrite, size: 8MiB}}
+`), "--destroy", device)
+	if code != 0 {
+		t.Fatalf("ends with %d: %s", code, errs)
+	}
+	_, run := p.result()
+	for _, trial := range run.Trials {
+		if trial.Status != result.TrialDone || trial.Honesty.Source != result.SourceDevice {
+			t.Errorf("trial %d on %s: %s, %+v", trial.Seq, trial.Stack, trial.Status, trial.Problem)
+		}
+	}
+	if out, err := exec.Command("blkid", "-p", device).Output(); err == nil {
+		t.Errorf("a signature is left: %s", out)
+	}
+}
+
+func TestAProtectedDeviceEndsTheRunBeforeItStarts(t *testing.T) {
+	hosttest.Exclusive(t)
+	device := disk(t, 64)
+	if out, err := exec.Command("mkfs.ext4", "-q", device).CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	for _, test := range []struct {
+		name, device string
+		args         []string
+		says         []string
+	}{
+		{name: "not allowed", device: device, says: []string{device, "ext4", "--destroy " + device}},
+		{name: "signature", device: device, args: []string{"--destroy", device}, says: []string{"ext4", "signature"}},
+		{name: "unknown", device: "/dev/nvme9n9", args: []string{"--destroy", "/dev/nvme9n9"}, says: []string{"/dev/nvme9n9", "plimsoll doctor"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newProgram(t)
+			name := p.experiment(strings.ReplaceAll(onDevice, "DEVICE", test.device))
+			for _, dry := range [][]string{{"--dry-run"}, nil} {
+				code, out, errs := p.run(append(append([]string{"run", name}, test.args...), dry...)...)
+				if code != exitRefused {
+					t.Errorf("%v: ends with %d: %s%s", dry, code, out, errs)
+				}
+				contains(t, errs, test.says...)
+			}
+			if p.exists("plimsoll-runs") || p.exists("state") {
+				t.Error("something was begun")
+			}
+		})
+	}
+	// Allowed for that very device, in spite of its signature, it runs.
+	p := newProgram(t)
+	code, _, errs := p.run("run", p.experiment(strings.ReplaceAll(onDevice, "DEVICE", device)), "--destroy", device+"=signature")
+	if code != 0 {
+		t.Errorf("allowed, it ends with %d: %s", code, errs)
+	}
+}
+
+func TestBadInputIsRefusedWithAllItsProblems(t *testing.T) {
+	p := newProgram(t)
+	for _, test := range []struct {
+		name string
+		args []string
+		says []string
+	}{
+		{
+			name: "malformed stack and unknown options",
+			args: []string{"run", p.experiment("name: bad\nquestion: q\nstacks:\n  a: loop(size=1GiB >\n  b: loop(sise=1GiB)\n  c: loop > zfz\nworkloads:\n  R: {fio: {rw: randread, iodpeth: 3}}\n")},
+			says: []string{"experiment.yaml:4:", "experiment.yaml:5:", "size", "experiment.yaml:6:", "experiment.yaml:8:", "iodepth"},
+		},
+		{name: "no such experiment", args: []string{"run", "quikc"}, says: []string{"quikc", "plimsoll list"}},
+		{name: "no such file", args: []string{"run", "./nothing.yaml"}, says: []string{"nothing.yaml"}},
+		{name: "no experiment", args: []string{"run"}, says: []string{"plimsoll list"}},
+		{name: "overlooking what cannot be", args: []string{"run", "quick", "--destroy", "/dev/sdz=mounted"}, says: []string{"mounted"}},
+		{name: "settings of a run that is resumed", args: []string{"run", "--resume", ".", "--repeat", "3"}, says: []string{"--resume"}},
+		{
+			name: "an experiment and settings that are wrong",
+			args: []string{"run", "quikc", "--repeat", "0", "--runtime", "5", "--ramp", "-1s", "--seed", "x"},
+			says: []string{`"quick"`, "--repeat takes", "--runtime takes", "--ramp takes", "--seed takes"},
+		},
+		{name: "a device that nothing stands on", args: []string{"run", "quick", "--destroy", "/dev/sdz"}, says: []string{"no stack of quick"}},
+		{name: "no such run", args: []string{"run", "--resume", "last"}, says: []string{"no run"}},
+		{name: "too many experiments", args: []string{"run", "quick", "nvme"}, says: []string{"one experiment", "nvme"}},
+		{name: "an argument too many", args: []string{"list", "quick"}, says: []string{"list takes no argument"}},
+		{name: "unknown flag", args: []string{"run", "quick", "--fast"}, says: []string{"--fast"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			code, out, errs := p.run(test.args...)
+			if code != exitUsage || out != "" {
+				t.Errorf("ends with %d: %s%s", code, out, errs)
+			}
+			contains(t, errs, test.says...)
+		})
+	}
+}
+
+func TestWhatTheHostCannotIsSkippedWithTheEnginesReason(t *testing.T) {
+	hosttest.Exclusive(t)
+	p := newProgram(t)
+	code, out, errs := p.run("run", p.experiment(`
+name: skipped
+question: Is a driver that cannot start skipped?
+repeat: 2
+runtime: 200ms
+stacks:
+  fine: loop(size=32MiB)
+  aufs: loop(size=32MiB) > ext4 > aufs
+workloads:
+  R: {fio: {rw: randread, size: 8MiB}}
+`))
+	if code != 0 {
+		t.Fatalf("ends with %d: %s", code, errs)
+	}
+	contains(t, out, "aufs", "not supported")
+	_, run := p.result()
+	for _, trial := range run.Trials {
+		if want := map[string]string{"fine": "done", "aufs": "skipped"}[trial.Stack]; string(trial.Status) != want {
+			t.Errorf("%s is %s", trial.Stack, trial.Status)
+		}
+	}
+}
+
+func TestDryRunChangesNothing(t *testing.T) {
+	hosttest.Exclusive(t)
+	p := newProgram(t)
+	code, out, errs := p.run("run", "quick", "--dry-run", "--seed", "1")
+	if code != 0 {
+		t.Fatalf("ends with %d: %s", code, errs)
+	}
+	contains(t, out, "Nothing was changed", "attach a loop device", "make xfs on it", "private Docker engine", "90 trials", "seed 1")
+	if p.exists("*") {
+		t.Error("files were made")
+	}
+}

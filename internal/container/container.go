@@ -1,0 +1,160 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/client"
+
+	"plimsoll/internal/journal"
+)
+
+// Bind is a path of the host that a container sees.
+type Bind struct {
+	Host   string // must exist
+	Inside string
+}
+
+// ContainerConfig says which container to run.
+type ContainerConfig struct {
+	Name        string
+	Image       string // as Import returned it
+	Binds       []Bind
+	Devices     []string // block devices, by the same path inside
+	WorkingDir  string   // made when the image has none
+	Env         []string
+	User        string // "" for root
+	Seccomp     string // "" for the engine's own profile, or "unconfined"
+	MemoryBytes int64  // limit, with no swap on top; 0 for none
+}
+
+// Container is a container that idles until steps are executed in it.
+type Container struct {
+	Name string
+
+	engine *Engine
+	entry  *journal.Entry
+	env    []string
+	user   string
+	pid    int // of its first process, on the host
+}
+
+// Run journals and starts a container without a network.
+func (e *Engine) Run(ctx context.Context, j *journal.Journal, cfg ContainerConfig) (*Container, error) {
+	create, err := e.creation(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("container %s: %w", cfg.Name, err)
+	}
+	c := &Container{Name: cfg.Name, engine: e, env: cfg.Env, user: cfg.User}
+	c.entry, err = j.Do(ctx, &journal.Container{Socket: e.Socket, Name: cfg.Name}, func(string) error {
+		if _, err := e.api.ContainerCreate(ctx, create); err != nil {
+			return fmt.Errorf("create container %s: %w", cfg.Name, e.down(err))
+		}
+		if _, err := e.api.ContainerStart(ctx, cfg.Name, client.ContainerStartOptions{}); err != nil {
+			return fmt.Errorf("start container %s: %w", cfg.Name, e.down(err))
+		}
+		state, err := c.state(ctx)
+		if err != nil {
+			return err
+		}
+		if !state.Running {
+			return fmt.Errorf("container %s ended at once with exit code %d: %s", cfg.Name, state.ExitCode, state.Error)
+		}
+		c.pid = state.Pid
+		return e.change.KeepSockets()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// creation is the engine's notion of a container; it tells of all that is
+// wrong with it.
+func (e *Engine) creation(cfg ContainerConfig) (client.ContainerCreateOptions, error) {
+	var all []error
+	host := &container.HostConfig{
+		NetworkMode: "none",
+		LogConfig:   container.LogConfig{Type: "none"},
+		Resources:   container.Resources{Memory: cfg.MemoryBytes, MemorySwap: cfg.MemoryBytes},
+	}
+	for _, b := range cfg.Binds {
+		if _, err := os.Stat(b.Host); err != nil {
+			all = append(all, fmt.Errorf("bind: %w", err))
+		}
+		if !filepath.IsAbs(b.Host) || !filepath.IsAbs(b.Inside) {
+			all = append(all, fmt.Errorf("bind %s at %s: both must be absolute paths", b.Host, b.Inside))
+		}
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: b.Host, Target: b.Inside})
+	}
+	for _, d := range cfg.Devices {
+		if _, err := os.Stat(d); err != nil {
+			all = append(all, fmt.Errorf("device: %w", err))
+		}
+		host.Devices = append(host.Devices, container.DeviceMapping{PathOnHost: d, PathInContainer: d, CgroupPermissions: "rw"})
+	}
+	if cfg.Seccomp != "" {
+		host.SecurityOpt = []string{"seccomp=" + cfg.Seccomp}
+	}
+	// An init reaps what steps leave behind; some packages of Docker lack it.
+	if _, err := exec.LookPath("docker-init"); err == nil {
+		host.Init = new(true)
+	}
+	return client.ContainerCreateOptions{
+		Name: cfg.Name,
+		Config: &container.Config{
+			Image:      cfg.Image,
+			WorkingDir: cfg.WorkingDir,
+			Env:        cfg.Env,
+			User:       cfg.User,
+			StopSignal: "SIGKILL",
+		},
+		HostConfig: host,
+	}, errors.Join(all...)
+}
+
+// Entries are the container's changes in the journal, oldest first.
+func (c *Container) Entries() []*journal.Entry { return []*journal.Entry{c.entry} }
+
+// Remove ends the container and removes its writable layer.
+func (c *Container) Remove(ctx context.Context) error { return c.engine.journal.Undo(ctx, c.entry) }
+
+func (c *Container) state(ctx context.Context) (container.State, error) {
+	in, err := c.engine.api.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})
+	if err != nil {
+		return container.State{}, fmt.Errorf("inspect container %s: %w", c.Name, c.engine.down(err))
+	}
+	if in.Container.State == nil {
+		return container.State{}, fmt.Errorf("inspect container %s: the engine tells no state", c.Name)
+	}
+	return *in.Container.State, nil
+}
+
+// cgroupFiles are where the container's memory controller tells of OOM kills,
+// with cgroup v1 and v2. They are found while the container lives.
+func (c *Container) cgroupFiles() []string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", c.pid))
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for line := range strings.Lines(string(b)) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3) // ID:CONTROLLERS:PATH
+		switch {
+		case len(f) < 3:
+		case slices.Contains(strings.Split(f[1], ","), "memory"):
+			out = append(out, filepath.Join("/sys/fs/cgroup/memory", f[2], "memory.oom_control"))
+		case f[1] == "":
+			out = append(out, filepath.Join("/sys/fs/cgroup", f[2], "memory.events"))
+		}
+	}
+	return out
+}

@@ -1,0 +1,321 @@
+// Package container starts private Docker engines, makes images for them
+// without a registry, and runs commands in their containers.
+//
+// Hazards. An engine runs as root and mounts, forks and makes control groups
+// on its own account; it can outlive us. So everything about it has a place
+// of its own that the journal knows: its data-root, its exec-root below
+// /run/plimsoll, its control group, and a mark in the environment of what it
+// starts. None of it is shared with an engine of the user's: sockets,
+// containerd, bridge, firewall rules and configuration are its own or
+// switched off. A bind whose host path is missing is refused, because the
+// engine would make that path.
+package container
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/moby/moby/client"
+	"github.com/moby/sys/mountinfo"
+
+	"plimsoll/internal/journal"
+)
+
+// Config says which engine to start.
+type Config struct {
+	Name     string // what the engine is for, in errors
+	Run      string // the run's ID, part of the engine's names
+	Dockerd  string // path of the program; "" for the one in PATH
+	Driver   string // storage driver: "overlay2", "vfs", ...
+	DataRoot string // a directory that the caller made for it alone, and no mount point
+}
+
+// Engine is a private Docker engine that is up.
+type Engine struct {
+	Driver  string // storage driver, as the engine tells it
+	Version string // "20.10.24"
+	Socket  string
+
+	journal    *journal.Journal
+	entries    []*journal.Entry // oldest first
+	execRoot   string
+	change     *journal.Engine
+	api        *client.Client
+	dockerd    <-chan struct{} // closed once it ended
+	containerd <-chan struct{} // closed once it ended; dockerd would wait for it forever
+}
+
+// startLimit is how long an engine may take to answer; a slow disk with a cold
+// cache takes a few seconds.
+const startLimit = 90 * time.Second
+
+// maxSocket is the longest path of a unix socket (sun_path, with its zero).
+const maxSocket = 107
+
+// Start journals and starts an engine and waits until it answers. An engine
+// that does not start gives a *StartError, and leaves nothing but files in
+// the data-root.
+func Start(ctx context.Context, j *journal.Journal, cfg Config) (*Engine, error) {
+	programs, err := find(cfg)
+	if err != nil {
+		return nil, err
+	}
+	// Undoing an engine unmounts its data-root, which dockerd mounts on
+	// itself; a mount that is not dockerd's must not go with it.
+	if mounted, err := mountinfo.Mounted(cfg.DataRoot); err != nil {
+		return nil, fmt.Errorf("data-root of a private engine: %w", err)
+	} else if mounted {
+		return nil, fmt.Errorf("data-root %s of a private engine is a mount point: give a directory below it", cfg.DataRoot)
+	}
+	if strings.ContainsAny(cfg.DataRoot, ",:") {
+		return nil, &StartError{
+			Name: cfg.Name, Driver: cfg.Driver, Refused: true,
+			Reason: "Docker takes a comma or a colon in the path of its data-root for a separator: " + cfg.DataRoot,
+			Remedy: "name a state directory (--state-dir), or a directory of the stack, without",
+		}
+	}
+	id := name(cfg.Run)
+	e := &Engine{journal: j, execRoot: filepath.Join(journal.RunDir, id)}
+	e.Socket = filepath.Join(e.execRoot, "docker.sock")
+	e.api, err = client.New(client.WithHost("unix://" + e.Socket))
+	if err != nil {
+		return nil, err
+	}
+	group := &journal.Cgroup{Path: "plimsoll-" + id}
+	// dockerd makes the group when it starts a container in it.
+	entry, err := j.Do(ctx, group, func(string) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	e.entries = append(e.entries, entry)
+	e.change = &journal.Engine{DataRoot: cfg.DataRoot, ExecRoot: e.execRoot, Cgroup: group.Path}
+	entry, err = j.Do(ctx, e.change, func(mark string) error {
+		if err := e.change.MakeDirs(); err != nil {
+			return err
+		}
+		return e.start(ctx, cfg, programs, group.Path, mark)
+	})
+	if err != nil {
+		return nil, errors.Join(err, e.Stop(context.WithoutCancel(ctx)))
+	}
+	e.entries = append(e.entries, entry)
+	return e, nil
+}
+
+// name tells an engine of a run from its others. It begins with as much of the
+// run's ID as the paths of sockets have room for.
+func name(run string) string {
+	const longest = journal.RunDir + "/-01234567/d/libnetwork/0123456789ab.sock"
+	b := make([]byte, 4)
+	_, _ = rand.Read(b) // never fails
+	return run[:min(len(run), maxSocket-len(longest))] + "-" + hex.EncodeToString(b)
+}
+
+// programs are those that an engine consists of, and the PATH in which it
+// finds the others (runc, shim, fuse-overlayfs, docker-init).
+type programs struct{ dockerd, containerd, path string }
+
+// find looks beside a dockerd that was named first, and then also where
+// system programs are, which a user's PATH may lack.
+func find(cfg Config) (programs, error) {
+	p := programs{path: strings.Join([]string{os.Getenv("PATH"), "/usr/local/sbin", "/usr/sbin", "/sbin"}, ":")}
+	name := "dockerd"
+	if cfg.Dockerd != "" {
+		p.path = filepath.Dir(cfg.Dockerd) + ":" + p.path
+		name = filepath.Base(cfg.Dockerd)
+	}
+	for name, at := range map[string]*string{name: &p.dockerd, "containerd": &p.containerd} {
+		if *at = lookIn(p.path, name); *at == "" {
+			return p, &StartError{
+				Name: cfg.Name, Driver: cfg.Driver, Refused: true,
+				Reason: name + " is not installed", Remedy: "apt-get install docker.io",
+			}
+		}
+	}
+	return p, nil
+}
+
+func lookIn(path, name string) string {
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if p, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return p
+		}
+	}
+	return ""
+}
+
+// start writes the configuration into the exec-root, starts containerd and
+// dockerd, and waits until the engine answers with the wanted driver.
+func (e *Engine) start(ctx context.Context, cfg Config, p programs, cgroup, mark string) error {
+	at := func(name string) string { return filepath.Join(e.execRoot, name) }
+	files := map[string]string{
+		// The only way to keep dockerd from writing /etc/docker/key.json; newer
+		// ones, which write none, ignore it.
+		"daemon.json":     fmt.Sprintf("{%q: %q}\n", "deprecated-key-path", at("key.json")),
+		"containerd.toml": fmt.Sprintf(containerdConfig, at("containerd"), at("containerd/state"), at("containerd.sock")),
+	}
+	for name, content := range files {
+		if err := os.WriteFile(at(name), []byte(content), 0o600); err != nil {
+			return err
+		}
+	}
+	// dockerd would take the system's containerd where there is one, so this
+	// engine gets one of its own.
+	var err error
+	e.containerd, err = e.spawn(mark, p, "containerd.log", p.containerd, "--config", at("containerd.toml"))
+	if err != nil {
+		return err
+	}
+	e.dockerd, err = e.spawn(mark, p, "dockerd.log", p.dockerd,
+		"--config-file", at("daemon.json"),
+		"--data-root", cfg.DataRoot,
+		"--exec-root", at("d"),
+		"--pidfile", at("docker.pid"),
+		"--host", "unix://"+e.Socket,
+		"--containerd", at("containerd.sock"),
+		"--storage-driver", cfg.Driver,
+		"--exec-opt", "native.cgroupdriver=cgroupfs",
+		"--cgroup-parent", "/"+cgroup,
+		"--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false", "--userland-proxy=false",
+		"--live-restore=false", "--shutdown-timeout", "3", "--log-level", "warn",
+	)
+	if err != nil {
+		return err
+	}
+	return e.ready(ctx, cfg)
+}
+
+// containerdConfig leaves out what Docker does not use, most of all the
+// plugins that make directories elsewhere.
+const containerdConfig = `version = 2
+root = %q
+state = %q
+disabled_plugins = [
+  "io.containerd.grpc.v1.cri",
+  "io.containerd.internal.v1.opt",
+  "io.containerd.internal.v1.tracing",
+  "io.containerd.tracing.processor.v1.otlp",
+  "io.containerd.snapshotter.v1.aufs",
+  "io.containerd.snapshotter.v1.btrfs",
+  "io.containerd.snapshotter.v1.devmapper",
+  "io.containerd.snapshotter.v1.overlayfs",
+  "io.containerd.snapshotter.v1.zfs",
+]
+[grpc]
+address = %q
+[debug]
+level = "warn"
+`
+
+// spawn starts a process of the engine in a session of its own, so that a
+// Ctrl-C at the terminal does not reach it, and with little else than the
+// mark in its environment: a NOTIFY_SOCKET or a proxy is none of its business.
+func (e *Engine) spawn(mark string, p programs, log string, argv ...string) (<-chan struct{}, error) {
+	out, err := os.OpenFile(filepath.Join(e.execRoot, log), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = e.execRoot
+	cmd.Env = []string{"PATH=" + p.path, "HOME=" + e.execRoot, "TMPDIR=" + e.execRoot, journal.MarkVariable + "=" + mark}
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", argv[0], err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // how it ended is in its log
+		close(ended)
+	}()
+	return ended, nil
+}
+
+// ready waits until the engine answers, and sees that it is what was asked
+// for.
+func (e *Engine) ready(ctx context.Context, cfg Config) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("it gave no answer within %s", startLimit))
+	defer cancel()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		if _, err := e.api.Ping(ctx, client.PingOptions{}); err == nil {
+			break
+		}
+		select {
+		case <-e.dockerd:
+			return startError(cfg, e.logTail("dockerd.log"))
+		case <-e.containerd:
+			return startError(cfg, e.logTail("containerd.log"))
+		case <-ctx.Done():
+			if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+				return &StartError{Name: cfg.Name, Driver: cfg.Driver, Reason: cause.Error(), Log: e.logTail("dockerd.log")}
+			}
+			return ctx.Err()
+		case <-poll.C:
+		}
+	}
+	info, err := e.api.Info(ctx, client.InfoOptions{})
+	if err != nil {
+		return fmt.Errorf("ask the engine at %s: %w", e.Socket, err)
+	}
+	e.Driver, e.Version = info.Info.Driver, info.Info.ServerVersion
+	if e.Driver != cfg.Driver {
+		return &StartError{
+			Name: cfg.Name, Driver: cfg.Driver, Refused: true,
+			Reason: "the engine took storage driver " + e.Driver + " instead", Log: e.logTail("dockerd.log"),
+		}
+	}
+	return nil
+}
+
+// Log gives the last 8 KiB of what the engine had to say.
+func (e *Engine) Log() string { return e.logTail("dockerd.log") }
+
+func (e *Engine) logTail(name string) string {
+	b, _ := os.ReadFile(filepath.Join(e.execRoot, name))
+	if len(b) > tailBytes {
+		b = b[len(b)-tailBytes:]
+	}
+	return string(b)
+}
+
+// Entries are the engine's changes in the journal, oldest first.
+func (e *Engine) Entries() []*journal.Entry { return slices.Clone(e.entries) }
+
+// Stop ends the engine with all its containers, and takes back everything
+// that it made outside its data-root.
+func (e *Engine) Stop(ctx context.Context) error {
+	var all []error
+	for _, entry := range slices.Backward(e.entries) {
+		all = append(all, e.journal.Undo(ctx, entry))
+	}
+	return errors.Join(append(all, e.api.Close())...)
+}
+
+// down makes an error of a request clear when it failed because the engine is
+// gone.
+func (e *Engine) down(err error) error {
+	select {
+	case <-e.dockerd:
+		return fmt.Errorf("the Docker engine ended: %w; the last it said: %s", err, lastLine(e.Log()))
+	case <-e.containerd:
+		return fmt.Errorf("the Docker engine's containerd ended: %w; the last it said: %s", err, lastLine(e.logTail("containerd.log")))
+	default:
+		return err
+	}
+}

@@ -1,0 +1,275 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/client"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/journal"
+	"plimsoll/internal/workload"
+)
+
+const (
+	// killLimit is how long a killed process may take to end; one that waits
+	// for a device cannot end before the device answered.
+	killLimit = 30 * time.Second
+	// startProcessLimit is how long an engine may take to start a process.
+	startProcessLimit = 60 * time.Second
+	// noticeLimit is how long an engine may take to notice that a process, or
+	// the whole container, ended. One whose shim died never does.
+	noticeLimit = 10 * time.Second
+)
+
+// Exec runs a program in the container, in directory dir, and waits for it.
+// When ctx ends, so does the program with all its children, before Exec
+// returns. A program that cannot be started, and an engine that ends
+// meanwhile, are errors; how the program itself ends is not.
+func (c *Container) Exec(ctx context.Context, argv []string, dir string) (workload.Exit, error) {
+	p := &process{container: c, ended: make(chan error, 1)}
+	files := c.cgroupFiles()
+	before, _ := oomKills(files)
+	entry, err := c.engine.journal.Do(ctx, &journal.Process{Argv: argv}, func(mark string) error {
+		return p.start(ctx, argv, dir, mark)
+	})
+	if err != nil {
+		return workload.Exit{}, fmt.Errorf("run %s in container %s: %w", argv[0], c.Name, c.engine.down(err))
+	}
+	err = p.wait(ctx)
+	if p.handle != nil {
+		p.handle.Close()
+	}
+	// Whatever it left running carries its mark.
+	err = errors.Join(err, c.engine.journal.Undo(context.WithoutCancel(ctx), entry))
+	var exit workload.Exit
+	if err == nil {
+		exit.Stderr = p.said.String()
+		err = p.read(ctx, &exit)
+	}
+	if err != nil {
+		return exit, fmt.Errorf("run %s in container %s: %w", argv[0], c.Name, err)
+	}
+	if after, ok := oomKills(files); ok {
+		exit.OOMKilled = after > before
+	} else if state, err := c.state(ctx); err == nil {
+		// The whole container may be gone, and its counters with it.
+		exit.OOMKilled = state.OOMKilled
+	}
+	return exit, nil
+}
+
+// process is one execution in a container.
+type process struct {
+	container *Container
+	id        string   // the engine's
+	handle    *os.File // pidfd, nil while the engine has not told the pid
+	said      tail     // stdout and stderr, as on a terminal; read after ended
+	ended     chan error
+}
+
+// start starts the process and copies what it says until it ends. It does not
+// stop half-way when ctx ends, since the engine would not either: there would
+// be a process that nobody waits for.
+func (p *process) start(ctx context.Context, argv []string, dir, mark string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startProcessLimit)
+	defer cancel()
+	c := p.container
+	created, err := c.engine.api.ExecCreate(ctx, c.Name, client.ExecCreateOptions{
+		Cmd:          argv,
+		WorkingDir:   dir,
+		User:         c.user,
+		Env:          append([]string{journal.MarkVariable + "=" + mark}, c.env...),
+		AttachStdout: true,
+		AttachStderr: true,
+	})
+	if err != nil {
+		return err
+	}
+	p.id = created.ID
+	conn, err := c.engine.api.ExecAttach(ctx, p.id, client.ExecAttachOptions{})
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, err := stdcopy.StdCopy(&p.said, &p.said, conn.Reader)
+		conn.Close()
+		p.ended <- err
+	}()
+	return nil
+}
+
+// wait waits until the process ended, also when its engine does not notice.
+// When ctx ends first, it kills the process, as often as it takes: the engine
+// may be about to start it.
+func (p *process) wait(ctx context.Context) error {
+	var (
+		engine = p.container.engine
+		look   = time.NewTicker(time.Second)
+		gone   time.Duration
+	)
+	defer look.Stop()
+	for ctx.Err() == nil {
+		select {
+		case err := <-p.ended:
+			return p.lost(err)
+		case <-engine.dockerd:
+			return engine.down(errors.New("nobody waits for the process any more"))
+		case <-engine.containerd:
+			return engine.down(errors.New("nobody waits for the process any more"))
+		case <-look.C:
+			if p.lives(ctx) {
+				gone = 0
+			} else if gone += time.Second; gone > noticeLimit {
+				return errors.New("the process ended, and its engine did not notice")
+			}
+		case <-ctx.Done():
+		}
+	}
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), killLimit)
+	defer cancel()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		p.kill(limit)
+		select {
+		case <-p.ended: // however: it was killed
+			return ctx.Err()
+		case <-engine.dockerd: // what it leaves is ended by its mark
+			return ctx.Err()
+		case <-engine.containerd:
+			return ctx.Err()
+		case <-limit.Done():
+			return fmt.Errorf("%w, and it does not end within %s", ctx.Err(), killLimit)
+		case <-again.C:
+		}
+	}
+}
+
+// lost is the error of a connection that broke, which it only does when the
+// engine does.
+func (p *process) lost(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the connection to the Docker engine broke: %w", err)
+}
+
+// lives tells whether the process, or as long as it is not known the
+// container, is still there. It asks the engine once, and then no more, so as
+// not to disturb what is measured.
+func (p *process) lives(ctx context.Context) bool {
+	if p.find(ctx); p.handle != nil {
+		return unix.PidfdSendSignal(int(p.handle.Fd()), 0, nil, 0) == nil
+	}
+	return unix.Kill(p.container.pid, 0) == nil
+}
+
+// find gets hold of the process: a pid alone may be another one's by the time
+// it is used, and an engine that is ill may tell one that is.
+func (p *process) find(ctx context.Context) {
+	if p.handle != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	in, err := p.container.engine.api.ExecInspect(ctx, p.id, client.ExecInspectOptions{})
+	if err != nil || !in.Running || in.PID <= 0 {
+		return
+	}
+	fd, err := unix.PidfdOpen(in.PID, 0)
+	if err != nil {
+		return
+	}
+	handle := os.NewFile(uintptr(fd), "pidfd")
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", in.PID))
+	if err != nil || !strings.Contains(string(groups), "/"+p.container.engine.change.Cgroup+"/") {
+		handle.Close()
+		return
+	}
+	p.handle = handle
+}
+
+// kill sends SIGKILL to the process; its children are ended by their mark.
+func (p *process) kill(ctx context.Context) {
+	if p.find(ctx); p.handle != nil {
+		_ = unix.PidfdSendSignal(int(p.handle.Fd()), unix.SIGKILL, nil, 0) // gone already is as good
+	}
+}
+
+// read asks the engine how the process ended. Its output may end a moment
+// before the engine knows.
+func (p *process) read(ctx context.Context, exit *workload.Exit) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, noticeLimit, errors.New("the process ended, and its engine did not notice"))
+	defer cancel()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		in, err := p.container.engine.api.ExecInspect(ctx, p.id, client.ExecInspectOptions{})
+		if err != nil && ctx.Err() == nil {
+			return p.container.engine.down(err)
+		}
+		if err == nil && !in.Running {
+			exit.Code = in.ExitCode
+			break
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return p.container.engine.down(context.Cause(ctx))
+		}
+	}
+	// The runtime tells why it could not start a program where the program's
+	// output would be.
+	if (exit.Code == 126 || exit.Code == 127) && strings.Contains(exit.Stderr, "exec failed: ") {
+		return errors.New(strings.TrimSpace(exit.Stderr))
+	}
+	if n := exit.Code - 128; n > 0 && n < 65 {
+		exit.Signal = syscall.Signal(n).String()
+	}
+	return nil
+}
+
+// oomKills sums the OOM kills that control groups count; false when none can
+// be read.
+func oomKills(files []string) (sum uint64, ok bool) {
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(b)) {
+			if v, found := strings.CutPrefix(line, "oom_kill "); found {
+				n, _ := strconv.ParseUint(strings.TrimSpace(v), 10, 64)
+				sum, ok = sum+n, true
+			}
+		}
+	}
+	return sum, ok
+}
+
+// tailBytes is how much of what a program said is kept.
+const tailBytes = 8 << 10
+
+// tail keeps the last of what is written to it.
+type tail struct{ b []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	if len(t.b) > tailBytes {
+		t.b = t.b[len(t.b)-tailBytes:]
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return string(t.b) }

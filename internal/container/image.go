@@ -1,0 +1,255 @@
+package container
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/moby/moby/client"
+)
+
+// idle keeps a container alive between steps.
+const idle = "sleep"
+
+// Import makes an image of the host's own programs, with the libraries they
+// need and nothing else, gives it to the engine, and returns its reference.
+// The image's tar is kept in dir for the next engine that wants the same.
+func (e *Engine) Import(ctx context.Context, names []string, dir string) (string, error) {
+	img, err := images.get(ctx, names, dir)
+	if err != nil {
+		return "", fmt.Errorf("make an image of %s: %w", strings.Join(names, ", "), err)
+	}
+	f, err := os.Open(img.tar)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	resp, err := e.api.ImageImport(ctx, client.ImageImportSource{Source: f, SourceName: "-"}, img.ref, client.ImageImportOptions{Changes: img.changes})
+	if err != nil {
+		return "", fmt.Errorf("import an image: %w", e.down(err))
+	}
+	defer resp.Close()
+	// The answer is a stream of messages; a failure is one of them.
+	for in := json.NewDecoder(resp); ; {
+		var m struct{ Error string }
+		switch err := in.Decode(&m); {
+		case errors.Is(err, io.EOF):
+			return img.ref, nil
+		case err != nil:
+			return "", fmt.Errorf("import an image: %w", e.down(err))
+		case m.Error != "":
+			return "", fmt.Errorf("import an image of %s: %s", img.tar, m.Error)
+		}
+	}
+}
+
+// image is a root file system that can be imported.
+type image struct {
+	tar     string   // path of the archive
+	ref     string   // name and tag; the tag is taken from the content
+	changes []string // Dockerfile instructions
+}
+
+// imageCache holds the images made by this process, by directory and programs.
+type imageCache struct {
+	mu   sync.Mutex
+	made map[string]image
+}
+
+var images = imageCache{made: map[string]image{}}
+
+func (c *imageCache) get(ctx context.Context, names []string, dir string) (image, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := dir + "\n" + strings.Join(names, "\n")
+	img, ok := c.made[key]
+	if _, err := os.Stat(img.tar); ok && err == nil {
+		return img, nil
+	}
+	img, err := makeImage(ctx, names, dir)
+	if err == nil {
+		c.made[key] = img
+	}
+	return img, err
+}
+
+// makeImage writes the archive of an image into dir. The same programs give
+// the same bytes.
+func makeImage(ctx context.Context, names []string, dir string) (image, error) {
+	var (
+		files   = map[string]bool{}
+		folders = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+		pause   string
+		all     []error
+	)
+	for _, name := range append(slices.Clone(names), idle) {
+		program, err := exec.LookPath(name)
+		if err == nil {
+			program, err = filepath.Abs(program)
+		}
+		if err != nil {
+			all = append(all, fmt.Errorf("%s is not installed (apt-get install %s): %w", name, name, err))
+			continue
+		}
+		libs, err := libraries(ctx, program)
+		all = append(all, err)
+		for _, f := range append(libs, program) {
+			files[f] = true
+		}
+		if folder := filepath.Dir(program); !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
+		pause = program
+	}
+	if err := errors.Join(all...); err != nil {
+		return image{}, err
+	}
+	// The loader finds in it the very files that it found on the host.
+	if _, err := os.Stat("/etc/ld.so.cache"); err == nil {
+		files["/etc/ld.so.cache"] = true
+	}
+
+	f, err := os.CreateTemp(dir, "image-*.tmp")
+	if err != nil {
+		return image{}, err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // gone already, once it was renamed
+	defer f.Close()
+	hash := sha256.New()
+	if err := writeRoot(io.MultiWriter(f, hash), files); err != nil {
+		return image{}, err
+	}
+	tag := hex.EncodeToString(hash.Sum(nil))[:12]
+	img := image{
+		tar:     filepath.Join(dir, "image-"+tag+".tar"),
+		ref:     "plimsoll:" + tag,
+		changes: []string{"ENV PATH=" + strings.Join(folders, ":"), fmt.Sprintf("CMD [%q, \"infinity\"]", pause)},
+	}
+	return img, os.Rename(f.Name(), img.tar)
+}
+
+// libraries names the shared libraries of a program and its loader, by asking
+// that loader. A static program has none.
+func libraries(ctx context.Context, program string) ([]string, error) {
+	f, err := elf.Open(program)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no program that can be copied with its libraries: %w", program, err)
+	}
+	defer f.Close()
+	at := slices.IndexFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+	if at < 0 {
+		return nil, nil
+	}
+	b, err := io.ReadAll(f.Progs[at].Open())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", program, err)
+	}
+	loader := strings.TrimRight(string(b), "\x00")
+	cmd := exec.CommandContext(ctx, loader, "--list", program)
+	cmd.Env = []string{} // no LD_LIBRARY_PATH: the container has none either
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("libraries of %s: %w", program, err)
+	}
+	libs, err := parseLibraries(string(out))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", program, err)
+	}
+	return append(libs, loader), nil
+}
+
+// parseLibraries reads what a dynamic loader lists:
+//
+//	libaio.so.1 => /lib/x86_64-linux-gnu/libaio.so.1 (0x00007f...)
+//	/lib64/ld-linux-x86-64.so.2 (0x00007f...)
+//	linux-vdso.so.1 (0x00007ff...)
+//	libgone.so.2 => not found
+func parseLibraries(list string) ([]string, error) {
+	var libs []string
+	for line := range strings.Lines(list) {
+		name, file, mapped := strings.Cut(strings.TrimSpace(line), " => ")
+		if !mapped {
+			file = name
+		}
+		file, _, _ = strings.Cut(file, " (0x")
+		switch {
+		case filepath.IsAbs(file):
+			libs = append(libs, file)
+		case mapped:
+			return nil, fmt.Errorf("library %s: %s", name, file)
+		}
+	}
+	return libs, nil
+}
+
+// writeRoot archives the host's files, what links point at in place of the
+// links, and the few others that programs expect of a root file system.
+func writeRoot(w io.Writer, files map[string]bool) error {
+	out := tar.NewWriter(w)
+	made := map[string]bool{"/": true}
+	var mkdir func(dir string, mode int64) error
+	mkdir = func(dir string, mode int64) error {
+		if made[dir] {
+			return nil
+		}
+		made[dir] = true
+		if err := mkdir(path.Dir(dir), 0o755); err != nil {
+			return err
+		}
+		return out.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir[1:] + "/", Mode: mode})
+	}
+	write := func(name string, mode, size int64, content io.Reader) error {
+		if err := mkdir(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name[1:], Mode: mode, Size: size}); err != nil {
+			return err
+		}
+		_, err := io.Copy(out, content)
+		return err
+	}
+	names := make([]string, 0, len(files))
+	for name := range files {
+		names = append(names, path.Clean(name))
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if err := copyFile(name, write); err != nil {
+			return err
+		}
+	}
+	const passwd = "root:x:0:0:root:/:/bin/sh\n"
+	if err := write("/etc/passwd", 0o644, int64(len(passwd)), strings.NewReader(passwd)); err != nil {
+		return err
+	}
+	if err := mkdir("/tmp", 0o1777); err != nil {
+		return err
+	}
+	return out.Close()
+}
+
+func copyFile(name string, write func(name string, mode, size int64, content io.Reader) error) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return write(name, int64(st.Mode().Perm()), st.Size(), f)
+}

@@ -1,0 +1,89 @@
+package experiment
+
+import (
+	"fmt"
+	"time"
+
+	"plimsoll/internal/stack/line"
+)
+
+// What a run spends beside the measured time, as seen on a host of two slow
+// cores. Estimates need not be better than a third off.
+const (
+	perTrial = 450 * time.Millisecond // start of the load generator, flushing, counters, storing
+	perNode  = 300 * time.Millisecond // attach, make a file system, mount, and undo it
+	perView  = 3 * time.Second        // image, engine, container, and undo them
+
+	// Bytes per second that files are laid out with: on a device of its own,
+	// and on whatever a loop device or directory shares with others.
+	deviceSpeed = 1 << 30
+	sharedSpeed = 200 << 20
+)
+
+// Estimate is how long a run of e will take, its stacks' set-up and tear-down
+// included.
+func Estimate(e *Experiment) time.Duration {
+	var total time.Duration
+	for _, cost := range Costs(e, Trials(e, 0)) {
+		total += cost
+	}
+	return total
+}
+
+// Costs is how long each of the trials will take, in their order. What a stack
+// needs to come up, and to go, counts for the trial that brings it up.
+func Costs(e *Experiment, trials []Planned) []time.Duration {
+	stacks, workloads := map[string]line.Line{}, map[string]Workload{}
+	for _, s := range e.Stacks {
+		stacks[s.Name] = s.Line
+	}
+	for _, w := range e.Workloads {
+		workloads[w.Name] = w
+	}
+	up := map[string]map[string]bool{} // stacks, and the files that were laid out on them
+	holder := map[string]string{}      // of a device: the stack that is up on it
+	costs := make([]time.Duration, len(trials))
+	for i, t := range trials {
+		l, w := stacks[t.Stack], workloads[t.Workload]
+		timing := w.Timing(e.Timing)
+		costs[i] = timing.Ramp + timing.Runtime + perTrial
+		speed := sharedSpeed
+		if d := device(l); d != "" {
+			speed = deviceSpeed
+			if holder[d] != t.Stack {
+				delete(up, holder[d])
+			}
+			holder[d] = t.Stack
+		}
+		if up[t.Stack] == nil {
+			up[t.Stack] = map[string]bool{}
+			costs[i] += setUp(l)
+		}
+		// Workloads that need the same space of the same files lay them out once.
+		if files := fmt.Sprint(w.Layout(), w.NeedBytes()); !up[t.Stack][files] {
+			up[t.Stack][files] = true
+			costs[i] += time.Duration(float64(w.NeedBytes()) / float64(speed) * float64(time.Second))
+		}
+	}
+	return costs
+}
+
+// device names the device that a stack has to itself; "" for sources that are
+// made for each stack, and directories.
+func device(l line.Line) string {
+	switch n := l.Nodes[0]; n.Name {
+	case line.NameDevice, "by-id", "serial":
+		return n.String()
+	}
+	return ""
+}
+
+// setUp is how long a stack takes to come up and go.
+func setUp(l line.Line) time.Duration {
+	total := time.Duration(len(l.Nodes)) * perNode
+	// A third node, or a second one on a directory, is what the workload sees.
+	if len(l.Nodes) > 2 || len(l.Nodes) == 2 && (l.Nodes[0].Name == "dir" || l.Nodes[0].Name == "tmpfs") {
+		total += perView
+	}
+	return total
+}

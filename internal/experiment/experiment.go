@@ -1,0 +1,101 @@
+// Package experiment reads experiment files: a question, the stacks and
+// workloads that answer it, and how often each is tried. It validates them,
+// with all problems at once, and lays out their trials.
+//
+// The package is pure. docs/experiment-file.md describes the format.
+package experiment
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"plimsoll/internal/stack/line"
+	"plimsoll/internal/workload"
+)
+
+// Experiment is a question and what answers it. Parse makes valid ones; a
+// command line may then change Repeat and Timing.
+type Experiment struct {
+	Name      string
+	Question  string
+	Baseline  string // name of the stack that others are compared with; "" for none
+	Repeat    int    // trials of each stack and workload
+	Timing    workload.Timing
+	Seed      *uint64    // of the order of the trials; nil to draw one for each run
+	Stacks    []Stack    // in the order of the file
+	Workloads []Workload // in the order of the file
+	Source    string     // text of the file
+	File      string     // name of the file, as Parse was given it
+}
+
+// Stack is a named stack.
+type Stack struct {
+	Name string
+	Line line.Line
+	Text string // as written; Line prints it canonically
+
+	Levels map[string]string // of each factor that the stack depends on, its level's name; nil for none
+}
+
+// Workload is a named workload.
+type Workload struct {
+	Name string
+	workload.Workload
+
+	Levels map[string]string // of each factor that the workload depends on, its level's name; nil for none
+}
+
+// Need is the space that the files of the workloads that a stack meets take on
+// it, in bytes.
+// They stay for as long as the stack is up. On a raw device there are no
+// files, and all workloads use the same bytes.
+func (e *Experiment) Need(s Stack) int64 {
+	nodes := s.Line.Nodes
+	raw := len(nodes) == 1 && nodes[0].Name != "dir" && nodes[0].Name != "tmpfs"
+	layouts := map[string]int64{}
+	var need int64
+	for _, w := range e.Workloads {
+		if !Meet(s, w) {
+			continue
+		}
+		layout := w.Layout()
+		if raw {
+			layout = ""
+		}
+		if more := w.NeedBytes() - layouts[layout]; more > 0 {
+			layouts[layout] += more
+			need += more
+		}
+	}
+	return need
+}
+
+// Problem is something wrong with an experiment, at a line of its file.
+type Problem = workload.Problem
+
+// Invalid is why a file is no experiment.
+type Invalid struct {
+	File     string
+	Problems []Problem // never empty, in the order of lines
+}
+
+// Error prints one problem a line: "quick.yaml:7: what (remedy)".
+func (e *Invalid) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = fmt.Sprintf("%s:%d: %s", e.File, p.Line, p.What)
+		if p.Remedy != "" {
+			lines[i] += " (" + p.Remedy + ")"
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Limits and defaults of the format.
+const (
+	MaxRepeat      = 1000
+	MaxTrials      = 20_000
+	DefaultRepeat  = 5
+	DefaultRuntime = 10 * time.Second
+)

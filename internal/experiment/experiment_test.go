@@ -1,0 +1,370 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"go.yaml.in/yaml/v3"
+	"pgregory.net/rapid"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+	"plimsoll/internal/workload"
+)
+
+// testCatalog has a few nodes, so that stories do not change with the table
+// in internal/stack.
+func testCatalog() *line.Catalog {
+	size := line.OptionDef{Key: "size", Value: line.Size, Default: "1GiB"}
+	return line.NewCatalog(
+		line.Def{Name: "loop", Below: line.Nothing, Gives: line.Block, Options: []line.OptionDef{size, {Key: "direct-io", Value: line.OnOff}}},
+		line.Def{Name: line.NameDevice, Below: line.Nothing, Gives: line.Block, Arg: "PATH"},
+		line.Def{Name: "serial", Below: line.Nothing, Gives: line.Block, Arg: "SERIAL"},
+		line.Def{Name: "dir", Below: line.Nothing, Gives: line.FileSystem, Arg: "PATH"},
+		line.Def{Name: "tmpfs", Below: line.Nothing, Gives: line.FileSystem, Options: []line.OptionDef{size}},
+		line.Def{Name: "xfs", Below: line.Block, Gives: line.FileSystem, Options: []line.OptionDef{{Key: "mkfs", Value: line.Text}, {Key: "mount", Value: line.Text}}},
+		line.Def{Name: "volume", Below: line.FileSystem, Gives: line.View},
+	)
+}
+
+// copyKind is a kind of workload with few parameters.
+var copyKind = workload.Kind{
+	Name:    "copy",
+	Summary: "copies a file",
+	Params:  copyParams{},
+	Decode: func(n *yaml.Node, open func(string) ([]byte, error)) (workload.Workload, []workload.Problem) {
+		var problems []workload.Problem
+		c := copyWorkload{need: 1 << 20}
+		for pair := range slices.Chunk(n.Content, 2) {
+			var err error
+			switch pair[0].Value {
+			case "size":
+				c.need, err = line.ParseSize(pair[1].Value)
+			case "from":
+				c.layout = pair[1].Value
+				_, err = open(c.layout)
+			default:
+				err = fmt.Errorf("unknown option %q of copy", pair[0].Value)
+			}
+			if err != nil {
+				problems = append(problems, workload.Problem{Line: pair[0].Line, What: err.Error()})
+			}
+		}
+		return c, problems
+	},
+}
+
+type copyParams struct {
+	Size string `yaml:"size" jsonschema_description:"how much is copied"`
+	From string `yaml:"from"`
+}
+
+// copyWorkload is as much of a workload as an experiment looks at.
+type copyWorkload struct {
+	workload.Workload
+	need   int64
+	layout string
+}
+
+func (c copyWorkload) Layout() string                           { return c.layout }
+func (c copyWorkload) NeedBytes() int64                         { return c.need }
+func (c copyWorkload) Timing(t workload.Timing) workload.Timing { return t }
+func (c copyWorkload) Info() result.Workload {
+	return result.Workload{Kind: "copy", Summary: line.FormatSize(c.need)}
+}
+
+func testOptions() Options {
+	return Options{
+		Catalog: testCatalog(),
+		Kinds:   []workload.Kind{copyKind, {Name: "tpcc", Decode: copyKind.Decode, Params: copyParams{}}},
+		Open: func(name string) ([]byte, error) {
+			if name != "a.txt" {
+				return nil, fmt.Errorf("%s: %w", name, os.ErrNotExist)
+			}
+			return []byte("a"), nil
+		},
+	}
+}
+
+// TestStories reads files and prints what they mean, or all that is wrong.
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd != "parse" {
+				t.Fatalf("unknown command %q", d.Cmd)
+			}
+			e, err := Parse("my.yaml", []byte(d.Input), testOptions())
+			var invalid *Invalid
+			if errors.As(err, &invalid) {
+				return invalid.Error() + "\n"
+			}
+			return describeExperiment(e)
+		})
+	})
+}
+
+func describeExperiment(e *Experiment) string {
+	var b strings.Builder
+	seed := "drawn"
+	if e.Seed != nil {
+		seed = fmt.Sprint(*e.Seed)
+	}
+	fmt.Fprintf(&b, "%s: %s\nbaseline %q, %d times %s after %s, seed %s\n",
+		e.Name, e.Question, e.Baseline, e.Repeat, e.Timing.Runtime, e.Timing.Ramp, seed)
+	for _, s := range e.Stacks {
+		fmt.Fprintf(&b, "stack %s: %s%s\n", s.Name, s.Line, levelsOf(s.Levels))
+	}
+	for _, w := range e.Workloads {
+		fmt.Fprintf(&b, "workload %s: %s of %s%s\n", w.Name, w.Info().Kind, w.Info().Summary, levelsOf(w.Levels))
+	}
+	fmt.Fprintf(&b, "%d trials\n", len(Trials(e, 0)))
+	return b.String()
+}
+
+func levelsOf(levels map[string]string) string {
+	if levels == nil {
+		return ""
+	}
+	return " " + strings.Replace(fmt.Sprint(levels), "map", "", 1) // fmt sorts
+}
+
+// TestGarbage has what a story cannot hold.
+func TestGarbage(t *testing.T) {
+	var bomb strings.Builder
+	bomb.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
+	for i := 1; i < 10; i++ {
+		fmt.Fprintf(&bomb, "a%d: &a%d [%s]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10))
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing", "", "x.yaml:1: the file is empty"},
+		{"comments only", "# nothing\n", "x.yaml:1: the file is empty"},
+		{"not UTF-8", "name: \xff\n", "x.yaml:1: this is not YAML: "},
+		{"control characters", "name: \x00\n", "x.yaml:1: this is not YAML: "},
+		{"tabs", "stacks:\n\traw: loop\n", "x.yaml:2: this is not YAML: found character that cannot start any token (indent with blanks, not tabs)"},
+		{"too large", "name: a" + strings.Repeat("#", maxBytes), "x.yaml:1: the file is larger than 1MiB"},
+		{"bomb", bomb.String(), "the file holds too many values once its aliases are filled in"},
+		{"snake", "a: &a [*a]\n", "x.yaml:1: values are nested too deep, or an alias stands within what it names"},
+		{"hydra", "a: &a [*a, *a, *a]\n", "x.yaml:1: values are nested too deep, or an alias stands within what it names"},
+		{"deep", "a: " + strings.Repeat("[", 200) + strings.Repeat("]", 200), "x.yaml:1: values are nested too deep"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse("x.yaml", []byte(c.text), testOptions())
+			var invalid *Invalid
+			if !errors.As(err, &invalid) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// made is an experiment of that many stacks, workloads and blocks.
+func made(stacks, workloads, repeat int) *Experiment {
+	e := &Experiment{Repeat: repeat, Timing: workload.Timing{Runtime: time.Second}}
+	for i := range stacks {
+		e.Stacks = append(e.Stacks, Stack{Name: fmt.Sprintf("s%d", i), Line: line.Line{Nodes: []line.Node{{Name: "loop"}}}})
+	}
+	for i := range workloads {
+		e.Workloads = append(e.Workloads, Workload{Name: fmt.Sprintf("w%d", i), Workload: copyWorkload{need: 256 << 20}})
+	}
+	return e
+}
+
+func TestTrialsAreCompleteBlocks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := made(rapid.IntRange(1, 12).Draw(t, "stacks"), rapid.IntRange(1, 6).Draw(t, "workloads"), rapid.IntRange(1, 9).Draw(t, "repeat"))
+		seed := rapid.Uint64().Draw(t, "seed")
+		trials := Trials(e, seed)
+		pairs := len(e.Stacks) * len(e.Workloads)
+		if len(trials) != pairs*e.Repeat {
+			t.Fatalf("%d trials, want %d", len(trials), pairs*e.Repeat)
+		}
+		seen := map[Planned]bool{}
+		for i, p := range trials {
+			if p.Seq != i+1 || p.Block != i/pairs+1 || p.Repeat != p.Block {
+				t.Fatalf("trial %d is %+v", i+1, p)
+			}
+			p.Seq = 0
+			if seen[p] {
+				t.Fatalf("%+v stands twice in its block", p)
+			}
+			seen[p] = true
+		}
+		if again := Trials(e, seed); !reflect.DeepEqual(trials, again) {
+			t.Fatal("the same seed gives another order")
+		}
+	})
+}
+
+// TestBlocksDiffer uses so many trials a block that two equal orders are out
+// of the question unless blocks share their random numbers.
+func TestBlocksDiffer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := made(10, 3, 4)
+		seed := rapid.Uint64().Draw(t, "seed")
+		orders := map[string]string{}
+		for _, s := range []uint64{seed, seed + 1} {
+			for block := range slices.Chunk(Trials(e, s), 30) {
+				var order strings.Builder
+				for _, p := range block {
+					order.WriteString(p.Stack + p.Workload)
+				}
+				where := fmt.Sprintf("seed %d block %d", s, block[0].Block)
+				if other, ok := orders[order.String()]; ok {
+					t.Fatalf("%s and %s have the same order", where, other)
+				}
+				orders[order.String()] = where
+			}
+		}
+	})
+}
+
+// TestShuffleIsFair draws many orders of three and counts each of the six.
+func TestShuffleIsFair(t *testing.T) {
+	counts := map[string]int{}
+	const draws = 6000
+	for seed := range uint64(draws) {
+		var order string
+		for _, p := range Trials(made(3, 1, 1), seed) {
+			order += p.Stack
+		}
+		counts[order]++
+	}
+	if len(counts) != 6 {
+		t.Fatalf("orders of three stacks: %v", counts)
+	}
+	for order, n := range counts {
+		// Seven standard deviations; seeds are fixed, so it holds or it does not.
+		if n < draws/6-200 || n > draws/6+200 {
+			t.Errorf("order %s came %d times of %d", order, n, draws)
+		}
+	}
+}
+
+// TestOrderIsStable pins an order: resumed runs and reports that name a seed
+// rely on it.
+func TestOrderIsStable(t *testing.T) {
+	var order []string
+	for _, p := range Trials(made(3, 2, 2), 42) {
+		order = append(order, p.Stack+p.Workload)
+	}
+	const want = "s0w0 s1w1 s2w1 s2w0 s1w0 s0w1 s0w1 s1w1 s1w0 s2w1 s2w0 s0w0"
+	if got := strings.Join(order, " "); got != want {
+		t.Errorf("order of seed 42 is %s, was %s", got, want)
+	}
+}
+
+func TestEstimateGrows(t *testing.T) {
+	base := Estimate(made(2, 2, 2))
+	if least := 8 * time.Second; base < least {
+		t.Errorf("8 trials of 1 s are estimated to take %s", base)
+	}
+	for name, e := range map[string]*Experiment{
+		"stacks": made(3, 2, 2), "workloads": made(2, 3, 2), "repeats": made(2, 2, 3),
+	} {
+		if more := Estimate(e); more <= base {
+			t.Errorf("with more %s the estimate went from %s to %s", name, base, more)
+		}
+	}
+}
+
+// TestEstimateCountsSharedDevices: stacks on one device are brought up again
+// and again.
+func TestEstimateCountsSharedDevices(t *testing.T) {
+	loops, device := made(3, 2, 5), made(3, 2, 5)
+	for i := range device.Stacks {
+		device.Stacks[i].Line.Nodes[0] = line.Node{Name: line.NameDevice, Arg: "/dev/nvme0n1"}
+	}
+	if Estimate(device) <= Estimate(loops) {
+		t.Errorf("three stacks on one device: %s, on three: %s", Estimate(device), Estimate(loops))
+	}
+}
+
+// TestCostsFollowTheTrials: what brings a stack up, or lays out files, costs
+// the trial that needs it first.
+func TestCostsFollowTheTrials(t *testing.T) {
+	e := made(2, 2, 3)
+	trials := Trials(e, 1)
+	costs := Costs(e, trials)
+	dearest := map[string]int{} // by stack: the trial that costs most
+	for i, p := range trials {
+		if j, ok := dearest[p.Stack]; !ok || costs[i] > costs[j] {
+			dearest[p.Stack] = i
+		}
+	}
+	for stack, i := range dearest {
+		if first := slices.IndexFunc(trials, func(p Planned) bool { return p.Stack == stack }); i != first {
+			t.Errorf("of stack %s, trial %d costs most, not its first, %d", stack, i, first)
+		}
+	}
+	// A run that is resumed brings its stacks up again.
+	if rest := Costs(e, trials[len(trials)-1:]); rest[0] <= costs[len(costs)-1] {
+		t.Errorf("the last trial costs %s when a run is resumed with it, else %s", rest[0], costs[len(costs)-1])
+	}
+}
+
+// FuzzParse: a text is an experiment that keeps its promises, or has problems
+// that say where and what.
+func FuzzParse(f *testing.F) {
+	stories, err := filepath.Glob("testdata/stories/*")
+	if err != nil || len(stories) == 0 {
+		f.Fatal("no stories to begin with", err)
+	}
+	for _, path := range stories {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for part := range strings.SplitSeq(string(text), "parse\n") {
+			input, _, _ := strings.Cut(part, "\n----")
+			f.Add(input)
+		}
+	}
+	options := testOptions()
+	f.Fuzz(func(t *testing.T, text string) {
+		e, err := Parse("f.yaml", []byte(text), options)
+		if err != nil {
+			var invalid *Invalid
+			if !errors.As(err, &invalid) || len(invalid.Problems) == 0 {
+				t.Fatalf("the error is %#v", err)
+			}
+			lines := strings.Count(text, "\n") + strings.Count(text, "\r") + strings.Count(text, "\u0085") +
+				strings.Count(text, "\u2028") + strings.Count(text, "\u2029") + 2
+			last := 0
+			for _, p := range invalid.Problems {
+				if p.Line < max(last, 1) || p.Line > lines || p.What == "" {
+					t.Fatalf("problem %+v of %q", p, text)
+				}
+				last = p.Line
+			}
+			return
+		}
+		if e.Name == "" || e.Question == "" || len(e.Stacks) == 0 || len(e.Workloads) == 0 ||
+			e.Repeat < 1 || e.Repeat > MaxRepeat || e.Timing.Runtime <= 0 || e.Timing.Ramp < 0 {
+			t.Fatalf("%q was accepted as %+v", text, e)
+		}
+		if len(Trials(e, 0)) > MaxTrials {
+			t.Fatalf("%q makes more than %d trials", text, MaxTrials)
+		}
+		names := map[string]bool{"": true}
+		for _, s := range e.Stacks {
+			if names[s.Name] || !nameRegexp.MatchString(s.Name) {
+				t.Fatalf("stack %q of %q", s.Name, text)
+			}
+			names[s.Name] = true
+			if len(options.Catalog.Check(s.Line)) > 0 {
+				t.Fatalf("stack %s was accepted", s.Text)
+			}
+		}
+		if !names[e.Baseline] {
+			t.Fatalf("baseline %q was accepted", e.Baseline)
+		}
+	})
+}

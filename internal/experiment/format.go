@@ -1,0 +1,96 @@
+package experiment
+
+import (
+	"regexp"
+
+	"github.com/invopop/jsonschema"
+)
+
+// File is an experiment file as it is written: the keys, their types, and
+// what editors show of them. Parse reads the same keys from YAML nodes, so
+// that every problem has its line.
+type File struct {
+	Name      Name                 `yaml:"name" jsonschema:"required" jsonschema_description:"Name of the experiment, part of file names."`
+	Question  string               `yaml:"question" jsonschema:"required,minLength=1" jsonschema_description:"The question that the experiment answers, in one sentence."`
+	Baseline  Name                 `yaml:"baseline" jsonschema_description:"The stack that the others are compared with. Without one, stacks are ranked but not compared."`
+	Repeat    int                  `yaml:"repeat" jsonschema:"minimum=1,maximum=1000,default=5" jsonschema_description:"Trials of each stack and workload. At least 4 are needed to tell a difference from chance."`
+	Runtime   Duration             `yaml:"runtime" jsonschema:"default=10s" jsonschema_description:"Measured time of each trial: 1s, 500ms, 2m30s."`
+	Ramp      Duration             `yaml:"ramp" jsonschema:"default=0s" jsonschema_description:"Time before the measured time in which load is driven but not counted."`
+	Seed      uint64               `yaml:"seed" jsonschema:"minimum=0" jsonschema_description:"Seed of the random order of trials. Without one, every run draws its own and stores it."`
+	Factors   map[string]Levels    `yaml:"factors" jsonschema_description:"What is varied on purpose: names and their levels. Stacks and workloads that mention a factor ($jobs, in their name and in their text) stand for one of each level."`
+	Stacks    map[string]StackText `yaml:"stacks" jsonschema:"required" jsonschema_description:"Storage stacks by name, source first."`
+	Workloads map[string]Load      `yaml:"workloads" jsonschema:"required" jsonschema_description:"Workloads by name."`
+}
+
+// Name is the name of an experiment, a stack or a workload. It becomes part
+// of file names.
+type Name string
+
+// namePattern admits what is safe in file names of every kind.
+const namePattern = `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`
+
+var nameRegexp = regexp.MustCompile(namePattern)
+
+// JSONSchema describes a name to editors.
+func (Name) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Pattern: namePattern}
+}
+
+// declaredPattern admits names of stacks and workloads before the levels of
+// factors are filled in.
+const declaredPattern = `^[A-Za-z0-9$][A-Za-z0-9._${}-]*$`
+
+// Levels are the levels of a factor: a list of values that name themselves,
+// or names and values.
+type Levels []any
+
+// JSONSchema describes levels to editors.
+func (Levels) JSONSchema() *jsonschema.Schema {
+	one := uint64(1)
+	value := &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
+	return &jsonschema.Schema{
+		OneOf: []*jsonschema.Schema{
+			{Type: "array", Items: value, MinItems: &one, UniqueItems: true},
+			{
+				Type: "object", AdditionalProperties: value, MinProperties: &one,
+				PropertyNames: &jsonschema.Schema{Type: "string", Pattern: levelPattern},
+			},
+		},
+		Examples: []any{[]any{1, 4, 16}, map[string]any{"default": "rw", "nolock": "dioread_nolock"}},
+	}
+}
+
+// Duration is a time with its unit.
+type Duration string
+
+const durationPattern = `^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
+
+var durationRegexp = regexp.MustCompile(durationPattern)
+
+// JSONSchema describes a duration to editors.
+func (Duration) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Pattern: durationPattern, Examples: []any{"1s", "500ms", "2m30s"}}
+}
+
+// StackText is a stack in the notation of docs/stacks.md.
+type StackText string
+
+// JSONSchema describes a stack to editors.
+func (StackText) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{
+		Type: "string",
+		// Only its start: the notation is more than a pattern can tell.
+		Pattern:     `^\s*["/$A-Za-z0-9]`,
+		Description: "A storage stack on one line, source first; docs/stacks.md lists what it may be made of.",
+		Examples: []any{
+			"loop(size=4GiB) > xfs > volume",
+			"/dev/nvme0n1 > ext4(mount=dioread_nolock) > overlay2",
+			"dir:/srv/data",
+			"tmpfs(size=1GiB)",
+		},
+	}
+}
+
+// Load is a workload: one key that names its kind, and below it the kind's
+// own parameters. Schema fills in the kinds.
+type Load map[string]any

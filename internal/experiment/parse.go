@@ -1,0 +1,421 @@
+package experiment
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/stack/line"
+	"plimsoll/internal/suggest"
+	"plimsoll/internal/workload"
+)
+
+// Options are what Parse reads a file against.
+type Options struct {
+	Catalog *line.Catalog                     // what stacks may be made of
+	Kinds   []workload.Kind                   // what may drive load
+	Open    func(name string) ([]byte, error) // reads a file that a workload names, relative to the experiment's folder
+}
+
+// Parse reads an experiment file. file is its name, for messages. The error
+// is an *Invalid with everything that is wrong.
+func Parse(file string, text []byte, o Options) (*Experiment, error) {
+	p := &parser{
+		Options: o,
+		e: &Experiment{
+			Repeat: DefaultRepeat,
+			Timing: workload.Timing{Runtime: DefaultRuntime},
+			Source: string(text),
+			File:   file,
+		},
+	}
+	if root := p.root(text); root != nil {
+		p.file(root)
+	}
+	if len(p.problems) > 0 {
+		slices.SortStableFunc(p.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
+		return nil, &Invalid{File: file, Problems: p.problems}
+	}
+	return p.e, nil
+}
+
+type parser struct {
+	Options
+	e        *Experiment
+	problems []Problem
+
+	factors    []*factor // in the order of the file
+	filled     int       // values that filling levels in makes
+	baseline   *yaml.Node
+	stackNodes []*yaml.Node // of e.Stacks
+}
+
+func (p *parser) problem(n *yaml.Node, what, remedy string) {
+	p.problems = append(p.problems, Problem{Line: n.Line, What: what, Remedy: remedy})
+}
+
+// root reads the text as one YAML document; nil when it is none.
+func (p *parser) root(text []byte) *yaml.Node {
+	top := &yaml.Node{Line: 1}
+	if len(text) > maxBytes {
+		p.problem(top, fmt.Sprintf("the file is larger than %s", line.FormatSize(maxBytes)), "an experiment is a short text; is this the right file?")
+		return nil
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var doc, second yaml.Node
+	switch err := decoder.Decode(&doc); {
+	case errors.Is(err, io.EOF), err == nil && isNull(doc.Content[0]):
+		p.problem(top, "the file is empty", `begin with "name: " and "question: "; plimsoll list shows experiments that are built in`)
+		return nil
+	case err != nil:
+		p.problems = append(p.problems, yamlProblem(text, err))
+		return nil
+	}
+	if err := decoder.Decode(&second); err == nil {
+		p.problem(&second, "the file holds more than one document", "keep one experiment in a file: remove the line --- and what follows")
+	} else if !errors.Is(err, io.EOF) {
+		p.problems = append(p.problems, yamlProblem(text, err))
+		return nil
+	}
+	x := &expander{}
+	root := x.expand(doc.Content[0], 0)
+	if x.problem != nil {
+		p.problems = append(p.problems, *x.problem)
+		return nil
+	}
+	return root
+}
+
+var (
+	yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))`)
+	// The library counts the lines of its scanner's errors from 1, those of
+	// its parser's from 0. These are the parser's.
+	fromZero      = regexp.MustCompile(`^did not find expected (<document start>|node content|'-' indicator|key|',' or)`)
+	fioSection    = regexp.MustCompile(`(?m)\A\[[^,\]]+\]\s*$`)
+	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
+)
+
+// yamlProblem turns an error of the YAML library into a problem.
+func yamlProblem(text []byte, err error) Problem {
+	m := yamlError.FindStringSubmatch(err.Error())
+	if m == nil {
+		return Problem{Line: 1, What: "this is not YAML: " + err.Error()}
+	}
+	problem := Problem{Line: 1, What: "this is not YAML: " + m[2]}
+	if at, err := strconv.Atoi(m[1]); err == nil {
+		problem.Line = at
+		if fromZero.MatchString(m[2]) {
+			problem.Line++
+		}
+	}
+	if anchor := unknownAnchor.FindStringSubmatch(m[2]); anchor != nil {
+		before, _, _ := bytes.Cut(text, []byte("*"+anchor[1]))
+		problem.Line = 1 + bytes.Count(before, []byte("\n"))
+		problem.Remedy = fmt.Sprintf("write &%s before the value that *%[1]s stands for", anchor[1])
+	}
+	switch {
+	case strings.Contains(problem.What, "did not find expected ',' or") && bytes.Contains(text, []byte("${")):
+		problem.Remedy = `between braces or brackets, YAML takes no ${name} without quotes: write $name, or "${name}"`
+	case fioSection.Match(text):
+		problem.Remedy = "is this a job file of fio? write an experiment that names it: workloads: {mine: {fio: {file: my.fio}}}"
+	case strings.Contains(problem.What, "cannot start any token"), strings.Contains(problem.What, "found a tab character"):
+		problem.Remedy = "indent with blanks, not tabs"
+	case strings.Contains(problem.What, "mapping values are not allowed"):
+		problem.Remedy = "put a text with a colon and a blank in quotes"
+	}
+	return problem
+}
+
+// file reads the keys of File.
+func (p *parser) file(root *yaml.Node) {
+	var factors, stacks, workloads *yaml.Node
+	seen := p.mapping(root, "an experiment", map[string]func(*yaml.Node){
+		"name":      func(n *yaml.Node) { p.e.Name = p.name(n, "name") },
+		"question":  func(n *yaml.Node) { p.e.Question = p.text(n, "question") },
+		"baseline":  func(n *yaml.Node) { p.e.Baseline, p.baseline = p.text(n, "baseline"), n },
+		"repeat":    func(n *yaml.Node) { p.e.Repeat = p.repeat(n) },
+		"runtime":   func(n *yaml.Node) { p.e.Timing.Runtime = p.duration(n, "runtime", 1) },
+		"ramp":      func(n *yaml.Node) { p.e.Timing.Ramp = p.duration(n, "ramp", 0) },
+		"seed":      func(n *yaml.Node) { p.e.Seed = p.seed(n) },
+		"factors":   func(n *yaml.Node) { factors = n },
+		"stacks":    func(n *yaml.Node) { stacks = n },
+		"workloads": func(n *yaml.Node) { workloads = n },
+	})
+	if seen == nil {
+		return
+	}
+	for _, required := range []struct{ key, remedy string }{
+		{"name", "add name: my-experiment"},
+		{"question", "say in one sentence what you want to know: the report answers it"},
+		{"stacks", "add stacks: and below it NAME: STACK, for example raw: loop(size=1GiB)"},
+		{"workloads", "add workloads: and below it NAME: {fio: {...}}"},
+	} {
+		if !seen[required.key] {
+			p.problem(root, "the experiment has no "+required.key, required.remedy)
+		}
+	}
+	if factors != nil {
+		p.readFactors(factors)
+	}
+	var stackDecls, workloadDecls []*declared
+	if stacks != nil {
+		stackDecls = p.declarations(stacks, "stack", "raw: loop(size=1GiB)")
+	}
+	if workloads != nil {
+		workloadDecls = p.declarations(workloads, "workload", "RR: {fio: {rw: randread, bs: 4KiB, size: 256MiB}}")
+	}
+	if stacks != nil && workloads != nil {
+		p.checkUsed(factors)
+	}
+	brief := !p.checkCount(cmp.Or(factors, root), stackDecls, workloadDecls)
+	names := p.each(stackDecls, "stack", brief, p.stack)
+	if !brief {
+		p.checkBaseline(names)
+	}
+	p.each(workloadDecls, "workload", brief, p.workload)
+	p.checkSpace()
+}
+
+// mapping reads the keys of n, each with its field's function, and gives
+// those that it met; nil when n is no mapping.
+func (p *parser) mapping(n *yaml.Node, what string, fields map[string]func(*yaml.Node)) map[string]bool {
+	if n.Kind != yaml.MappingNode {
+		p.problem(n, fmt.Sprintf("%s is written as keys and values, not as %s", what, describe(n)), "")
+		return nil
+	}
+	known := slices.Sorted(maps.Keys(fields))
+	seen := map[string]bool{}
+	for pair := range slices.Chunk(n.Content, 2) {
+		key, value := pair[0], pair[1]
+		read, ok := fields[key.Value]
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			p.problem(key, fmt.Sprintf("a key of %s is text, not %s", what, describe(key)), "known are "+strings.Join(known, ", "))
+		case !ok:
+			p.problem(key, fmt.Sprintf("unknown key %q of %s", key.Value, what), suggest.DidYouMean(key.Value, known))
+		case seen[key.Value]:
+			p.problem(key, fmt.Sprintf("%s is given more than once", key.Value), "keep one of them")
+		default:
+			seen[key.Value] = true
+			read(value)
+		}
+	}
+	return seen
+}
+
+func (p *parser) stack(r read) {
+	n := r.value
+	if n.Kind != yaml.ScalarNode || isNull(n) {
+		p.problem(n, fmt.Sprintf("stack %s is written on one line, not as %s", r.declared, describe(n)), "write "+r.declared+": loop(size=1GiB) > xfs")
+		return
+	}
+	text := strings.TrimSpace(n.Value)
+	l, err := line.Parse(text)
+	var syntax *line.SyntaxError
+	var problems []line.Problem
+	if errors.As(err, &syntax) {
+		problems = syntax.Problems
+	} else {
+		problems = p.Catalog.Check(l)
+	}
+	for _, found := range problems {
+		p.problem(n, fmt.Sprintf("stack %s, column %d: %s", r.declared, found.Column, found.What), found.Remedy)
+	}
+	if len(problems) == 0 {
+		p.e.Stacks = append(p.e.Stacks, Stack{Name: r.name, Line: l, Text: text, Levels: r.levels})
+		p.stackNodes = append(p.stackNodes, n)
+	}
+}
+
+func (p *parser) workload(r read) {
+	var kinds []string
+	for _, k := range p.Kinds {
+		kinds = append(kinds, k.Name)
+	}
+	n := r.value
+	remedy := fmt.Sprintf("write %s: {KIND: {...}}; known kinds are %s", r.declared, strings.Join(kinds, ", "))
+	switch {
+	case n.Kind != yaml.MappingNode:
+		p.problem(n, fmt.Sprintf("workload %s is %s, but needs its kind and parameters", r.declared, describe(n)), remedy)
+		return
+	case len(n.Content) != 2:
+		p.problem(n, fmt.Sprintf("workload %s has %d kinds, but needs one", r.declared, len(n.Content)/2), remedy)
+		return
+	}
+	kind, params := n.Content[0], n.Content[1]
+	at := slices.Index(kinds, kind.Value)
+	if at < 0 {
+		p.problem(kind, fmt.Sprintf("unknown kind %q of workload %s", kind.Value, r.declared), suggest.DidYouMean(kind.Value, kinds))
+		return
+	}
+	w, problems := p.Kinds[at].Decode(params, p.Open)
+	for _, found := range problems {
+		found.What = fmt.Sprintf("workload %s: %s", r.declared, found.What)
+		p.problems = append(p.problems, found)
+	}
+	if len(problems) == 0 {
+		p.e.Workloads = append(p.e.Workloads, Workload{Name: r.name, Workload: w, Levels: r.levels})
+	}
+}
+
+// checkBaseline compares the baseline with the names of all stacks. A stack
+// that is itself wrong is named all the same.
+func (p *parser) checkBaseline(names []string) {
+	if p.e.Baseline != "" && len(names) > 0 && !slices.Contains(names, p.e.Baseline) {
+		p.problem(p.baseline, fmt.Sprintf("the baseline %q is no stack of this experiment", p.e.Baseline), suggest.DidYouMean(p.e.Baseline, names))
+	}
+}
+
+// usable is the share of a device that a file system surely leaves to files.
+// Of ext4, xfs and btrfs, xfs leaves the least, 78% of 384 MiB; all leave more
+// of larger devices.
+const usable = 0.75
+
+// checkSpace compares what workloads need with sources of a declared size. A
+// device's size is only known on the host, and compared there.
+func (p *parser) checkSpace() {
+	for i, s := range p.e.Stacks {
+		defs, _ := s.Line.Resolve(p.Catalog)
+		option, ok := defs[0].Option("size")
+		if !ok || option.Value != line.Size {
+			continue
+		}
+		size, err := line.ParseSize(defs[0].Setting(s.Line.Nodes[0], "size"))
+		if err != nil {
+			continue
+		}
+		room := size
+		if slices.ContainsFunc(defs, func(d line.Def) bool { return d.Below == line.Block }) {
+			room = int64(float64(size) * usable)
+		}
+		all := p.e.Need(s)
+		short := func(what string, need int64) {
+			p.problem(p.stackNodes[i],
+				fmt.Sprintf("stack %s is too small for %s: it needs %s, and %s of %s can be used",
+					s.Name, what, line.FormatSize(need), approximately(room), line.FormatSize(size)),
+				fmt.Sprintf("write %s(size=%s) or more, or give the workload a smaller size", s.Line.Nodes[0].Name, enough(all, room == size)))
+		}
+		alone := false
+		for _, w := range p.e.Workloads {
+			if need := w.NeedBytes(); need > room && Meet(s, w) {
+				alone = true
+				short("workload "+w.Name, need)
+			}
+		}
+		if all > room && !alone {
+			short("all workloads, whose files lie there together", all)
+		}
+	}
+}
+
+// approximately prints a size in whole MiB when it is large.
+func approximately(bytes int64) string {
+	const mib = 1 << 20
+	if bytes > mib {
+		bytes -= bytes % mib
+	}
+	return line.FormatSize(bytes)
+}
+
+// enough is a size, in whole MiB, of a source with room for need bytes.
+func enough(need int64, raw bool) string {
+	const mib = 1 << 20
+	if !raw {
+		need = int64(float64(need)/usable) + 1
+	}
+	return line.FormatSize((need + mib - 1) / mib * mib)
+}
+
+// text reads a text that is not empty.
+func (p *parser) text(n *yaml.Node, key string) string {
+	switch {
+	case n.Kind != yaml.ScalarNode || isNull(n):
+		p.problem(n, fmt.Sprintf("%s is a text, not %s", key, describe(n)), "")
+	case n.Tag != "!!str":
+		p.problem(n, fmt.Sprintf("%s is a text, not %s", key, describe(n)), fmt.Sprintf("write it in quotes: %q", n.Value))
+	case strings.TrimSpace(n.Value) == "":
+		p.problem(n, key+" is empty", "")
+	default:
+		return strings.TrimSpace(n.Value)
+	}
+	return ""
+}
+
+func (p *parser) name(n *yaml.Node, key string) string {
+	text := p.text(n, key)
+	if text != "" {
+		p.checkName(n, key)
+	}
+	return text
+}
+
+func (p *parser) checkName(n *yaml.Node, what string) {
+	if !nameRegexp.MatchString(n.Value) {
+		p.problem(n, fmt.Sprintf("%s cannot be %q", what, n.Value),
+			"it becomes part of file names: up to 64 letters, digits and - _ . with a letter or digit first")
+	}
+}
+
+func (p *parser) duration(n *yaml.Node, key string, least time.Duration) time.Duration {
+	if n.Kind != yaml.ScalarNode || !durationRegexp.MatchString(n.Value) {
+		remedy := "write a number and a unit: 500ms, 10s, 2m30s, 1h"
+		if _, err := strconv.ParseFloat(n.Value, 64); err == nil {
+			remedy = "add the unit: " + n.Value + "s"
+		}
+		p.problem(n, fmt.Sprintf("%s is a time, not %s", key, describe(n)), remedy)
+		return 0
+	}
+	d, err := time.ParseDuration(n.Value)
+	switch {
+	case err != nil:
+		p.problem(n, fmt.Sprintf("%s of %s is too long", key, n.Value), "")
+	case d < least:
+		p.problem(n, fmt.Sprintf("%s of %s measures nothing", key, n.Value), "write a time of more than nothing: 10s")
+	}
+	return d
+}
+
+func (p *parser) repeat(n *yaml.Node) int {
+	repeat, err := strconv.Atoi(n.Value)
+	if n.Tag != "!!int" || err != nil || repeat < 1 || repeat > MaxRepeat {
+		p.problem(n, fmt.Sprintf("repeat is a number from 1 to %d, not %s", MaxRepeat, describe(n)), "4 or more can tell a difference from chance")
+	}
+	return repeat
+}
+
+func (p *parser) seed(n *yaml.Node) *uint64 {
+	seed, err := strconv.ParseUint(n.Value, 10, 64)
+	if n.Tag != "!!int" || err != nil {
+		p.problem(n, fmt.Sprintf("seed is a whole number from 0 to 2^64-1, not %s", describe(n)), "")
+	}
+	return &seed
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// describe says what a node is, for a sentence that expected something else.
+func describe(n *yaml.Node) string {
+	switch {
+	case isNull(n):
+		return "nothing"
+	case n.Kind == yaml.MappingNode:
+		return "keys and values"
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Tag == "!!int" || n.Tag == "!!float":
+		return "the number " + n.Value
+	case n.Tag == "!!bool":
+		return n.Value
+	}
+	return strconv.Quote(n.Value)
+}

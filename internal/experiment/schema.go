@@ -1,0 +1,84 @@
+package experiment
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"plimsoll/internal/workload"
+)
+
+// Schema gives the JSON Schema of experiment files, for editors: the keys of
+// File, and the parameters of the given kinds of workloads.
+func Schema(kinds []workload.Kind) ([]byte, error) {
+	r := &jsonschema.Reflector{
+		Anonymous:                  true, // an ID would be an address where nothing is
+		DoNotReference:             true,
+		ExpandedStruct:             true,
+		FieldNameTag:               "yaml",
+		RequiredFromJSONSchemaTags: true,
+	}
+	load := loadSchema(r, kinds)
+	r.Mapper = func(t reflect.Type) *jsonschema.Schema {
+		if t == reflect.TypeFor[Load]() {
+			return load
+		}
+		return nil
+	}
+	s := r.Reflect(File{})
+	s.Title = "Plimsoll experiment"
+	s.Description = "A question about storage stacks, and the trials that answer it. See docs/experiment-file.md."
+	for _, key := range []string{"stacks", "workloads"} {
+		named, _ := s.Properties.Get(key)
+		one := uint64(1)
+		named.MinProperties = &one
+		named.PropertyNames = &jsonschema.Schema{Type: "string", Pattern: declaredPattern}
+	}
+	factors, _ := s.Properties.Get("factors")
+	factors.PropertyNames = &jsonschema.Schema{Type: "string", Pattern: factorPattern}
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("print the schema of experiment files: %w", err)
+	}
+	// Examples are read by people: ">" is no "\u003e".
+	plain := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(text))
+	return []byte(plain + "\n"), nil
+}
+
+// loadSchema describes a workload: exactly one of the kinds.
+func loadSchema(r *jsonschema.Reflector, kinds []workload.Kind) *jsonschema.Schema {
+	one := uint64(1)
+	s := &jsonschema.Schema{
+		Type:                 "object",
+		Properties:           jsonschema.NewProperties(),
+		AdditionalProperties: jsonschema.FalseSchema,
+		MinProperties:        &one,
+		MaxProperties:        &one,
+	}
+	for _, k := range kinds {
+		params := r.Reflect(k.Params)
+		params.Version = "" // said once, at the root
+		if params.Description == "" {
+			params.Description = k.Summary
+		}
+		for pair := params.Properties.Oldest(); pair != nil; pair = pair.Next() {
+			pair.Value = orReference(pair.Value)
+		}
+		s.Properties.Set(k.Name, params)
+	}
+	return s
+}
+
+// orReference admits the level of a factor in place of a value.
+func orReference(value *jsonschema.Schema) *jsonschema.Schema {
+	either := &jsonschema.Schema{
+		Description: value.Description,
+		Default:     value.Default,
+		AnyOf:       []*jsonschema.Schema{value, {Type: "string", Pattern: `\$[A-Za-z{]`}},
+	}
+	value.Description, value.Default = "", nil
+	return either
+}

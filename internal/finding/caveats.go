@@ -1,0 +1,164 @@
+package finding
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+)
+
+const (
+	// wideInterval is the width of a median's interval, as a share of the
+	// median, above which small differences cannot be seen.
+	wideInterval = 0.25
+	// steadySeconds is the measured time below which a trial cannot have
+	// shown a steady state: SNIA's test rounds take a minute each.
+	steadySeconds = 60
+)
+
+// caveats says what limits the conclusions, one finding each.
+func caveats(v *view) []Finding {
+	var out []Finding
+	say := func(id string, stacks []string, title, why string) {
+		if len(stacks) > 0 {
+			out = append(out, Finding{ID: "caveats/" + id, Kind: KindCaveat, Stacks: stacks, Title: title, Why: why})
+		}
+	}
+	cells := v.all()
+	if len(cells) == 0 {
+		return nil
+	}
+
+	imported := v.marked(result.MarkImported)
+	say("imported", imported, fmt.Sprintf("%s %s measured elsewhere and imported: %s", count(len(imported), "stack"), choose(len(imported), "was", "were"), list(imported)),
+		"Nothing is known of these results but what their files tell. The trials were not interleaved by plimsoll, and whatever changed between them is in the numbers.")
+	partly := stacksOf(cells, func(c *cell) bool { return 0 < c.withHistogram() && c.withHistogram() < len(c.trials) })
+	say("histograms", partly, fmt.Sprintf("The latency percentiles of %s are those of some of its trials: the others have no histogram", list(partly)),
+		"Percentiles come from merged histograms. Those that a file printed without a histogram do not merge, and are shown for themselves.")
+	loops := v.marked(result.MarkLoop)
+	say("loop", loops, fmt.Sprintf("%s %s on a loop device: ratios hold, absolute numbers are not the disk's", count(len(loops), "stack"), choose(len(loops), "stands", "stand")),
+		"A loop device adds a thread and the file system below it to every I/O. Name a block device to measure the disk itself.")
+	shared := v.marked(result.MarkShared)
+	say("shared", shared, fmt.Sprintf("%s %s a directory with whatever else the host does: %s", count(len(shared), "stack"), choose(len(shared), "shares", "share"), list(shared)),
+		"Other files on the file system, its age and its fill level are part of the number.")
+	memory := v.marked(result.MarkMemory)
+	say("memory", memory, fmt.Sprintf("%s %s no device: %s", count(len(memory), "stack"), choose(len(memory), "has", "have"), list(memory)),
+		"A stack in memory shows what software alone can do. It does not keep data.")
+	bottoms, below := v.sharedBottoms()
+	say("system-device", below, fmt.Sprintf("%s %s the host's own file system too: other work on it is in the numbers", list(bottoms), choose(len(bottoms), "carries", "carry")),
+		"The device at the bottom of these stacks is mounted by the host. Its counters and its time include whatever the host does meanwhile.")
+	unchecked := stacksOf(cells, func(c *cell) bool { return c.source() == result.SourceUnknown })
+	say("unchecked", unchecked, fmt.Sprintf("No device counter could be read of %s: %s not checked", list(unchecked), choose(len(unchecked), "its numbers are", "their numbers are")),
+		"Without counters nobody knows whether the page cache answered, so such a stack never wins a ranking.")
+
+	mixed := stacksOf(cells, func(c *cell) bool { return 0 < c.fromMemory() && c.fromMemory() < len(c.trials) })
+	say("mixed", mixed, fmt.Sprintf("The device seems to have answered some trials of %s, and memory others: taken as memory", list(mixed)),
+		"Other processes can add to a device's counters and hide a cache; nothing can take from them. A cache that fills up, or is emptied under memory pressure, also looks like this.")
+
+	needed := stats.RepeatsNeeded()
+	few := stacksOf(cells, func(c *cell) bool { return c.point.N < needed })
+	say("repeats", few, fmt.Sprintf("%s fewer than %d trials of a workload: no difference between such stacks can be significant", have(few, len(v.stacks)), needed),
+		fmt.Sprintf("Two samples that do not overlap at all give p = %s with 3 against 3, %s with %d against %d. Set repeat to %d or more; from 6 on the intervals of medians reach 95%%.",
+			digits(stats.SmallestP(3, 3)), digits(stats.SmallestP(needed, needed)), needed, needed, needed))
+
+	wide := stacksOf(cells, func(c *cell) bool { return spread(c) > wideInterval })
+	if len(wide) > 0 {
+		worst := slices.MaxFunc(cells, func(a, b *cell) int { return cmp.Compare(spread(a), spread(b)) })
+		say("spread", wide, fmt.Sprintf("%s from trial to trial: %s under %s has an interval of %s around its median",
+			list(wide)+choose(len(wide), " varies much", " vary much"), worst.stack.Name, worst.workload.Name, percent(spread(worst))),
+			fmt.Sprintf("The interval of the median is wider than %s of it. Small differences cannot be seen: repeat more often, measure longer, or quiet the host.", percent(wideInterval)))
+	}
+
+	if tests, stacks := tests(againstBaseline(v), siblings(v)); float64(tests)*stats.Alpha >= 1 {
+		say("chance", stacks, fmt.Sprintf("%d comparisons at the 5%% level: about %.0f would look significant by chance alone", tests, float64(tests)*stats.Alpha),
+			"p values are not corrected for the number of comparisons. Trust large ratios before small ones, and repeat the experiment for what matters.")
+	}
+
+	short := stacksOf(cells, func(c *cell) bool { return runtime(c) < steadySeconds })
+	if len(short) > 0 {
+		shortest := slices.MinFunc(cells, func(a, b *cell) int { return cmp.Compare(runtime(a), runtime(b)) })
+		say("steady", short, fmt.Sprintf("Trials measured %.3g s: no steady state was established", runtime(shortest)),
+			"Devices slow down once their caches and spare blocks are used up, which takes minutes of writing. Short runs rank stacks; they do not tell what a device sustains.")
+	}
+	return out
+}
+
+// have says "All stacks have", "xfs and ext4 have".
+func have(stacks []string, all int) string {
+	if len(stacks) == all && all > 1 {
+		return "All stacks have"
+	}
+	return list(stacks) + choose(len(stacks), " has", " have")
+}
+
+// tests counts the tests behind findings, and names the stacks in them.
+func tests(findings ...[]Finding) (n int, stacks []string) {
+	for _, f := range slices.Concat(findings...) {
+		if f.Effect != nil {
+			n++
+			stacks = appendNew(appendNew(stacks, f.Effect.Subject), f.Effect.Baseline)
+		}
+	}
+	return n, stacks
+}
+
+// marked names the measured stacks with a mark.
+func (v *view) marked(m result.Mark) []string {
+	return stacksOf(v.all(), func(c *cell) bool { return slices.Contains(c.stack.Marks, m) })
+}
+
+// sharedBottoms names the devices that carry a file system of the host, and
+// the stacks on them.
+func (v *view) sharedBottoms() (devices, stacks []string) {
+	for _, c := range v.all() {
+		if !c.below() {
+			continue
+		}
+		for _, d := range c.stack.Devices {
+			if d.Role == roleBottom {
+				devices, stacks = appendNew(devices, d.Name), appendNew(stacks, c.stack.Name)
+			}
+		}
+	}
+	return devices, stacks
+}
+
+// stacksOf names the stacks with a cell that is so.
+func stacksOf(cells []*cell, so func(*cell) bool) []string {
+	var out []string
+	for _, c := range cells {
+		if so(c) {
+			out = appendNew(out, c.stack.Name)
+		}
+	}
+	return out
+}
+
+// withHistogram counts the trials that have a histogram of total latency.
+func (c *cell) withHistogram() int {
+	n := 0
+	for _, t := range c.trials {
+		if len(t.Measurement.Read.Total.Bins)+len(t.Measurement.Write.Total.Bins) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// spread is the width of the median's interval as a share of the median.
+func spread(c *cell) float64 {
+	if c.point.Median == 0 {
+		return 0
+	}
+	return (c.point.High - c.point.Low) / c.point.Median
+}
+
+// runtime is the shortest measured time of a cell's trials, in seconds.
+func runtime(c *cell) float64 {
+	shortest := slices.MinFunc(c.trials, func(a, b *result.Trial) int {
+		return cmp.Compare(a.Measurement.RuntimeSeconds, b.Measurement.RuntimeSeconds)
+	})
+	return shortest.Measurement.RuntimeSeconds
+}

@@ -1,0 +1,163 @@
+package finding
+
+import (
+	"fmt"
+	"slices"
+
+	"plimsoll/internal/claims"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+	"plimsoll/internal/workload/fio"
+)
+
+// latencyClaims are those of MSST'17, section 5.5. They are about random
+// reads; a directly attached device is taken without a file system on it.
+var latencyClaims = []claimRule{
+	{"lat-slat-low-das", "latency",
+		"under low load hardly anything queues, and submission is a small part of what an I/O takes", submissionAtLowLoad},
+	{"lat-high-das", "latency",
+		"under high load an I/O waits in the queues of the storage", latencyUnderLoad},
+}
+
+// submissionAtLowLoad tests the share of submission in the total latency.
+func submissionAtLowLoad(v *view, c claims.Claim) []claimCase {
+	w := lowLoad("RR")
+	d, _, ok := v.workload(w)
+	if !ok {
+		return nil // a share at another load is another thing
+	}
+	var out []claimCase
+	for _, s := range v.stacks {
+		if !bare(s.line) || !onDevice(s.line) {
+			continue
+		}
+		k := claimCase{stacks: []string{s.Name}, workload: d.name}
+		if cell := v.cell(s.Name, d.name); cell == nil {
+			k.judgement = notTestable("%s", v.unmeasured(s, d.name))
+		} else {
+			k.share(c, cell)
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+func (k *claimCase) share(c claims.Claim, of *cell) {
+	k.evidence = []*cell{of}
+	var shares []float64
+	for _, t := range of.trials {
+		if s := trialLatency(t, submissionOf); s > 0 {
+			if share := s / trialLatency(t, totalOf); finite(share) && share <= 1 {
+				shares = append(shares, share)
+			}
+		}
+	}
+	if len(shares) == 0 {
+		k.judgement = notTestable("no trial of %s tells how long submission takes", of.stack.Name)
+		return
+	}
+	median, iv := stats.Median(shares), stats.MedianInterval(shares)
+	k.measured = percent(median)
+	if len(shares) > 1 {
+		k.measured += fmt.Sprintf(" (%s to %s)", percent(iv.Low), percent(iv.High))
+	}
+	k.says = of.stack.Name + " has " + k.measured
+	if l, ok := of.latencies(); ok {
+		k.grounds = fmt.Sprintf("an I/O takes %s on %s, on average.", l, of.stack.Name)
+	}
+	switch why := unfit(of); {
+	case why != "":
+		k.judgement = notTestable("%s", why)
+	case slices.Contains(of.stack.Marks, result.MarkLoop):
+		// A share is no ratio of two stacks, in which a loop device cancels out.
+		k.judgement = notTestable("%s is a loop device, which adds a thread and a file system to completion: name a block device", of.stack.Name)
+	default:
+		k.judgement = judgeShare(c, iv)
+	}
+}
+
+// latencyUnderLoad tests how much longer an I/O takes on a busy device.
+func latencyUnderLoad(v *view, c claims.Claim) []claimCase {
+	low, _, okLow := v.workload(lowLoad("RR"))
+	wanted := wanted{role: "RR", jobs: manyJobs, inFlight: manyJobs, paper: fio.Load{Jobs: manyJobs, Depth: 32}}
+	high, like, okHigh := v.workload(wanted)
+	like = slices.DeleteFunc(like, func(d driven) bool { return d.load.InFlight() == 1 })
+	if !okLow || !okHigh && len(like) == 0 {
+		return nil
+	}
+	var out []claimCase
+	for _, s := range v.stacks {
+		if !bare(s.line) || !onDevice(s.line) {
+			continue
+		}
+		k := claimCase{stacks: []string{s.Name}, workload: low.name}
+		if okHigh {
+			k.workload = high.name
+			v.underLoad(&k, c, s, low, high)
+			k.caveats = append(k.caveats, fmt.Sprintf("%s here, 16 parallel jobs in the paper, which does not say how deep", loadText(high.load)))
+		} else {
+			k.judgement = wanted.lacking(like)
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+func (v *view) underLoad(k *claimCase, c claims.Claim, s *stack, low, high driven) {
+	a, b := v.cell(s.Name, high.name), v.cell(s.Name, low.name)
+	for _, m := range []struct {
+		cell     *cell
+		workload string
+	}{{a, high.name}, {b, low.name}} {
+		if m.cell == nil {
+			k.judgement = notTestable("%s", v.unmeasured(s, m.workload))
+			return
+		}
+	}
+	k.evidence = []*cell{a, b}
+	x, okX := a.latencies()
+	y, okY := b.latencies()
+	if okX && okY {
+		k.grounds = fmt.Sprintf("an I/O takes %s under %s and %s under %s, on average; %s and %s I/Os in flight.",
+			x, high.name, y, low.name, fmt.Sprint(high.load.InFlight()), fmt.Sprint(low.load.InFlight()))
+	}
+	e, ok := v.effect("mean total latency", s.Name+" under "+high.name, s.Name+" under "+low.name, a.meanLatencies(), b.meanLatencies())
+	if !ok {
+		k.judgement = notTestable("no ratio of latencies: a trial does not tell them")
+		return
+	}
+	k.effect, k.measured = &e, shortRatio(e)
+	k.says = fmt.Sprintf("on %s, that under %s is %s of that under %s", s.Name, high.name, k.measured, low.name)
+	if why := unfit(a, b); why != "" {
+		k.judgement = notTestable("%s", why)
+		return
+	}
+	k.judgement = judgeRatio(c, e)
+}
+
+func submissionOf(d result.Direction) result.Latency { return d.Submission }
+func totalOf(d result.Direction) result.Latency      { return d.Total }
+
+// trialLatency is the sum of a latency over the I/Os of both directions, in
+// ns; 0 when it is not known.
+func trialLatency(t *result.Trial, of func(result.Direction) result.Latency) float64 {
+	sum := 0.0
+	for _, d := range []result.Direction{t.Measurement.Read, t.Measurement.Write} {
+		if l := of(d); l.Count > 0 {
+			sum += l.MeanNS * float64(l.Count)
+		}
+	}
+	return sum
+}
+
+// meanLatencies are the mean total latencies of the trials, in ns.
+func (c *cell) meanLatencies() []float64 {
+	var out []float64
+	for _, t := range c.trials {
+		l := stats.MergeLatency(t.Measurement.Read.Total, t.Measurement.Write.Total)
+		if l.Count > 0 && finite(l.MeanNS) {
+			out = append(out, l.MeanNS)
+		}
+	}
+	return out
+}

@@ -1,0 +1,169 @@
+package finding
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"plimsoll/internal/claims"
+	"plimsoll/internal/stats"
+)
+
+// rounding is the tolerance, as a share of the value, of published numbers
+// that state none: they come with one or two digits and without an interval.
+const rounding = 0.2
+
+// widest is how many times its lower end the upper end of an interval may be
+// for it to confirm a factor, however large; a smaller factor allows no more
+// than itself. Otherwise noise would confirm: a wide interval holds anything.
+const widest = 3
+
+// band is the published value with its tolerance. It is infinite on a side
+// where only a bound was published, which is taken as it stands.
+func band(c claims.Claim) (low, high float64) {
+	v := *c.Value
+	if bound(v) {
+		return v.Low, v.High
+	}
+	if c.Tolerance > 0 {
+		return v.Low - c.Tolerance, v.High + c.Tolerance
+	}
+	return v.Low * (1 - rounding), v.High * (1 + rounding)
+}
+
+func bound(v claims.Value) bool { return math.IsInf(v.Low, 0) || math.IsInf(v.High, 0) }
+
+// limits are the band, nil where there is no limit. A place has no tolerance:
+// what was measured of it has an interval.
+func limits(c claims.Claim) (low, high *float64) {
+	if c.Value == nil || c.Value.Parts != nil {
+		return nil, nil
+	}
+	l, h := c.Value.Low, c.Value.High
+	if c.Kind != claims.Location {
+		l, h = band(c)
+	}
+	if finite(l) {
+		low = &l
+	}
+	if finite(h) {
+		high = &h
+	}
+	return low, high
+}
+
+// publishedText writes a published value: "5x", "0.75x ± 0.05", "below 1x",
+// "9.7%", "24 jobs", "aufs, overlay, btrfs (best first)".
+func publishedText(c claims.Claim) string {
+	if c.Value == nil {
+		return strings.Join(c.Subject, ", ") + " (best first)"
+	}
+	one := func(x float64) string {
+		switch {
+		case c.Kind == claims.Ratio:
+			return trimmed(x) + "x"
+		case c.Unit == "share":
+			return trimmed(100*x) + "%"
+		}
+		return strings.TrimSpace(trimmed(x) + " " + c.Unit)
+	}
+	v := *c.Value
+	var text string
+	switch {
+	case math.IsInf(v.Low, 0):
+		text = "below " + one(v.High)
+	case math.IsInf(v.High, 0):
+		text = "above " + one(v.Low)
+	case v.Low != v.High:
+		text = one(v.Low) + " to " + one(v.High)
+	default:
+		text = one(v.Low)
+	}
+	if c.Tolerance > 0 {
+		text += " ± " + trimmed(c.Tolerance)
+	}
+	return text
+}
+
+// trimmed writes a number of a paper with as many digits as it has, and a
+// ratio of 1 as such.
+func trimmed(x float64) string { return fmt.Sprintf("%.4g", x) }
+
+// judgeRatio holds a measured ratio against a published one. docs/findings.md
+// has the rules.
+func judgeRatio(c claims.Claim, e Effect) judgement {
+	if few := tooFew(e.N); few != nil {
+		return notTestable("%s", few[0])
+	}
+	if bound(*c.Value) {
+		return judgeBound(c, e)
+	}
+	low, high := band(c)
+	interval, published := fmt.Sprintf("%s to %s", times(e.Low), times(e.High)), fmt.Sprintf("%s to %s", times(low), times(high))
+	same := low <= 1 && 1 <= high
+	switch {
+	case e.High < low || e.Low > high:
+		why := fmt.Sprintf("the interval, %s, lies outside of %s", interval, published)
+		switch {
+		case same:
+		case e.Differs && (e.Ratio > 1) == (c.Value.Low > 1):
+			why += "; the direction holds, the size does not"
+		case e.Differs:
+			why += ", in the other direction"
+		default:
+			why += ", and there is no significant difference"
+		}
+		return judgement{ClaimContradicted, why}
+	case same && low <= e.Low && e.High <= high:
+		return judgement{ClaimConfirmed, fmt.Sprintf("the interval, %s, lies within %s", interval, published)}
+	case same:
+		return notTestable("the data does not decide: the interval, %s, is wider than %s or reaches out of it; repeat more often, or measure longer", interval, published)
+	case e.High/e.Low > min(widest, farther(c.Value.Low), farther(c.Value.High)):
+		return notTestable("the data does not decide: the interval, %s, is too wide to tell a factor such as %s; repeat more often, or measure longer", interval, publishedText(c))
+	case e.Differs && (e.Low > 1 || e.High < 1):
+		return judgement{ClaimConfirmed, fmt.Sprintf("the interval, %s, overlaps %s and excludes 1 (p = %s)", interval, published, digits(e.P))}
+	}
+	return notTestable("the data does not decide: the interval, %s, overlaps %s, but no difference is significant (p = %s); repeat more often, or measure longer", interval, published, digits(e.P))
+}
+
+// farther is how far a ratio is from 1, as a factor above it.
+func farther(ratio float64) float64 { return max(ratio, 1/ratio) }
+
+// judgeBound holds a measured ratio against "below 1", which the test
+// decides, or against another bound, which the interval decides.
+func judgeBound(c claims.Claim, e Effect) judgement {
+	below := math.IsInf(c.Value.Low, 0)
+	limit := c.Value.Low
+	if below {
+		limit = c.Value.High
+	}
+	less, more := e.High < limit, e.Low > limit
+	if limit == 1 {
+		less, more = e.Differs && e.Ratio < 1, e.Differs && e.Ratio > 1
+	}
+	switch {
+	case below && less, !below && more:
+		return judgement{ClaimConfirmed, fmt.Sprintf("%s is significantly %s (p = %s)", ratioText(e), publishedText(c), digits(e.P))}
+	case less || more:
+		return judgement{ClaimContradicted, fmt.Sprintf("%s is on the other side, significantly (p = %s)", ratioText(e), digits(e.P))}
+	}
+	return notTestable("the data does not decide: %s is not significantly on either side of %s (p = %s); repeat more often, or measure longer", ratioText(e), trimmed(limit), digits(e.P))
+}
+
+// judgeShare holds the median of measured shares against a published one. A
+// share has nothing that it could differ from, so its interval must lie within
+// the band, as that of a ratio of 1.
+func judgeShare(c claims.Claim, iv stats.Interval) judgement {
+	if iv.Coverage < stats.Confidence {
+		return notTestable("so few trials give no interval of %s: repeat 6 times or more", percent(stats.Confidence))
+	}
+	low, high := band(c)
+	interval, published := fmt.Sprintf("%s to %s", percent(iv.Low), percent(iv.High)), fmt.Sprintf("%s to %s", percent(low), percent(high))
+	switch {
+	case iv.High < low || iv.Low > high:
+		return judgement{ClaimContradicted, fmt.Sprintf("the interval of the median, %s, lies outside of %s", interval, published)}
+	case low <= iv.Low && iv.High <= high:
+		return judgement{ClaimConfirmed, fmt.Sprintf("the interval of the median, %s, lies within %s", interval, published)}
+	}
+	return notTestable("the data does not decide: the interval of the median, %s, reaches out of %s; repeat more often, or measure longer", interval, published)
+}

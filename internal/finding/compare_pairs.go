@@ -1,0 +1,220 @@
+package finding
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+)
+
+// Apart is what was not compared.
+type Apart struct {
+	Stack    string `json:"stack"`
+	Workload string `json:"workload"`
+	In       string `json:"in"` // the run that has results of it: "A", "B", "both" or "neither"
+	Why      string `json:"why"`
+}
+
+// What both runs measured and yet cannot be compared keeps the verdict open,
+// unlike what only one of them has, or neither.
+const (
+	inBoth    = "both"
+	inNeither = "neither"
+)
+
+// unit is a stack under a workload that a run tried.
+type unit struct {
+	stack    *stack
+	workload result.Workload
+	cell     *cell // nil when no trial finished
+	tried    int   // trials, whatever became of them
+	shape    shape
+}
+
+// shape is what must be the same for two units to be alike.
+type shape struct {
+	line     string  // canonical
+	kind     string  // of workload
+	declared string  // canonical; "" when the run does not tell
+	summary  string  // stands in for declared where a run does not tell
+	runtime  float64 // seconds, of the experiment; 0 where the workload has its own
+	ramp     float64
+}
+
+// comparedPair is two units that are alike.
+type comparedPair struct{ a, b *unit }
+
+// pair finds for every unit of A the one of B that is like it. Among several,
+// names decide; that they are called the same does not make them alike.
+func pair(va, vb *view) (pairs []comparedPair, apart []Apart) {
+	left, right := va.units(), vb.units()
+	partner := map[*unit]*unit{} // both ways
+	for _, byName := range []bool{true, false} {
+		for _, a := range sortedByName(left) {
+			for _, b := range sortedByName(right) {
+				if partner[a] == nil && partner[b] == nil && a.shape.like(b.shape) && (!byName || a.named(b)) {
+					partner[a], partner[b] = b, a
+				}
+			}
+		}
+	}
+	apart = []Apart{}
+	for _, a := range left {
+		b := partner[a]
+		if b == nil {
+			apart = append(apart, alone(a, right, "A", "B"))
+			continue
+		}
+		p := comparedPair{a, b}
+		switch why := p.unlikeSources(); {
+		case a.cell == nil && b.cell == nil:
+			apart = append(apart, Apart{a.stack.Name, a.workload.Name, inNeither, "no trial finished in either run"})
+		case why != "":
+			apart = append(apart, Apart{a.stack.Name, a.workload.Name, inBoth, why})
+		default:
+			pairs = append(pairs, p)
+		}
+	}
+	for _, b := range right {
+		namesake := slices.IndexFunc(left, b.named)
+		told := namesake >= 0 && partner[left[namesake]] == nil // why they are not alike
+		if partner[b] == nil && !told {
+			apart = append(apart, alone(b, left, "B", "A"))
+		}
+	}
+	return pairs, apart
+}
+
+func sortedByName(units []*unit) []*unit {
+	return slices.SortedFunc(slices.Values(units), func(x, y *unit) int {
+		return cmp.Or(cmp.Compare(x.stack.Name, y.stack.Name), cmp.Compare(x.workload.Name, y.workload.Name))
+	})
+}
+
+// units are what the run tried: by workload, then by stack.
+func (v *view) units() []*unit {
+	tried := map[cellKey]int{}
+	for _, t := range v.run.Trials {
+		tried[cellKey{t.Stack, t.Workload}]++
+	}
+	var units []*unit
+	for _, w := range v.workloads {
+		for _, s := range v.stacks {
+			if n := tried[cellKey{s.Name, w.Name}]; n > 0 {
+				units = append(units, &unit{stack: s, workload: w, cell: v.cell(s.Name, w.Name), tried: n, shape: v.shape(s, w)})
+			}
+		}
+	}
+	return units
+}
+
+func (v *view) shape(s *stack, w result.Workload) shape {
+	h := shape{line: s.Line, kind: w.Kind, declared: strings.TrimSpace(w.Declared), summary: cmp.Or(w.Summary, w.Name)}
+	if parsed, err := line.Parse(s.Line); err == nil {
+		h.line = parsed.String()
+	}
+	h.runtime, h.ramp = v.run.Experiment.RuntimeSeconds, v.run.Experiment.RampSeconds
+	// Parameters are YAML, in whatever order; a user's job file stays as it is.
+	var parameters map[string]any
+	if yaml.Unmarshal([]byte(w.Declared), &parameters) == nil && parameters != nil {
+		if text, err := yaml.Marshal(parameters); err == nil {
+			h.declared = string(text)
+		}
+		if _, own := parameters["runtime"]; own {
+			h.runtime = 0
+		}
+		if _, own := parameters["ramp"]; own {
+			h.ramp = 0
+		}
+	}
+	return h
+}
+
+func (a *unit) named(b *unit) bool {
+	return a.stack.Name == b.stack.Name && a.workload.Name == b.workload.Name
+}
+
+func (h shape) sameWorkload(o shape) bool {
+	if h.declared == "" || o.declared == "" {
+		return h.kind == o.kind && h.summary == o.summary
+	}
+	return h.kind == o.kind && h.declared == o.declared
+}
+
+func (h shape) sameTimes(o shape) bool { return h.runtime == o.runtime && h.ramp == o.ramp }
+
+func (h shape) like(o shape) bool {
+	return h.line == o.line && h.sameWorkload(o) && h.sameTimes(o)
+}
+
+// alone says why a unit has no partner among those of the other run, by what
+// keeps it from the one that is most like it.
+func alone(u *unit, others []*unit, here, there string) Apart {
+	a := Apart{u.stack.Name, u.workload.Name, here, "only in " + here}
+	for _, o := range others {
+		if u.shape.line == o.shape.line && u.shape.sameWorkload(o.shape) && !u.shape.sameTimes(o.shape) {
+			a.Why = fmt.Sprintf("measured for %g s (ramp %g s) in %s, for %g s (ramp %g s) in %s",
+				u.shape.runtime, u.shape.ramp, here, o.shape.runtime, o.shape.ramp, there)
+			return a
+		}
+	}
+	for _, o := range others {
+		switch {
+		case !u.named(o):
+		case u.shape.line != o.shape.line:
+			a.Why = fmt.Sprintf("another stack: %s in %s, %s in %s", u.shape.line, here, o.shape.line, there)
+		case !u.shape.sameWorkload(o.shape):
+			a.Why = fmt.Sprintf("another workload: %s in %s, %s in %s", u.shape.text(), here, o.shape.text(), there)
+		}
+	}
+	return a
+}
+
+// text is what was declared, on one line.
+func (h shape) text() string {
+	return strings.Join(strings.Fields(cmp.Or(h.declared, h.summary)), " ")
+}
+
+// unlikeSources says why the numbers of a pair come from different places.
+func (p comparedPair) unlikeSources() string {
+	if p.a.cell == nil || p.b.cell == nil {
+		return ""
+	}
+	switch a, b := p.a.cell.source(), p.b.cell.source(); {
+	case a == result.SourceMemory && b == result.SourceDevice:
+		return "memory answered in A, the device in B"
+	case a == result.SourceDevice && b == result.SourceMemory:
+		return "the device answered in A, memory in B"
+	}
+	return ""
+}
+
+// source is what answered both.
+func (p comparedPair) source() result.Source {
+	var s result.Source
+	for _, u := range []*unit{p.a, p.b} {
+		switch {
+		case u.cell == nil:
+		case s == "" || s == u.cell.source():
+			s = u.cell.source()
+		default:
+			return result.SourceUnknown
+		}
+	}
+	return cmp.Or(s, result.SourceUnknown)
+}
+
+func (p comparedPair) marks() []string {
+	var out []string
+	for _, u := range []*unit{p.a, p.b} {
+		for _, m := range u.stack.Marks {
+			out = appendNew(out, string(m))
+		}
+	}
+	return out
+}

@@ -1,0 +1,67 @@
+// Package finding draws conclusions from the results of a run. It is pure:
+// results in, findings out, one file per rule. A rule registers itself in the
+// table in rules.go.
+package finding
+
+// Kind groups findings for display.
+type Kind string
+
+// The kinds of findings, in the order in which they are shown.
+const (
+	KindRecommendation Kind = "recommendation" // which stack to take, and why
+	KindFastest        Kind = "fastest"        // fastest honest stack of one workload, with the ranking
+	KindIllusion       Kind = "illusion"       // a stack that answers from memory
+	KindComparison     Kind = "comparison"     // a stack against the baseline or its sibling
+	KindPublished      Kind = "published"      // a published result, tested on this host
+	KindCaveat         Kind = "caveat"         // what limits the conclusions
+	KindMissing        Kind = "missing"        // skipped and failed trials, with reasons
+)
+
+// Finding is a conclusion with its evidence.
+type Finding struct {
+	ID       string   `json:"id"`   // stable within a run: rule and subject, "illusion/loop-buffered/RR"
+	Rule     string   `json:"rule"` // name of the rule that drew it
+	Kind     Kind     `json:"kind"`
+	Workload string   `json:"workload,omitempty"`
+	Stacks   []string `json:"stacks,omitempty"` // subjects, best first
+	Title    string   `json:"title"`            // one sentence with the number that matters
+	Why      string   `json:"why"`              // explanation grounded in what was measured
+	Effect   *Effect  `json:"effect,omitempty"`
+	Evidence []Point  `json:"evidence,omitempty"`
+	Caveats  []string `json:"caveats,omitempty"` // marks, and everything else that must be said beside the number
+	Claim    *Claim   `json:"claim,omitempty"`   // the published result that was tested; nil for every other kind
+}
+
+// Effect is the size of a difference: subject against baseline.
+type Effect struct {
+	Metric   string  `json:"metric"` // "IOPS"
+	Subject  string  `json:"subject"`
+	Baseline string  `json:"baseline"`
+	Ratio    float64 `json:"ratio"` // median(subject) / median(baseline)
+	Low      float64 `json:"low"`   // 95% bootstrap interval of Ratio
+	High     float64 `json:"high"`
+	P        float64 `json:"p"`       // Mann-Whitney U, two-sided
+	N        [2]int  `json:"n"`       // trials of subject and baseline
+	Differs  bool    `json:"differs"` // significant at 5%; otherwise shown as ~
+}
+
+// Point is one stack's measured value with its interval, as ranked and drawn.
+type Point struct {
+	Stack          string   `json:"stack"`
+	Workload       string   `json:"workload"`
+	Metric         string   `json:"metric"` // "IOPS"
+	N              int      `json:"n"`      // trials
+	Median         float64  `json:"median"`
+	Low            float64  `json:"low"` // interval of the median: order statistics, 95% or better from N = 6 on
+	High           float64  `json:"high"`
+	Coverage       float64  `json:"coverage"`        // of Low to High, 0 to 1: below 0.95 when N is below 6
+	Source         string   `json:"source"`          // result.Source: memory when memory answered any trial, else that of most trials
+	Ratio          *float64 `json:"ratio,omitempty"` // device I/Os per fio I/O, median over trials
+	Marks          []string `json:"marks,omitempty"`
+	P50NS          float64  `json:"p50_ns"` // total latency from merged bins
+	P99NS          float64  `json:"p99_ns"`
+	P999NS         float64  `json:"p999_ns"`
+	BytesPerSecond float64  `json:"bytes_per_second"` // median
+	BytesLow       float64  `json:"bytes_low"`        // interval of BytesPerSecond, as Low and High
+	BytesHigh      float64  `json:"bytes_high"`
+}

@@ -1,0 +1,55 @@
+package finding
+
+import (
+	"fmt"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+)
+
+// submissionShare is the share of the total latency above which submission
+// is what the application waits for.
+const submissionShare = 0.5
+
+// submission finds I/Os that block while they are submitted. Completion
+// latency starts only then, and so leaves most of the wait out.
+func submission(v *view) []Finding {
+	var out []Finding
+	for _, c := range v.all() {
+		for _, d := range []struct {
+			noun string
+			of   func(*result.Measurement) result.Direction
+		}{
+			{"reads", func(m *result.Measurement) result.Direction { return m.Read }},
+			{"writes", func(m *result.Measurement) result.Direction { return m.Write }},
+		} {
+			var slat, clat, lat []result.Latency
+			for _, t := range c.trials {
+				dir := d.of(t.Measurement)
+				slat, clat, lat = append(slat, dir.Submission), append(clat, dir.Completion), append(lat, dir.Total)
+			}
+			s, cl, l := stats.MergeLatency(slat...), stats.MergeLatency(clat...), stats.MergeLatency(lat...)
+			if s.Count == 0 || l.Count == 0 || !(l.MeanNS > 0) {
+				continue
+			}
+			// Of the sums, so that directions and trials weigh by their I/Os.
+			share := s.MeanNS * float64(s.Count) / (l.MeanNS * float64(l.Count))
+			if !(share > submissionShare) || !finite(share) || !finite(cl.MeanNS) {
+				continue
+			}
+			share = min(share, 1)
+			out = append(out, Finding{
+				ID: fmt.Sprintf("submission/%s/%s/%s", c.stack.Name, c.workload.Name, d.noun), Kind: KindCaveat,
+				Workload: c.workload.Name, Stacks: []string{c.stack.Name},
+				Title: fmt.Sprintf("%s %s block in submission: fio's clat says %s, the application waits %s: %s",
+					c.stack.Name, d.noun, latency(cl.MeanNS), latency(l.MeanNS), c.workload.Name),
+				Why: fmt.Sprintf("Submission takes %s of the total latency (means: slat %s, clat %s, lat %s). Completion latency starts "+
+					"only when the kernel has taken the I/O, and leaves that wait out. Rankings and percentiles here use IOPS and total latency.",
+					percent(share), latency(s.MeanNS), latency(cl.MeanNS), latency(l.MeanNS)),
+				Evidence: points(c),
+				Caveats:  marksOf(c),
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,162 @@
+package finding
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/stats"
+)
+
+// number writes a rate with three significant digits: 950, 4.02k, 12.3k.
+func number(x float64) string {
+	for _, unit := range []struct {
+		from float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if x >= unit.from*0.9995 {
+			return digits(x/unit.from) + unit.name
+		}
+	}
+	return digits(x)
+}
+
+// digits writes three significant digits, and two below 1: 0.029, 3e-07.
+func digits(x float64) string {
+	switch {
+	case x >= 99.95 || x == 0:
+		return fmt.Sprintf("%.0f", x)
+	case x >= 9.995:
+		return fmt.Sprintf("%.1f", x)
+	case x >= 0.9995:
+		return fmt.Sprintf("%.2f", x)
+	}
+	return fmt.Sprintf("%.2g", x)
+}
+
+// times writes a ratio: 0.0043, 0.97, 1.05, 4.9, 12.
+func times(x float64) string {
+	switch {
+	case x >= 9.95:
+		return fmt.Sprintf("%.0f", x)
+	case x >= 1.995:
+		return fmt.Sprintf("%.1f", x)
+	case x >= 0.0995:
+		return fmt.Sprintf("%.2f", x)
+	}
+	return fmt.Sprintf("%.2g", x)
+}
+
+// ratioText writes a ratio with its interval: "4.9x (4.1 to 5.6)".
+func ratioText(e Effect) string {
+	return fmt.Sprintf("%sx (%s to %s)", times(e.Ratio), times(e.Low), times(e.High))
+}
+
+// shortRatio is ratioText with a leading ~ when the difference is not
+// significant.
+func shortRatio(e Effect) string {
+	if e.Differs {
+		return ratioText(e)
+	}
+	return "~ " + ratioText(e)
+}
+
+// rate writes a point's median with its interval: "12.3k IOPS (11.9k to 12.6k)".
+func rate(p Point) string {
+	if p.N == 1 {
+		return number(p.Median) + " IOPS"
+	}
+	return fmt.Sprintf("%s IOPS (%s to %s)", number(p.Median), number(p.Low), number(p.High))
+}
+
+// latency writes nanoseconds: 850 ns, 1.10 us, 3.90 ms, 1.20 s.
+func latency(ns float64) string {
+	switch {
+	case ns >= 1e9*0.9995:
+		return digits(ns/1e9) + " s"
+	case ns >= 1e6*0.9995:
+		return digits(ns/1e6) + " ms"
+	case ns >= 1e3*0.9995:
+		return digits(ns/1e3) + " us"
+	}
+	return fmt.Sprintf("%.0f ns", ns)
+}
+
+// ofHundred writes a share of 1 as so many of 100: 0.14, 7, 40.
+func ofHundred(share float64) string {
+	if p := 100 * share; p < 9.95 {
+		return fmt.Sprintf("%.2g", p)
+	}
+	return fmt.Sprintf("%.0f", 100*share)
+}
+
+// percent writes a share of 1. Only all is 100%.
+func percent(share float64) string {
+	if share > 10 {
+		return "more than 1000%"
+	}
+	if p := 100 * share; p > 99 && p < 100 {
+		return fmt.Sprintf("%.2f%%", math.Floor(p*100)/100)
+	}
+	return ofHundred(share) + "%"
+}
+
+// list joins words: "a, b and c".
+func list(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// count writes "1 trial", "3 trials".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// choose is one for a single subject, and many else: "was", "were".
+func choose(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// verb tells what a workload does to a stack, by fio's rw.
+type verb struct{ third, plain string }
+
+func verbOf(pattern string) verb {
+	switch pattern {
+	case "randread", "read":
+		return verb{"reads", "read"}
+	case "randwrite", "write":
+		return verb{"writes", "write"}
+	}
+	return verb{"does", "do"}
+}
+
+// marksOf gives the marks of the cells' stacks, each once.
+func marksOf(cells ...*cell) []string {
+	var out []string
+	for _, c := range cells {
+		for _, m := range c.point.Marks {
+			if !slices.Contains(out, m) {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+// tooFew says when so many trials cannot differ significantly.
+func tooFew(n [2]int) []string {
+	if decidable(n) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d against %s cannot differ at the 5%% level (p is %s at best): repeat each %d times",
+		n[0], count(n[1], "trial"), digits(stats.SmallestP(n[0], n[1])), stats.RepeatsNeeded())}
+}

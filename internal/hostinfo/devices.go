@@ -1,0 +1,324 @@
+package hostinfo
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Device is a block device of the host: a whole disk or a partition.
+type Device struct {
+	Name       string    `json:"name"`   // kernel name: "nvme0n1"
+	Path       string    `json:"path"`   // "/dev/nvme0n1"
+	MajMin     string    `json:"majmin"` // "259:0"
+	Model      string    `json:"model"`  // of a partition: that of its disk
+	Serial     string    `json:"serial"` // "" for a partition: it is its disk's
+	Firmware   string    `json:"firmware"`
+	IDs        []string  `json:"ids,omitempty"` // names in /dev/disk/by-id
+	SizeBytes  uint64    `json:"size_bytes"`
+	Scheduler  string    `json:"scheduler"`   // the active one
+	WriteCache string    `json:"write_cache"` // "write back", "write through"
+	Rotational bool      `json:"rotational"`
+	Partition  bool      `json:"partition"`
+	Problems   []Refusal `json:"problems,omitempty"` // why it may not be used
+
+	disk string // kernel name of the disk that a partition is on
+}
+
+// Usable tells whether nothing speaks against using the device.
+func (d Device) Usable() bool { return len(d.Problems) == 0 }
+
+// Devices lists the disks and partitions of the host, by name, each with what
+// speaks against using it. RAM disks, loop devices without a file, devices
+// without a medium and hidden paths of multipath NVMe are left out. It fails
+// when what tells whether devices are in use cannot be read.
+func (h *Host) Devices() ([]Device, error) {
+	devices, err := h.list()
+	if err != nil {
+		return nil, err
+	}
+	u, err := h.usage(devices)
+	if err != nil {
+		return nil, err
+	}
+	for i := range devices {
+		devices[i].Problems = h.refusals(devices[i], u)
+	}
+	return devices, nil
+}
+
+// list describes the devices without judging them.
+func (h *Host) list() ([]Device, error) {
+	all, err := names(h.Sys, "class/block")
+	if err != nil {
+		return nil, fmt.Errorf("list block devices: %w", err)
+	}
+	ids := h.deviceIDs()
+	devices := []Device{}
+	for _, name := range all {
+		if d, ok := h.describe(name); ok {
+			d.IDs = ids[name]
+			devices = append(devices, d)
+		}
+	}
+	slices.SortFunc(devices, func(a, b Device) int { return naturally(a.Name, b.Name) })
+	return devices, nil
+}
+
+// describe reads one device from sysfs, and tells whether it is one to list.
+func (h *Host) describe(name string) (Device, bool) {
+	dir := filepath.Join(h.Sys, "class/block", name)
+	sectors, err := strconv.ParseUint(read(dir, "size"), 10, 64)
+	if err != nil || sectors == 0 || read(dir, "hidden") == "1" ||
+		strings.HasPrefix(name, "ram") || strings.HasPrefix(name, "loop") && !exists(dir, "loop/backing_file") && !exists(dir, "partition") {
+		return Device{}, false
+	}
+	d := Device{
+		Name:      name,
+		Path:      filepath.Join(h.Dev, strings.ReplaceAll(name, "!", "/")),
+		MajMin:    read(dir, "dev"),
+		SizeBytes: sectors * 512, // sysfs counts in 512 bytes whatever the device's sectors
+	}
+	disk := dir
+	if exists(dir, "partition") {
+		d.Partition = true
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			disk = filepath.Dir(real)
+		}
+		d.disk = filepath.Base(disk)
+	}
+	d.Model = model(disk)
+	d.Firmware = first(read(disk, "device/firmware_rev"), read(disk, "device/rev"))
+	if !d.Partition {
+		d.Serial = serial(disk)
+	}
+	d.Scheduler = active(read(disk, "queue/scheduler"))
+	d.WriteCache = read(disk, "queue/write_cache")
+	d.Rotational = read(disk, "queue/rotational") == "1"
+	return d, true
+}
+
+// model names what a disk is, in the disk's own words or, for one that the
+// kernel makes, by what it is made of.
+func model(disk string) string {
+	if m := read(disk, "device/model"); m != "" {
+		return strings.Join(strings.Fields(m), " ")
+	}
+	switch {
+	case exists(disk, "loop"):
+		return "loop device over " + read(disk, "loop/backing_file")
+	case exists(disk, "dm"):
+		return "device mapper volume " + read(disk, "dm/name")
+	case exists(disk, "md"):
+		return "md " + read(disk, "md/level")
+	case strings.HasPrefix(filepath.Base(disk), "zram"):
+		return "compressed memory (zram)"
+	case strings.HasPrefix(filepath.Base(disk), "vd"):
+		return "virtio disk"
+	}
+	return ""
+}
+
+// serial is what the disk itself gives as its number: NVMe and virtio as an
+// attribute, SCSI in its vital product data.
+func serial(disk string) string {
+	if s := first(read(disk, "device/serial"), read(disk, "serial")); s != "" {
+		return s
+	}
+	page, err := os.ReadFile(filepath.Join(disk, "device/vpd_pg80"))
+	if err != nil || len(page) < 4 {
+		return ""
+	}
+	body := page[4:]
+	if n := int(binary.BigEndian.Uint16(page[2:4])); n < len(body) {
+		body = body[:n]
+	}
+	return strings.Trim(string(body), " \x00\n")
+}
+
+// deviceIDs gives the names in /dev/disk/by-id of each device.
+func (h *Host) deviceIDs() map[string][]string {
+	ids := map[string][]string{}
+	all, err := names(h.Dev, "disk/by-id")
+	if err != nil {
+		return ids // without links a device is found by path or serial
+	}
+	for _, id := range all {
+		if name := h.nodeName(filepath.Join(h.Dev, "disk/by-id", id)); name != "" {
+			ids[name] = append(ids[name], id)
+		}
+	}
+	return ids
+}
+
+// nodeName gives the kernel name of a node below /dev, links followed, and ""
+// for what is not below /dev.
+func (h *Host) nodeName(path string) string {
+	if rest, ok := strings.CutPrefix(path, "/dev/"); ok {
+		path = filepath.Join(h.Dev, rest)
+	}
+	root := h.Dev
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	rest, ok := strings.CutPrefix(path, root+"/")
+	if !ok {
+		return ""
+	}
+	return strings.ReplaceAll(rest, "/", "!")
+}
+
+// UnknownDeviceError says that no device of the host has the name.
+type UnknownDeviceError struct {
+	Name  string
+	Why   string   // what was found instead
+	Known []Device // what there is
+}
+
+func (e *UnknownDeviceError) Error() string {
+	s := fmt.Sprintf("unknown device %q: %s", e.Name, e.Why)
+	if len(e.Known) == 0 {
+		return s + "; this host has no block devices to name"
+	}
+	var known []string
+	for _, d := range e.Known {
+		text := d.Path
+		if d.Serial != "" {
+			text += " (serial " + d.Serial + ")"
+		}
+		known = append(known, text)
+	}
+	return s + "; there are " + strings.Join(known, ", ")
+}
+
+// Find gives the device that a path (links are followed), a name in
+// /dev/disk/by-id, or a serial names, with what speaks against using it. An
+// unknown name gives a *UnknownDeviceError; a serial that several devices
+// have is an error that names them.
+func (h *Host) Find(name string) (Device, error) {
+	devices, err := h.Devices()
+	if err != nil {
+		return Device{}, err
+	}
+	if strings.Contains(name, "/") {
+		node := h.nodeName(name)
+		number, why := nodeNumber(h.rooted(name))
+		for _, d := range devices {
+			if d.Name == node || number != "" && d.MajMin == number {
+				return d, nil
+			}
+		}
+		if why == "" {
+			why = "it is not a disk or partition that can be used (a loop device without a file, no medium, or size zero)"
+		}
+		return Device{}, &UnknownDeviceError{Name: name, Why: why, Known: devices}
+	}
+	var found []Device
+	for _, d := range devices {
+		if slices.Contains(d.IDs, name) {
+			return d, nil
+		}
+		if d.Serial != "" && d.Serial == name {
+			found = append(found, d)
+		}
+	}
+	switch len(found) {
+	case 0:
+		why := "no device has that serial or that name in /dev/disk/by-id"
+		if slices.ContainsFunc(devices, func(d Device) bool { return d.Name == name }) {
+			why = "a device is named by its path (/dev/" + name + "), by-id name or serial"
+		}
+		return Device{}, &UnknownDeviceError{Name: name, Why: why, Known: devices}
+	case 1:
+		return found[0], nil
+	}
+	var paths []string
+	for _, d := range found {
+		paths = append(paths, d.Path)
+	}
+	return Device{}, fmt.Errorf("serial %q is ambiguous: %s have it (a multipath device, or copies of one image); name the device by its path",
+		name, strings.Join(paths, " and "))
+}
+
+// rooted maps a path below /dev to the root that it is read from.
+func (h *Host) rooted(path string) string {
+	if rest, ok := strings.CutPrefix(path, "/dev/"); ok {
+		return filepath.Join(h.Dev, rest)
+	}
+	return path
+}
+
+// nodeNumber gives "major:minor" of a block device's node, wherever it is,
+// and otherwise what the path is.
+func nodeNumber(path string) (number, why string) {
+	var st unix.Stat_t
+	err := unix.Stat(path, &st)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", "there is no such file"
+	case err != nil:
+		return "", err.Error()
+	case st.Mode&unix.S_IFMT == unix.S_IFDIR:
+		return "", "it is a directory (a stack on it is written dir:PATH)"
+	case st.Mode&unix.S_IFMT != unix.S_IFBLK:
+		return "", "it is not a block device"
+	}
+	return fmt.Sprintf("%d:%d", unix.Major(st.Rdev), unix.Minor(st.Rdev)), ""
+}
+
+// active gives the word in brackets of "none [mq-deadline] kyber".
+func active(choices string) string {
+	_, rest, ok := strings.Cut(choices, "[")
+	if !ok {
+		return choices
+	}
+	word, _, _ := strings.Cut(rest, "]")
+	return word
+}
+
+// first gives the first that is not empty.
+func first(all ...string) string {
+	for _, s := range all {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// naturally orders names so that nvme2n1 comes before nvme10n1.
+func naturally(a, b string) int {
+	for a != "" && b != "" {
+		da, db := digits(a), digits(b)
+		if da != "" && db != "" {
+			x, _ := strconv.ParseUint(da, 10, 64)
+			y, _ := strconv.ParseUint(db, 10, 64)
+			if x != y {
+				return int(min(max(int64(x)-int64(y), -1), 1))
+			}
+			a, b = a[len(da):], b[len(db):]
+			continue
+		}
+		if a[0] != b[0] {
+			return int(a[0]) - int(b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return len(a) - len(b)
+}
+
+// digits gives the digits that s starts with.
+func digits(s string) string {
+	return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
+}

@@ -1,0 +1,179 @@
+package hostinfo
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/result"
+)
+
+// Answer is whether the host has what an item asks for.
+type Answer string
+
+// The answers.
+const (
+	Yes     Answer = "yes"
+	Limited Answer = "limited" // it works, but not as one may expect
+	No      Answer = "no"
+	Unknown Answer = "unknown"
+)
+
+// Item is one thing that a host may have.
+type Item struct {
+	Name   string `json:"name"`
+	OK     Answer `json:"ok"`
+	Value  string `json:"value,omitempty"`  // what was found
+	Why    string `json:"why,omitempty"`    // why it is limited or missing
+	Remedy string `json:"remedy,omitempty"` // what would change it
+}
+
+// Section is a group of items, in the order in which they are shown.
+type Section struct {
+	Name  string `json:"name"`
+	Items []Item `json:"items"`
+}
+
+// item gives the item of that name; a section that does not have it answers
+// no.
+func (s Section) item(name string) Item {
+	if i := slices.IndexFunc(s.Items, func(i Item) bool { return i.Name == name }); i >= 0 {
+		return s.Items[i]
+	}
+	return Item{Name: name, OK: No}
+}
+
+// Report is what a host can do, and for what it cannot, why and what would
+// change it.
+type Report struct {
+	Quick       Quick              `json:"quick"`
+	Environment result.Environment `json:"environment"`
+	Sections    []Section          `json:"sections"`
+	Devices     []Device           `json:"devices"` // null when they are not known, which a section says
+}
+
+// Quick tells whether `plimsoll run quick` can run on the host.
+type Quick struct {
+	CanRun   bool             `json:"can_run"`
+	Missing  []result.Problem `json:"missing,omitempty"`  // needs that are not met
+	Warnings []result.Problem `json:"warnings,omitempty"` // what makes it skip trials, or limits what they show
+}
+
+// Doctor examines the host.
+func (h *Host) Doctor(ctx context.Context) Report {
+	k := h.kernel()
+	devices, err := h.Devices()
+	program, engines := h.fio(ctx), h.engines(ctx)
+	r := Report{Environment: h.environment(devices, err, program, engines), Devices: devices}
+
+	rights := h.rights()
+	fio := h.fioSection(ctx, program, engines)
+	loops := h.loops(k, devices)
+	files := h.fileSystems(k)
+	docker := h.docker(ctx, engines)
+	groups := h.cgroups()
+	r.Sections = []Section{rights, fio, docker}
+	var drivers Section // of the engine that runs would start
+	for i, e := range engines {
+		if e.err != nil {
+			continue // one that does not start has no drivers
+		}
+		s := h.storageDrivers(e, k)
+		if i == 0 {
+			drivers = s
+		}
+		r.Sections = append(r.Sections, s)
+	}
+	r.Sections = append(r.Sections, files, loops, h.layers(k), groups, h.observation(k))
+	if err != nil {
+		r.Sections = append(r.Sections, Section{Name: "block devices", Items: []Item{{
+			Name: "list", OK: Unknown, Why: err.Error(), Remedy: "mount proc and sysfs, or name their roots",
+		}}})
+	}
+	r.Quick = quick(rights, fio, loops, files, docker, drivers, groups)
+	return r
+}
+
+// quick decides from what was found. Quick compares stacks on a loop device:
+// without root, fio or a file system there is nothing to compare, while a
+// missing storage driver is a trial that is skipped.
+func quick(rights, fio, loops, files, docker, drivers, groups Section) Quick {
+	var q Quick
+	need := func(i Item) {
+		switch i.OK {
+		case No:
+			q.Missing = append(q.Missing, problem(i, i.Name))
+		case Limited, Unknown:
+			q.Warnings = append(q.Warnings, problem(i, i.Name))
+		}
+	}
+	want := func(i Item, what string) {
+		if i.OK != Yes {
+			q.Warnings = append(q.Warnings, problem(i, what))
+		}
+	}
+	need(rights.item("root"))
+	need(fio.item("fio"))
+	if fio.item("fio").OK != No {
+		need(fio.item("libaio"))
+	}
+	need(loops.item("loop devices"))
+	need(loops.item("space"))
+	want(loops.item("direct I/O"), "loop devices with direct I/O may not work")
+
+	var lacking []Item
+	for _, name := range []string{"ext4", "xfs", "btrfs"} {
+		if i := files.item(name); i.OK != Yes {
+			lacking = append(lacking, i)
+		}
+	}
+	for _, i := range lacking {
+		if p := problem(i, "any of ext4, xfs, btrfs: "+i.Name); len(lacking) == 3 {
+			q.Missing = append(q.Missing, p)
+		} else {
+			p.What = "trials on " + i.Name + " will be skipped"
+			q.Warnings = append(q.Warnings, p)
+		}
+	}
+
+	if engine := docker.item("private engines"); engine.OK != Yes {
+		want(engine, "trials in containers will be skipped")
+	} else if version := groups.item("version"); version.OK != Yes {
+		want(version, "trials in containers will be skipped")
+	} else {
+		for _, name := range []string{"overlay2", "fuse-overlayfs"} {
+			want(drivers.item(name), "trials on "+name+" will be skipped")
+		}
+	}
+	q.CanRun = len(q.Missing) == 0
+	return q
+}
+
+// outsidePath says that a program is there, but where runs do not look.
+func (h *Host) outsidePath(i *Item, path string) {
+	i.OK = No
+	if !h.isRoot() {
+		i.OK = Limited // root's PATH may have it
+	}
+	i.Why = path + " is not in PATH"
+	i.Remedy = "put " + filepath.Dir(path) + " into PATH"
+}
+
+func problem(i Item, what string) result.Problem {
+	return result.Problem{What: what, Why: i.Why, Remedy: i.Remedy}
+}
+
+// installing tells how packages are installed on this host. The names are
+// Debian's, which most distributions share.
+func (h *Host) installing(packages string) string {
+	os := h.osRelease()
+	family := os["ID"] + " " + os["ID_LIKE"]
+	switch {
+	case strings.Contains(family, "debian"):
+		return "apt-get install " + packages
+	case strings.Contains(family, "fedora") || strings.Contains(family, "rhel"):
+		return "dnf install " + packages
+	}
+	return "install the package " + packages
+}

@@ -1,0 +1,194 @@
+package hostinfo
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// presence tells where a part of the kernel is.
+type presence string
+
+const (
+	builtIn  presence = "built in"
+	loaded   presence = "loaded"
+	loadable presence = "loadable"
+	absent   presence = "absent"
+	unclear  presence = "unknown"
+)
+
+// kernel is what the running kernel brings along, as files tell.
+type kernel struct {
+	sys         string
+	release     string
+	filesystems map[string]bool
+	builtins    map[string]bool   // modules compiled in, with underscores
+	modules     map[string]bool   // modules that can be loaded, with underscores
+	config      map[string]string // CONFIG_ names without the prefix; nil when not known
+	lists       bool              // whether the module lists were there
+}
+
+func (h *Host) kernel() kernel {
+	k := kernel{
+		sys:         h.Sys,
+		release:     read(h.Proc, "sys/kernel/osrelease"),
+		filesystems: map[string]bool{},
+	}
+	for line := range strings.Lines(read(h.Proc, "filesystems")) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			k.filesystems[fields[len(fields)-1]] = true
+		}
+	}
+	dir := filepath.Join(h.Lib, "modules", k.release)
+	k.lists = exists(dir, "modules.dep")
+	k.builtins = moduleNames(read(dir, "modules.builtin"))
+	k.modules = moduleNames(read(dir, "modules.dep"))
+	k.config = h.kernelConfig(k.release)
+	return k
+}
+
+// moduleNames reads modules.builtin or the left sides of modules.dep:
+// "kernel/drivers/md/dm-mod.ko.zst: ..." is dm_mod.
+func moduleNames(text string) map[string]bool {
+	set := map[string]bool{}
+	for line := range strings.Lines(text) {
+		path, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+		name, _, _ := strings.Cut(filepath.Base(path), ".ko")
+		set[strings.ReplaceAll(name, "-", "_")] = true
+	}
+	return set
+}
+
+// kernelConfig reads how the kernel was configured, where it tells.
+func (h *Host) kernelConfig(release string) map[string]string {
+	text := []byte(read(h.Boot, "config-"+release))
+	if packed, err := os.ReadFile(filepath.Join(h.Proc, "config.gz")); err == nil {
+		if z, err := gzip.NewReader(bytes.NewReader(packed)); err == nil {
+			if plain, err := io.ReadAll(z); err == nil {
+				text = plain
+			}
+		}
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	config := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			config[strings.TrimPrefix(name, "CONFIG_")] = value
+		}
+	}
+	return config
+}
+
+// module finds a part of the kernel by its module's name and its option in
+// the kernel's configuration.
+func (k kernel) module(name, option string) presence {
+	name = strings.ReplaceAll(name, "-", "_")
+	switch {
+	case exists(k.sys, "module", name, "initstate"):
+		return loaded
+	case exists(k.sys, "module", name) || k.builtins[name] || k.config[option] == "y":
+		return builtIn
+	case k.modules[name]:
+		return loadable
+	case k.lists || k.config != nil:
+		return absent
+	}
+	return unclear
+}
+
+// filesystem finds support for a file system.
+func (k kernel) filesystem(name, option string) presence {
+	p := k.module(name, option)
+	if k.filesystems[name] && p != loaded {
+		return builtIn // or loaded, by a kernel that does not say
+	}
+	if p == unclear {
+		return absent // it would be in /proc/filesystems, but for autoloading that no list promises
+	}
+	return p
+}
+
+// atLeast compares the kernel's version.
+func (k kernel) atLeast(major, minor int) bool {
+	return parseVersion(k.release).atLeast(version{major, minor})
+}
+
+// feature is a part of the kernel that stacks need.
+type feature struct {
+	name   string
+	module string
+	option string
+}
+
+// features are the block layers and transports that the report tells of.
+var features = []feature{
+	{"device mapper", "dm-mod", "BLK_DEV_DM"},
+	{"device mapper thin pools", "dm-thin-pool", "DM_THIN_PROVISIONING"},
+	{"md", "md-mod", "BLK_DEV_MD"},
+	{"md RAID0", "raid0", "MD_RAID0"},
+	{"nvme", "nvme", "BLK_DEV_NVME"},
+	{"nvme-fabrics", "nvme-fabrics", "NVME_FABRICS"},
+	{"nvme-tcp", "nvme-tcp", "NVME_TCP"},
+	{"nvme-rdma", "nvme-rdma", "NVME_RDMA"},
+	{"nvmet", "nvmet", "NVME_TARGET"},
+	{"nvmet-tcp", "nvmet-tcp", "NVME_TARGET_TCP"},
+	{"nvmet-rdma", "nvmet-rdma", "NVME_TARGET_RDMA"},
+}
+
+// layers tells of block layers and transports.
+func (h *Host) layers(k kernel) Section {
+	s := Section{Name: "block layers and NVMe over Fabrics"}
+	for _, f := range features {
+		s.Items = append(s.Items, k.item(f.name, k.module(f.module, f.option), f.module, f.option))
+	}
+	return s
+}
+
+// item tells of one part of the kernel.
+func (k kernel) item(name string, p presence, module, option string) Item {
+	i := Item{Name: name, OK: Yes, Value: string(p)}
+	switch p {
+	case loadable:
+		i.Remedy = "modprobe " + module + " loads it"
+	case absent:
+		i.OK, i.Value = No, ""
+		i.Why = "this kernel was built without it (CONFIG_" + option + ")"
+		i.Remedy = "boot a kernel that has it, as the distributions' server kernels do"
+		if k.config[option] == "m" || k.config == nil {
+			i.Why = "the module " + module + " is not installed"
+			i.Remedy = "install the modules of kernel " + k.release + " (Ubuntu: linux-modules-extra-" + k.release + ")"
+		}
+	case unclear:
+		i.OK, i.Value = Unknown, ""
+		i.Why = "neither the list of modules nor the kernel's configuration can be read"
+		i.Remedy = "see whether modprobe " + module + " succeeds"
+	}
+	return i
+}
+
+// version is major.minor; what follows does not matter here.
+type version struct{ major, minor int }
+
+func (v version) atLeast(w version) bool {
+	return v.major > w.major || v.major == w.major && v.minor >= w.minor
+}
+
+func (v version) String() string { return fmt.Sprintf("%d.%d", v.major, v.minor) }
+
+// parseVersion reads the first two numbers of "fio-3.33" or "20.10.24+dfsg1".
+func parseVersion(text string) version {
+	text = text[min(len(text), strings.IndexAny(text+"0", "0123456789")):]
+	major := digits(text)
+	minor := digits(strings.TrimPrefix(text[len(major):], "."))
+	var v version
+	v.major, _ = strconv.Atoi(major)
+	v.minor, _ = strconv.Atoi(minor)
+	return v
+}

@@ -1,0 +1,188 @@
+// Package hosttest lets tests touch the host and proves that they left it as
+// it was. It is for tests only.
+package hosttest
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exclusive gives the test the host for itself: it skips unless it runs as
+// root, waits for a lock that all packages' tests share, and fails the test
+// when the host is not at its end what it was at its start.
+func Exclusive(t testing.TB) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root: loop devices, mounts and Docker engines are made here")
+	}
+	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "plimsoll-hosttest.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	before := Look()
+	t.Cleanup(func() {
+		defer lock.Close()
+		if diff := before.Settle(10 * time.Second); diff != "" {
+			t.Errorf("the host is not as it was before the test:\n%s", diff)
+		}
+	})
+}
+
+// State is what a host must look like again after a run.
+type State map[string]string
+
+// places hold nothing of ours before and after a run.
+var places = []string{
+	"/run/plimsoll", "/var/lib/plimsoll", "/etc/docker", "/run/docker", "/run/containerd", "/run/docker.sock", "/run/docker.pid",
+	"/var/lib/docker", "/var/lib/containerd", "/opt/containerd", "/root/.docker", "/run/xtables.lock", "/var/run/docker",
+}
+
+// settings that a careless engine changes.
+var settings = []string{"/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding", "/proc/sys/net/bridge/bridge-nf-call-iptables"}
+
+// Look takes the host's state: mounts, loop devices, processes that a run
+// starts, network interfaces, cgroups, kernel settings, and files in the
+// places where runs and engines work.
+func Look() State {
+	s := State{}
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(mounts)) {
+		if f := strings.Fields(line); len(f) > 4 {
+			s["mount "+f[4]] += strings.Join(f[2:6], " ") + ";"
+		}
+	}
+	loops, _ := filepath.Glob("/sys/block/loop*")
+	for _, l := range loops {
+		backing, _ := os.ReadFile(l + "/loop/backing_file")
+		s["loop "+filepath.Base(l)] = strings.TrimSpace(string(backing))
+	}
+	nets, _ := filepath.Glob("/sys/class/net/*")
+	for _, n := range nets {
+		s["network "+filepath.Base(n)] = "present"
+	}
+	for pid, name := range processes() {
+		s[fmt.Sprintf("process %d", pid)] = name
+	}
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(p string, d fs.DirEntry, err error) error {
+		// Others make groups of their own while we look.
+		if err == nil && d.IsDir() && (strings.Contains(p, "plimsoll") || strings.Contains(p, "docker")) {
+			s["cgroup "+p] = "present"
+		}
+		return nil
+	})
+	for _, set := range settings {
+		if b, err := os.ReadFile(set); err == nil {
+			s["setting "+set] = strings.TrimSpace(string(b))
+		}
+	}
+	for _, place := range places {
+		_ = filepath.WalkDir(place, func(p string, _ fs.DirEntry, err error) error {
+			if err == nil {
+				s["file "+p] = "present"
+			}
+			return nil
+		})
+	}
+	return s
+}
+
+// engines are programs that only a Docker engine runs.
+var engines = []string{"dockerd", "containerd", "runc", "fuse-overlayfs", "docker-init"}
+
+// processes lists what a run started: it carries the run's mark, or names a
+// private engine's directory, or is an engine's. Other packages' tests run
+// fio too, at the same time.
+func processes() map[int]string {
+	out := map[int]string{}
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		env, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		comm, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "comm"))
+		cmdline, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if len(cmdline) == 0 {
+			continue // a kernel thread or a zombie
+		}
+		name := strings.TrimSpace(string(comm))
+		if bytes.Contains(env, []byte("PLIMSOLL_STEP=")) || bytes.Contains(cmdline, []byte("/run/plimsoll/")) ||
+			slices.ContainsFunc(engines, func(n string) bool { return strings.HasPrefix(name, n) }) {
+			out[pid] = name + " " + string(bytes.ReplaceAll(cmdline, []byte{0}, []byte{' '}))
+		}
+	}
+	return out
+}
+
+// Settle waits until the host is what it was, for as long as limit, and gives
+// what differs: "" for nothing. Dying processes and lazy unmounts take a
+// moment.
+func (s State) Settle(limit time.Duration) string {
+	deadline := time.Now().Add(limit)
+	for {
+		diff := s.diff(Look())
+		if diff == "" || time.Now().After(deadline) {
+			return diff
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (s State) diff(now State) string {
+	var lines []string
+	for k, v := range now {
+		switch was, ok := s[k]; {
+		case !ok:
+			lines = append(lines, fmt.Sprintf("+ %s: %s", k, v))
+		case was != v:
+			lines = append(lines, fmt.Sprintf("! %s: was %q, is %q", k, was, v))
+		}
+	}
+	for k, v := range s {
+		if _, ok := now[k]; !ok && !strings.HasPrefix(k, "process ") {
+			lines = append(lines, fmt.Sprintf("- %s: %s", k, v))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// ProcWithSwap gives a /proc that is the host's but for its list of swap
+// areas, which holds the device alone. Swap is not really turned on: a kernel
+// that reclaims memory ahead of need would start to page to a loop device, and
+// the host to crawl.
+func ProcWithSwap(t testing.TB, device string) string {
+	t.Helper()
+	proc := t.TempDir()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err == nil || e.Name() == "swaps" {
+			continue
+		}
+		if err := os.Symlink(filepath.Join("/proc", e.Name()), filepath.Join(proc, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	swaps := "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n" + device + "                              partition\t16380\t\t0\t\t-2\n"
+	if err := os.WriteFile(filepath.Join(proc, "swaps"), []byte(swaps), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return proc
+}

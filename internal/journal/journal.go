@@ -1,0 +1,469 @@
+// Package journal is the undo log of every change that plimsoll makes to a
+// host. A change is written and synced to the journal before it is made, so
+// whatever a crash, kill -9 or power loss leaves behind can be found and
+// undone by Clean, in reverse order.
+//
+// Hazards. A journal is owned by one live process, which holds a lock on it
+// for as long as it lives: Clean never touches a journal that is locked. An
+// undo only touches what it can recognise as made by that journal: a path
+// that carries the run's name, a loop device by its backing file, a process
+// by a mark in its environment, a file system by the UUID it was given. The
+// kernel names mounts and backing files by paths without symbolic links, so
+// these are the paths that a journal keeps.
+package journal
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Change is one change to the host. Its exported fields are what the journal
+// keeps; they are written before the change is made and, since making it may
+// teach more (a pid), again after.
+type Change interface {
+	// What tells people what is changed: "mount /dev/loop3 on /mnt".
+	What() string
+	// undo takes the change back. It succeeds when nothing is left to undo.
+	undo(ctx context.Context, mark string) error
+}
+
+// kinds is the table of changes: the name in the journal and a zero value.
+var kinds = map[string]func() Change{
+	"dir":       func() Change { return new(Dir) },
+	"file":      func() Change { return new(File) },
+	"loop":      func() Change { return new(Loop) },
+	"mkfs":      func() Change { return new(Mkfs) },
+	"mount":     func() Change { return new(Mount) },
+	"process":   func() Change { return new(Process) },
+	"engine":    func() Change { return new(Engine) },
+	"container": func() Change { return new(Container) },
+	"cgroup":    func() Change { return new(Cgroup) },
+}
+
+func kindOf(c Change) string {
+	t := fmt.Sprintf("%T", c)
+	return strings.ToLower(t[strings.LastIndexByte(t, '.')+1:])
+}
+
+// MarkVariable is the environment variable that marks every process started
+// by a run; its value is JOURNAL/SEQ, the journal's path and the step in it.
+// Children inherit it.
+const MarkVariable = "PLIMSOLL_STEP"
+
+// record is one line of a journal.
+type record struct {
+	Seq    int             `json:"seq"`
+	State  string          `json:"state"` // intent, made, undone
+	Kind   string          `json:"kind,omitempty"`
+	Change json.RawMessage `json:"change,omitempty"`
+	Time   time.Time       `json:"time"`
+}
+
+// Entry is a change in a journal that has not been undone.
+type Entry struct {
+	Seq    int
+	Change Change
+	mark   string
+	undone bool
+}
+
+// Journal is one run's undo log, open and locked.
+type Journal struct {
+	path string // absolute, without symbolic links
+
+	mu      sync.Mutex
+	file    *os.File
+	size    int64 // of the records; what a failed write left behind them is cut off
+	broken  error // why nothing more can be written
+	entries []*Entry
+	seq     int
+}
+
+// ErrLive is returned for a journal whose run is still under way.
+var ErrLive = errors.New("its run is still under way")
+
+// ErrWrite is in every error of a journal that cannot be written. The change
+// was not made.
+var ErrWrite = errors.New("nothing more is changed on this host")
+
+// Dir of journals below a state directory.
+func journalDir(state string) string { return filepath.Join(state, "journal") }
+
+// Create starts the journal of a run below the state directory and locks it.
+// Opening a journal that exists (a run that is resumed) goes on with it.
+func Create(state, run string) (*Journal, error) {
+	for tries := 0; ; tries++ {
+		if err := os.MkdirAll(journalDir(state), 0o700); err != nil {
+			return nil, fmt.Errorf("create the journal's directory: %w", err)
+		}
+		j, err := open(filepath.Join(journalDir(state), run+".jsonl"), os.O_CREATE)
+		if errors.Is(err, os.ErrNotExist) && tries < 100 {
+			continue // another run ended just now, and removed the directory
+		}
+		return j, err
+	}
+}
+
+// State is the state directory, absolute and without symbolic links.
+func (j *Journal) State() string { return filepath.Dir(filepath.Dir(j.path)) }
+
+// open locks and replays the journal at path. It gives os.ErrNotExist for one
+// that its run removes meanwhile.
+func open(path string, flag int) (_ *Journal, err error) {
+	if path, err = realPath(path); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|flag, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	j := &Journal{path: path, file: f}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = ErrLive
+		}
+		return nil, fmt.Errorf("lock journal %s: %w", path, err)
+	}
+	if err := j.present(); err != nil {
+		return nil, err
+	}
+	if err := j.replay(); err != nil {
+		return nil, err
+	}
+	// The journal must be found after a power loss: with its directory, and
+	// with those above, which may be new too.
+	if err := syncDir(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{j.State(), filepath.Dir(j.State())} {
+		if err := syncDir(dir); err != nil && !errors.Is(err, os.ErrPermission) {
+			return nil, err
+		}
+	}
+	return j, nil
+}
+
+// present tells whether the journal is still the file at its path. One that
+// was removed would not be found by Clean.
+func (j *Journal) present() error {
+	named, err := os.Stat(j.path)
+	if err != nil {
+		return err
+	}
+	mine, err := j.file.Stat()
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(named, mine) {
+		return fmt.Errorf("journal %s was replaced: %w", j.path, os.ErrNotExist)
+	}
+	return nil
+}
+
+// realPath is the path as the kernel names it: absolute, and without symbolic
+// links but for the last word, which may not exist yet.
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, filepath.Base(path)), nil
+}
+
+// replay reads what is not undone yet. A last line that was cut off by a
+// crash was never acted upon, as acting waits for the sync; it is removed.
+func (j *Journal) replay() error {
+	open := map[int]*Entry{}
+	in := bufio.NewReader(j.file)
+	for n := 1; ; n++ {
+		text, err := in.ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			if text != "" {
+				if err := j.file.Truncate(j.size); err != nil {
+					return err
+				}
+			}
+			break
+		}
+		if err != nil {
+			return err
+		}
+		var r record
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			return fmt.Errorf("journal %s line %d is damaged: %w", j.path, n, err)
+		}
+		j.size += int64(len(text))
+		j.seq = max(j.seq, r.Seq)
+		if r.State == "undone" {
+			delete(open, r.Seq)
+			continue
+		}
+		zero, ok := kinds[r.Kind]
+		if !ok {
+			return fmt.Errorf("journal %s line %d: unknown kind of change %q; it was written by another version of plimsoll, clean with that one", j.path, n, r.Kind)
+		}
+		c := zero()
+		if err := json.Unmarshal(r.Change, c); err != nil {
+			return fmt.Errorf("journal %s line %d: %w", j.path, n, err)
+		}
+		open[r.Seq] = &Entry{Seq: r.Seq, Change: c, mark: j.mark(r.Seq)}
+	}
+	for _, e := range open {
+		j.entries = append(j.entries, e)
+	}
+	slices.SortFunc(j.entries, func(a, b *Entry) int { return a.Seq - b.Seq })
+	return nil
+}
+
+// mark tells the steps of all journals apart, also those of one run that was
+// resumed with another state directory.
+func (j *Journal) mark(seq int) string { return fmt.Sprintf("%s/%d", j.path, seq) }
+
+// write appends a record and waits until it is on disk. When it fails, the
+// journal holds what it held before, or nothing is written to it any more.
+func (j *Journal) write(e *Entry, state string) error {
+	r := record{Seq: e.Seq, State: state, Time: time.Now().UTC()}
+	if state != "undone" {
+		b, err := json.Marshal(e.Change)
+		if err != nil {
+			return err
+		}
+		r.Kind, r.Change = kindOf(e.Change), b
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if j.broken != nil {
+		return j.broken
+	}
+	if err := j.present(); err != nil {
+		return fmt.Errorf("the journal of the run was removed: %w; %w", err, ErrWrite)
+	}
+	if _, err := j.file.Write(append(b, '\n')); err != nil {
+		if cutErr := j.file.Truncate(j.size); cutErr != nil {
+			j.broken = fmt.Errorf("%w; %w; %w", err, cutErr, ErrWrite)
+		}
+		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+			err = fmt.Errorf("%w; free some space there", err)
+		}
+		return fmt.Errorf("%w; %w", err, ErrWrite)
+	}
+	j.size += int64(len(b)) + 1
+	if err := j.file.Sync(); err != nil {
+		// The kernel tells of a lost write once; the next sync would succeed.
+		j.broken = fmt.Errorf("%w; %w", err, ErrWrite)
+		return j.broken
+	}
+	return nil
+}
+
+// Do writes the change to the journal and then has make make it. make gets
+// the mark that processes it starts must carry in MarkVariable, and may fill
+// in fields of the change that only making it tells. When make fails,
+// whatever it left half done is undone at once.
+func (j *Journal) Do(ctx context.Context, c Change, make func(mark string) error) (*Entry, error) {
+	if p, ok := c.(interface{ precheck() error }); ok {
+		if err := p.precheck(); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.What(), err)
+		}
+	}
+	j.mu.Lock()
+	j.seq++
+	e := &Entry{Seq: j.seq, Change: c, mark: j.mark(j.seq)}
+	err := j.write(e, "intent")
+	if err == nil {
+		j.entries = append(j.entries, e)
+	}
+	j.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	crashPoint(e.Seq, "intent")
+	if err := make(e.mark); err != nil {
+		if undoErr := j.Undo(context.WithoutCancel(ctx), e); undoErr != nil {
+			return nil, errors.Join(err, undoErr)
+		}
+		return nil, err
+	}
+	j.mu.Lock()
+	err = j.write(e, "made")
+	j.mu.Unlock()
+	if err != nil {
+		return e, err
+	}
+	crashPoint(e.Seq, "made")
+	return e, nil
+}
+
+// Undo takes one change back and notes it. Undoing twice does nothing.
+func (j *Journal) Undo(ctx context.Context, e *Entry) error {
+	if e == nil || e.undone {
+		return nil
+	}
+	if err := inTime(undoLimit, func() error { return e.Change.undo(ctx, e.mark) }); err != nil {
+		return fmt.Errorf("undo: %s: %w", e.Change.What(), err)
+	}
+	crashPoint(e.Seq, "undo")
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e.undone = true
+	j.entries = slices.DeleteFunc(j.entries, func(o *Entry) bool { return o == e })
+	// Where this cannot be written (a full disk), Clean undoes the change once
+	// more, which does no harm.
+	_ = j.write(e, "undone")
+	crashPoint(e.Seq, "undone")
+	return nil
+}
+
+// undoLimit is how long the kernel may take to undo one change. The undo of an
+// engine is the longest that waits by itself, and ends after less.
+var undoLimit = 5 * time.Minute
+
+// inTime does not wait for what no signal can end: a system call that waits
+// for a device that does not answer.
+func inTime(limit time.Duration, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(limit):
+		return fmt.Errorf("no end after %s: the kernel waits for a device that does not answer (dmesg may tell which)", limit)
+	}
+}
+
+// Pending lists the changes not undone, oldest first.
+func (j *Journal) Pending() []*Entry {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.entries)
+}
+
+// UndoAll takes every change back, newest first. It goes on after a failure,
+// tells of each undone change through report (nil for silence), and returns
+// all failures.
+func (j *Journal) UndoAll(ctx context.Context, report func(what string, err error)) error {
+	var all []error
+	for _, e := range slices.Backward(j.Pending()) {
+		err := j.Undo(ctx, e)
+		if report != nil {
+			report(e.Change.What(), err)
+		}
+		if err != nil {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// Close releases the journal. One with nothing left to undo is removed,
+// together with state directories that are empty by then.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.entries) == 0 {
+		if err := os.Remove(j.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		dir := filepath.Dir(j.path)
+		// Not empty means that others are at work there; that is no error.
+		_ = os.Remove(dir)
+		_ = os.Remove(filepath.Dir(dir))
+	}
+	return j.file.Close()
+}
+
+// Report is what Clean did about one journal.
+type Report struct {
+	Run    string   `json:"run"`
+	Live   bool     `json:"live"`             // left alone: its run is still under way
+	Undone []string `json:"undone"`           // newest first
+	Failed []string `json:"failed,omitempty"` // with the reason
+}
+
+// Clean undoes what runs left behind below the state directory. Journals of
+// live runs are left alone. The error joins whatever could not be undone.
+func Clean(ctx context.Context, state string) ([]Report, error) {
+	files, err := os.ReadDir(journalDir(state))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("look for journals: %w", err)
+	}
+	var (
+		reports []Report
+		all     []error
+	)
+	for _, file := range files {
+		run, ok := strings.CutSuffix(file.Name(), ".jsonl")
+		if !ok {
+			continue
+		}
+		r := Report{Run: run}
+		j, err := open(filepath.Join(journalDir(state), file.Name()), 0)
+		switch {
+		case errors.Is(err, ErrLive):
+			r.Live = true
+			reports = append(reports, r)
+			continue
+		case errors.Is(err, os.ErrNotExist):
+			continue // its run ended cleanly meanwhile
+		case err != nil:
+			r.Failed = append(r.Failed, err.Error())
+			reports, all = append(reports, r), append(all, err)
+			continue
+		}
+		err = j.UndoAll(ctx, func(what string, err error) {
+			if err != nil {
+				r.Failed = append(r.Failed, err.Error())
+			} else {
+				r.Undone = append(r.Undone, what)
+			}
+		})
+		all = append(all, err, j.Close())
+		reports = append(reports, r)
+	}
+	return reports, errors.Join(all...)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// CrashVariable makes a process end itself by SIGKILL at a step of its
+// journal, so that tests can show that Clean repairs a crash at every single
+// one: SEQ:intent, SEQ:made, SEQ:undo (undone, and not noted yet) or
+// SEQ:undone.
+const CrashVariable = "PLIMSOLL_CRASH_AT"
+
+func crashPoint(seq int, state string) {
+	if at := os.Getenv(CrashVariable); at != "" && at == fmt.Sprintf("%d:%s", seq, state) {
+		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+		select {} // until the signal arrives
+	}
+}

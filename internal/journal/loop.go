@@ -1,0 +1,83 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Loop is a loop device attached to a file that the run made.
+type Loop struct {
+	Number  int
+	Backing string
+	Created bool // the device node was added by the run too
+}
+
+// What implements Change.
+func (c *Loop) What() string { return fmt.Sprintf("attach /dev/loop%d to %s", c.Number, c.Backing) }
+
+func (c *Loop) precheck() error { return resolve(&c.Backing) }
+
+func (c *Loop) undo(ctx context.Context, _ string) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	for {
+		err := c.detach()
+		if err == nil {
+			break
+		}
+		if pause(ctx, 50*time.Millisecond) != nil {
+			return fmt.Errorf("%w: something still uses the device (see /sys/block/loop%d/holders and fuser -v /dev/loop%d)", err, c.Number, c.Number)
+		}
+	}
+	if !c.Created {
+		return nil
+	}
+	ctl, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer ctl.Close()
+	// Busy: another run uses the node by now, and may keep it.
+	if err := unix.IoctlSetInt(int(ctl.Fd()), unix.LOOP_CTL_REMOVE, c.Number); err != nil && !errors.Is(err, unix.EBUSY) && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("remove /dev/loop%d: %w", c.Number, err)
+	}
+	return nil
+}
+
+// detach frees the device when it is attached to our file, and succeeds when
+// it is not attached to it any more.
+func (c *Loop) detach() error {
+	if !c.attached() {
+		return nil
+	}
+	dev, err := os.OpenFile("/dev/loop"+strconv.Itoa(c.Number), os.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	err = unix.IoctlSetInt(int(dev.Fd()), unix.LOOP_CLR_FD, 0)
+	dev.Close() // the kernel may detach only once the last user closes it
+	if err != nil && !errors.Is(err, unix.ENXIO) {
+		return fmt.Errorf("detach /dev/loop%d: %w", c.Number, err)
+	}
+	if c.attached() {
+		return fmt.Errorf("/dev/loop%d stays attached to %s", c.Number, c.Backing)
+	}
+	return nil
+}
+
+func (c *Loop) attached() bool {
+	b, err := os.ReadFile(filepath.Join("/sys/block", "loop"+strconv.Itoa(c.Number), "loop/backing_file"))
+	if err != nil {
+		return false
+	}
+	file := strings.TrimSuffix(strings.TrimSpace(string(b)), " (deleted)")
+	return file == c.Backing
+}

@@ -1,0 +1,112 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Process is a process that the run started on the host. It is recognised by
+// the mark in its environment, so a pid that another process has by now is
+// never killed.
+type Process struct{ Argv []string }
+
+// What implements Change.
+func (c *Process) What() string { return "start " + strings.Join(c.Argv, " ") }
+
+func (c *Process) undo(ctx context.Context, mark string) error {
+	return killMarked(ctx, mark)
+}
+
+// killMarked ends what a step started. A program outlives a run that was
+// killed by a moment: long enough to make what was just found not to be there.
+func killMarked(ctx context.Context, mark string) error {
+	return killAll(ctx, 0, func() []int { return marked(mark) })
+}
+
+// killAll ends the processes that find names: politely for as long as grace,
+// then by SIGKILL, until find names none.
+func killAll(ctx context.Context, grace time.Duration, find func() []int) error {
+	ctx, cancel := context.WithTimeout(ctx, grace+20*time.Second)
+	defer cancel()
+	start := time.Now()
+	asked := map[int]bool{}
+	for {
+		pids := find()
+		if len(pids) == 0 {
+			return nil
+		}
+		for _, pid := range pids {
+			switch {
+			case time.Since(start) >= grace:
+				_ = unix.Kill(pid, unix.SIGKILL) // gone already is as good
+			case !asked[pid]:
+				asked[pid] = true
+				_ = unix.Kill(pid, unix.SIGTERM)
+			}
+		}
+		if pause(ctx, 20*time.Millisecond) != nil {
+			return fmt.Errorf("processes %v were killed and do not end: the kernel waits for a device that does not answer (dmesg may tell which)", pids)
+		}
+	}
+}
+
+// marked lists the processes whose environment carries the mark, zombies and
+// ourselves excepted.
+func marked(mark string) []int {
+	want := []byte(MarkVariable + "=" + mark)
+	return processes(func(dir string) bool {
+		env, err := os.ReadFile(filepath.Join(dir, "environ"))
+		if err != nil {
+			return false
+		}
+		return slices.ContainsFunc(bytes.Split(env, []byte{0}), func(v []byte) bool { return bytes.Equal(v, want) })
+	})
+}
+
+// processes lists the live processes whose /proc directory match accepts.
+func processes(match func(dir string) bool) []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		if dir := filepath.Join("/proc", e.Name()); match(dir) && !zombie(dir) {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// statFields gives the fields of /proc/PID/stat behind the command's name:
+// state, parent, ...
+func statFields(dir string) []string {
+	b, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+}
+
+func zombie(dir string) bool {
+	f := statFields(dir)
+	return len(f) == 0 || f[0] == "Z" || f[0] == "X"
+}
+
+func commandName(pid int) string {
+	b, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
+	return strings.TrimSpace(string(b))
+}

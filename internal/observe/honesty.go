@@ -1,0 +1,108 @@
+package observe
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/result"
+)
+
+// servedShare is the share of what fio issued that the device must have
+// served, in I/Os or in bytes, for the device to count as the one who
+// answered. Honest stacks are at 1 or above (measured: ext4, xfs and overlay
+// 1.00, btrfs above 1); whatever a cache answers is missing, and already a
+// tenth of it makes a number that the device would not give.
+const servedShare = 0.9
+
+// Judge checks what fio said against what the devices counted while it ran.
+// measured is the share of that time that fio's numbers cover: runtime /
+// (ramp + runtime).
+//
+// A stack serves no more than its least link: a loop device that counts every
+// read while the disk under it counts none has a cache between them; a file
+// system whose device counts nothing has one above. So reads and writes are
+// compared each with their own, and at the device of the chain that counted
+// least. That also keeps out what other programs do to a disk they share:
+// they can add to a counter, never take from it.
+func Judge(m result.Measurement, counted Counters, measured float64) result.Honesty {
+	h := result.Honesty{Source: result.SourceUnknown, Served: counted}
+	ios := float64(m.IOs())
+	if ios == 0 {
+		h.Reason = "fio completed no I/O"
+		return h
+	}
+	told := []string{fmt.Sprintf("fio issued %d reads and %d writes", m.Read.IOs, m.Write.IOs)}
+	for i := range counted {
+		c := &counted[i]
+		c.PerIO = float64(c.Reads+c.Writes) * measured / ios
+		told = append(told, fmt.Sprintf("%s counted %d reads and %d writes", c.Device.Name, c.Reads, c.Writes))
+	}
+	served := counted.least()
+	switch {
+	case len(counted) == 0:
+		told = append(told, "no device holds the bytes")
+	case !counted.reachBottom():
+		served = result.DeviceCounter{}
+		told = append(told, "the file under "+counted[len(counted)-1].Device.Name+" lies in memory")
+	}
+	// A direction that fio did not use is somebody else's, or metadata.
+	h.Source = result.SourceDevice
+	var sum float64
+	for _, d := range []struct {
+		fio        result.Direction
+		ios, bytes uint64
+	}{{m.Read, served.Reads, served.ReadBytes}, {m.Write, served.Writes, served.WriteBytes}} {
+		if d.fio.IOs == 0 {
+			continue
+		}
+		sum += float64(d.ios) * measured
+		// Merging makes I/Os fewer and copy-on-write makes them more; bytes
+		// can only be missing when something else answered.
+		if float64(d.ios)*measured < servedShare*float64(d.fio.IOs) && float64(d.bytes)*measured < servedShare*float64(d.fio.Bytes) {
+			h.Source = result.SourceMemory
+		}
+	}
+	ratio := sum / ios
+	h.Ratio, h.Reason = &ratio, strings.Join(told, "; ")
+	return h
+}
+
+// reachBottom tells whether a device at the end of the chain holds the bytes.
+func (c Counters) reachBottom() bool {
+	return slices.ContainsFunc(c, func(d result.DeviceCounter) bool { return d.Device.Role == roleBottom })
+}
+
+// least gives the least that a level of the chain served. Devices that hold
+// the bytes side by side (the members of a stripe) are one level, and serve
+// together.
+func (c Counters) least() result.DeviceCounter {
+	var (
+		levels []result.DeviceCounter
+		bottom result.DeviceCounter
+	)
+	for _, d := range c {
+		if d.Device.Role != roleBottom {
+			levels = append(levels, d)
+			continue
+		}
+		bottom.Reads += d.Reads
+		bottom.Writes += d.Writes
+		bottom.ReadBytes += d.ReadBytes
+		bottom.WriteBytes += d.WriteBytes
+	}
+	if c.reachBottom() {
+		levels = append(levels, bottom)
+	}
+	if len(levels) == 0 {
+		return bottom
+	}
+	least := levels[0]
+	for _, l := range levels[1:] {
+		least.Reads = min(least.Reads, l.Reads)
+		least.Writes = min(least.Writes, l.Writes)
+		least.ReadBytes = min(least.ReadBytes, l.ReadBytes)
+		least.WriteBytes = min(least.WriteBytes, l.WriteBytes)
+	}
+	return least
+}

@@ -1,0 +1,204 @@
+// Package observe reads what the host counted while a workload ran.
+package observe
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/result"
+)
+
+// sectorBytes is the unit of sectors in sysfs, whatever the device's own is
+// (Documentation/block/stat.rst).
+const sectorBytes = 512
+
+// Roles of a device in a stack, as in result.Device.
+const (
+	roleTop    = "top"
+	roleUnder  = "under"
+	roleBottom = "bottom"
+)
+
+// Chain lists the block devices that hold path, a block device or a directory:
+// first the one a file system sits on, then what is under it (the disk under a
+// loop device, the members under a mapped or striped one), down to what holds
+// the bytes. It is empty for a file system without a device (tmpfs).
+func Chain(path string) ([]result.Device, error) {
+	majmin, err := deviceOf(path)
+	if err != nil || majmin == "" {
+		return nil, err
+	}
+	var chain []result.Device
+	if err := descend(majmin, &chain); err != nil {
+		return nil, err
+	}
+	if chain[0].Role == roleUnder {
+		chain[0].Role = roleTop
+	}
+	return chain, nil
+}
+
+// deviceOf gives the MAJ:MIN of the device that path is, or lies on.
+func deviceOf(path string) (string, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return "", fmt.Errorf("stat %s: %w", path, err)
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFBLK {
+		return majMin(st.Rdev), nil
+	}
+	if id := majMin(st.Dev); exists("/sys/dev/block/" + id) {
+		return id, nil
+	}
+	// btrfs gives its files a device number of their own; the mount names the
+	// device. On tmpfs and overlay there is none.
+	mount, err := MountOf(path)
+	if err != nil {
+		return "", err
+	}
+	if err := unix.Stat(mount.Source, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFBLK {
+		return "", nil //nolint:nilerr // the source is a name, not a device
+	}
+	return majMin(st.Rdev), nil
+}
+
+// MountOf gives the mount that path lies on, with its options.
+func MountOf(path string) (*mountinfo.Info, error) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := mountinfo.GetMounts(mountinfo.ParentsFilter(path))
+	if err != nil {
+		return nil, err
+	}
+	var best *mountinfo.Info
+	for _, m := range mounts { // later mounts cover earlier ones
+		if best == nil || len(m.Mountpoint) >= len(best.Mountpoint) {
+			best = m
+		}
+	}
+	if best == nil {
+		return nil, fmt.Errorf("no mount holds %s", path)
+	}
+	return best, nil
+}
+
+func majMin(dev uint64) string { return fmt.Sprintf("%d:%d", unix.Major(dev), unix.Minor(dev)) }
+
+func exists(path string) bool { _, err := os.Stat(path); return err == nil }
+
+// descend appends the device and what is under it.
+func descend(majmin string, chain *[]result.Device) error {
+	for _, d := range *chain {
+		if d.MajMin == majmin {
+			return nil // two members share a disk
+		}
+	}
+	dir, err := filepath.EvalSymlinks("/sys/dev/block/" + majmin)
+	if err != nil {
+		return fmt.Errorf("device %s: %w", majmin, err)
+	}
+	*chain = append(*chain, result.Device{Name: filepath.Base(dir), MajMin: majmin, Role: roleUnder})
+	at := len(*chain) - 1
+	under, memory, err := below(dir)
+	if err != nil {
+		return err
+	}
+	if len(under) == 0 && !memory {
+		(*chain)[at].Role = roleBottom
+	}
+	for _, u := range under {
+		if err := descend(u, chain); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// below gives what a device in sysfs stands on: the disk of a loop device's
+// file, the slaves of a mapped or striped device; or memory, when a loop
+// device's file lies on no device.
+func below(dir string) (under []string, memory bool, err error) {
+	if b, err := os.ReadFile(filepath.Join(dir, "loop/backing_file")); err == nil {
+		file := strings.TrimSpace(string(b))
+		id, err := deviceOf(strings.TrimSuffix(file, " (deleted)"))
+		if errors.Is(err, unix.ENOENT) || id == "" {
+			return nil, true, nil
+		}
+		return []string{id}, false, err
+	}
+	slaves, err := filepath.Glob(filepath.Join(dir, "slaves/*/dev"))
+	if err != nil {
+		return nil, false, err
+	}
+	for _, s := range slaves {
+		b, err := os.ReadFile(s)
+		if err != nil {
+			return nil, false, err
+		}
+		under = append(under, strings.TrimSpace(string(b)))
+	}
+	return under, false, nil
+}
+
+// Counters are the I/Os that each device of a chain has completed since boot.
+type Counters []result.DeviceCounter
+
+// ReadCounters reads the counters of the devices from sysfs.
+func ReadCounters(devices []result.Device) (Counters, error) {
+	out := make(Counters, len(devices))
+	for i, d := range devices {
+		b, err := os.ReadFile("/sys/dev/block/" + d.MajMin + "/stat")
+		if err != nil {
+			return nil, fmt.Errorf("I/O counters of %s: %w", d.Name, err)
+		}
+		c, err := parseStat(string(b))
+		if err != nil {
+			return nil, fmt.Errorf("I/O counters of %s: %w", d.Name, err)
+		}
+		c.Device = d
+		out[i] = c
+	}
+	return out, nil
+}
+
+// parseStat reads a device's stat file: reads completed, merged, sectors, ms;
+// then the same for writes (Documentation/block/stat.rst).
+func parseStat(text string) (result.DeviceCounter, error) {
+	f := strings.Fields(text)
+	if len(f) < 8 {
+		return result.DeviceCounter{}, fmt.Errorf("%d fields, want at least 8: %q", len(f), text)
+	}
+	var n [8]uint64
+	for i := range n {
+		v, err := strconv.ParseUint(f[i], 10, 64)
+		if err != nil {
+			return result.DeviceCounter{}, fmt.Errorf("field %d: %w", i+1, err)
+		}
+		n[i] = v
+	}
+	return result.DeviceCounter{Reads: n[0], ReadBytes: n[2] * sectorBytes, Writes: n[4], WriteBytes: n[6] * sectorBytes}, nil
+}
+
+// Since gives what was counted between before and c.
+func (c Counters) Since(before Counters) Counters {
+	out := make(Counters, len(c))
+	for i := range c {
+		out[i] = result.DeviceCounter{
+			Device:     c[i].Device,
+			Reads:      c[i].Reads - before[i].Reads,
+			Writes:     c[i].Writes - before[i].Writes,
+			ReadBytes:  c[i].ReadBytes - before[i].ReadBytes,
+			WriteBytes: c[i].WriteBytes - before[i].WriteBytes,
+		}
+	}
+	return out
+}

@@ -1,0 +1,167 @@
+package observe
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/hosttest"
+	"plimsoll/internal/result"
+)
+
+// counted builds the counters of a chain: "loop0:top r=100 w=0 kib=4; ...",
+// with kib the size of each I/O.
+type counter struct {
+	name, role    string
+	reads, writes uint64
+	each          uint64 // bytes of each I/O
+}
+
+func chain(cs ...counter) Counters {
+	var out Counters
+	for _, c := range cs {
+		out = append(out, result.DeviceCounter{
+			Device: result.Device{Name: c.name, Role: c.role},
+			Reads:  c.reads, Writes: c.writes, ReadBytes: c.reads * c.each, WriteBytes: c.writes * c.each,
+		})
+	}
+	return out
+}
+
+func TestJudge(t *testing.T) {
+	const k4 = 4096
+	reads := result.Measurement{Read: result.Direction{IOs: 10_000, Bytes: 10_000 * k4}}
+	writes := result.Measurement{Write: result.Direction{IOs: 10_000, Bytes: 10_000 * k4}}
+	mixed := result.Measurement{Read: reads.Read, Write: writes.Write}
+	for _, test := range []struct {
+		name     string
+		m        result.Measurement
+		counted  Counters
+		measured float64 // 0 for 1
+		source   result.Source
+		ratio    float64
+	}{
+		{
+			name: "a disk that served all", m: reads, source: result.SourceDevice, ratio: 1,
+			counted: chain(counter{"nvme0n1", "bottom", 10_000, 3, k4}),
+		},
+		{
+			name: "a loop device with direct-io on", m: reads, source: result.SourceDevice, ratio: 1,
+			counted: chain(counter{"loop0", "top", 10_000, 0, k4}, counter{"vda", "bottom", 10_020, 80, k4}),
+		},
+		{
+			name: "a loop device with direct-io off", m: reads, source: result.SourceMemory, ratio: 0.0367,
+			counted: chain(counter{"loop0", "top", 10_000, 0, k4}, counter{"vda", "bottom", 367, 0, k4}),
+		},
+		{
+			name: "a cache above the file system's device", m: reads, source: result.SourceMemory, ratio: 0,
+			counted: chain(counter{"loop0", "top", 0, 0, k4}, counter{"vda", "bottom", 0, 12, k4}),
+		},
+		{
+			name: "a neighbour's reads on the shared disk do not hide a cache", m: writes, source: result.SourceMemory, ratio: 0,
+			counted: chain(counter{"loop2", "top", 0, 0, k4}, counter{"vda", "bottom", 9_000, 9_000, k4}),
+		},
+		{
+			name: "reads do not stand in for writes", m: writes, source: result.SourceMemory, ratio: 0.01,
+			counted: chain(counter{"nvme0n1", "bottom", 10_000, 100, k4}),
+		},
+		{
+			name: "writes merged into fewer, larger ones", m: writes, source: result.SourceDevice, ratio: 0.25,
+			counted: chain(counter{"nvme0n1", "bottom", 0, 2_500, 4 * k4}),
+		},
+		{
+			name: "copy-on-write makes more of them", m: writes, source: result.SourceDevice, ratio: 1.4,
+			counted: chain(counter{"loop0", "top", 0, 14_000, k4}, counter{"vda", "bottom", 0, 15_000, k4}),
+		},
+		{
+			name: "reads from memory, though writes go to the device", m: mixed, source: result.SourceMemory, ratio: 0.5,
+			counted: chain(counter{"nvme0n1", "bottom", 0, 10_000, k4}),
+		},
+		{name: "tmpfs", m: reads, source: result.SourceMemory, ratio: 0},
+		{
+			name: "a loop device over a file on tmpfs", m: reads, source: result.SourceMemory, ratio: 0,
+			counted: chain(counter{"loop0", "top", 10_000, 0, k4}),
+		},
+		{
+			name: "a ramp as long as the run is counted by the device only", m: reads, measured: 0.5, source: result.SourceDevice, ratio: 1,
+			counted: chain(counter{"nvme0n1", "bottom", 20_000, 0, k4}),
+		},
+		{
+			name: "a stripe serves with all its members", m: reads, source: result.SourceDevice, ratio: 1,
+			counted: chain(counter{"dm-0", "top", 10_000, 0, k4}, counter{"a", "bottom", 3_333, 0, k4}, counter{"b", "bottom", 3_333, 0, k4}, counter{"c", "bottom", 3_334, 0, k4}),
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.measured == 0 {
+				test.measured = 1
+			}
+			h := Judge(test.m, test.counted, test.measured)
+			if h.Source != test.source || h.Ratio == nil || *h.Ratio < test.ratio-1e-9 || *h.Ratio > test.ratio+1e-9 {
+				t.Errorf("got %s, %v; want %s, %v; because %s", h.Source, h.Ratio, test.source, test.ratio, h.Reason)
+			}
+			for _, c := range test.counted {
+				if !strings.Contains(h.Reason, c.Device.Name+" counted") {
+					t.Errorf("the reason leaves %s out: %s", c.Device.Name, h.Reason)
+				}
+			}
+		})
+	}
+	if h := Judge(result.Measurement{}, nil, 1); h.Source != result.SourceUnknown || h.Ratio != nil {
+		t.Errorf("without I/O: %+v", h)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	c, err := parseStat("  101 5 808 20 7 1 64 3 0 21 23 0 0 0 0 2 1\n")
+	if err != nil || c.Reads != 101 || c.ReadBytes != 808*512 || c.Writes != 7 || c.WriteBytes != 64*512 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for _, bad := range []string{"", "1 2 3", "1 2 3 4 5 6 seven 8"} {
+		if _, err := parseStat(bad); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+// The kernel's own counters, on a device that nobody else uses.
+func TestChainAndCountersOfALoopDevice(t *testing.T) {
+	hosttest.Exclusive(t)
+	file := filepath.Join(t.TempDir(), "disk.img")
+	if err := os.WriteFile(file, make([]byte, 8<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("losetup", "-f", "--show", "--direct-io=on", file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := strings.TrimSpace(string(out))
+	t.Cleanup(func() { _ = exec.Command("losetup", "-d", device).Run() })
+	devices, err := Chain(device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(devices) < 2 || devices[0].Role != "top" || "/dev/"+devices[0].Name != device || devices[len(devices)-1].Role != "bottom" {
+		t.Fatalf("chain %+v", devices)
+	}
+	before, err := ReadCounters(devices)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("dd", "if="+device, "of=/dev/null", "bs=4k", "count=100", "iflag=direct").CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	after, err := ReadCounters(devices)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range after.Since(before) {
+		if c.Reads < 100 || c.ReadBytes < 100*4096 {
+			t.Errorf("%s counted %d reads, %d bytes", c.Device.Name, c.Reads, c.ReadBytes)
+		}
+		if i == 0 && c.Reads != 100 {
+			t.Errorf("%s, ours alone, counted %d reads, want 100", c.Device.Name, c.Reads)
+		}
+	}
+}

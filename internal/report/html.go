@@ -1,0 +1,319 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/result"
+	"plimsoll/web"
+)
+
+//go:embed report.html.tmpl
+var pageSource string
+
+var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
+	"iops":      iopsText,
+	"bandwidth": bandwidthText,
+	"latency":   latencyText,
+	"grouped":   grouped,
+	"honesty":   honestyText,
+	"size":      sizeText,
+	"count":     counted,
+	"join":      strings.Join,
+}).Parse(pageSource))
+
+// HTML writes the report of a run as one page that needs nothing else: no
+// network, no script, no other file. It shows findings as they are given, and
+// draws what finding.Points makes of the run.
+func HTML(w io.Writer, run *result.Run, findings []finding.Finding) error {
+	return writePage(w, run, findings, finding.Points(run))
+}
+
+func writePage(w io.Writer, run *result.Run, findings []finding.Finding, points []finding.Point) error {
+	if err := pageTemplate.Execute(w, newPage(run, findings, points)); err != nil {
+		return fmt.Errorf("write the HTML report of run %s: %w", run.ID, err)
+	}
+	return nil
+}
+
+// page is what the template shows.
+type page struct {
+	Run       *result.Run
+	CSS       template.CSS
+	Title     string
+	Elapsed   string
+	Command   string
+	Counts    trialCounts
+	Verdicts  []verdict
+	Marks     []string // that every number of the run carries
+	Workloads []workloadView
+	Groups    []findingGroup
+	Published *publishedView // nil for none
+	Missing   []missing
+	Lanes     []lane
+	Blocks    []percent
+	Stacks    []stackView
+	Latencies []otherLatency // of imported results
+}
+
+type trialCounts struct{ Total, Done, Failed, Skipped, Planned int }
+
+func newPage(run *result.Run, findings []finding.Finding, points []finding.Point) page {
+	p := page{
+		Run:       run,
+		CSS:       template.CSS(web.ReportCSS),
+		Title:     "Plimsoll",
+		Command:   commandLine(run.Command),
+		Workloads: workloadViews(run, points, findings),
+		Marks:     commonMarks(points),
+		Groups:    findingGroups(run, points, findings),
+		Published: publishedResults(findings, commonMarks(points)),
+		Missing:   missingTrials(run),
+		Stacks:    stackViews(run),
+		Latencies: otherLatencies(run),
+	}
+	if run.Experiment.Name != "" {
+		p.Title += ": " + run.Experiment.Name
+	}
+	if run.Environment.Hostname != "" {
+		p.Title += " on " + run.Environment.Hostname
+	}
+	if run.Finished.After(run.Started) && len(run.Imported) == 0 {
+		p.Elapsed = elapsedText(run.Finished.Sub(run.Started))
+	}
+	for _, t := range run.Trials {
+		p.Counts.Total++
+		switch t.Status {
+		case result.TrialDone:
+			p.Counts.Done++
+		case result.TrialFailed:
+			p.Counts.Failed++
+		case result.TrialSkipped:
+			p.Counts.Skipped++
+		default:
+			p.Counts.Planned++
+		}
+	}
+	p.Lanes, p.Blocks = timeline(run)
+	if len(p.Missing) > 0 { // their table says more
+		p.Groups = slices.DeleteFunc(p.Groups, func(g findingGroup) bool { return g.Class == string(finding.KindMissing) })
+	}
+	for _, f := range findings {
+		if f.Kind == finding.KindRecommendation {
+			p.Verdicts = append(p.Verdicts, newVerdict(f, findings))
+		}
+	}
+	return p
+}
+
+// verdict is a recommendation and all that limits it.
+type verdict struct {
+	finding.Finding
+	Marks  []string // of the stacks it speaks of
+	Limits []string
+}
+
+func newVerdict(f finding.Finding, findings []finding.Finding) verdict {
+	v := verdict{Finding: f}
+	for _, c := range f.Caveats {
+		if isMark(c) {
+			v.Marks = append(v.Marks, c)
+		} else {
+			v.Limits = append(v.Limits, c)
+		}
+	}
+	for _, c := range findings {
+		if c.Kind == finding.KindCaveat && concerns(c, f) && !slices.Contains(v.Limits, c.Title) {
+			v.Limits = append(v.Limits, c.Title)
+		}
+	}
+	return v
+}
+
+// concerns tells whether a caveat is about the stack that a verdict puts
+// first, or about all.
+func concerns(caveat, verdict finding.Finding) bool {
+	return len(caveat.Stacks) == 0 || len(verdict.Stacks) == 0 || slices.Contains(caveat.Stacks, verdict.Stacks[0])
+}
+
+func isMark(caveat string) bool {
+	return slices.Contains([]result.Mark{result.MarkLoop, result.MarkMemory, result.MarkShared, result.MarkImported}, result.Mark(caveat))
+}
+
+// findingGroup is findings of one kind.
+type findingGroup struct {
+	Class    string
+	Title    string
+	Findings []findingView
+	Folded   []findingView // comparisons that show no difference, or an illusion that is named elsewhere
+	More     string        // what the fold holds
+	Ticks    []tick        // of the effects, when there are any
+	One      percent       // where nothing differs
+}
+
+type findingView struct {
+	finding.Finding
+	Effect *effectView
+}
+
+// effectView is a ratio and its interval on a logarithmic scale.
+type effectView struct {
+	finding.Effect
+	Ticks             []tick // of its group's scale
+	One               percent
+	Class             string // memory when one of the two answered from it
+	Text, Range, Test string
+	Title             string
+	At                percent
+	Interval          span
+}
+
+// findingGroups sorts the findings for display. Recommendations are the
+// verdict and stand above; they are not repeated.
+func findingGroups(run *result.Run, points []finding.Point, findings []finding.Finding) []findingGroup {
+	baseline, said := run.Experiment.Baseline, commonMarks(points)
+	versus := func(f finding.Finding) bool { return f.Effect != nil && f.Effect.Baseline == baseline }
+	var shown []findingGroup
+	for _, g := range []struct {
+		title string
+		kind  finding.Kind
+		takes func(finding.Finding) bool
+	}{
+		{"Fastest honest stacks", finding.KindFastest, nil},
+		{"Illusions: answered from memory", finding.KindIllusion, nil},
+		{"Against the baseline, " + baseline, finding.KindComparison, versus},
+		{"Between stacks", finding.KindComparison, func(f finding.Finding) bool { return !versus(f) }},
+		{"Caveats", finding.KindCaveat, nil},
+		{"Not measured", finding.KindMissing, nil},
+	} {
+		var own []finding.Finding
+		for _, f := range findings {
+			if f.Kind == g.kind && (g.takes == nil || g.takes(f)) {
+				f.Caveats = slices.DeleteFunc(slices.Clone(f.Caveats), func(c string) bool { return slices.Contains(said, c) })
+				own = append(own, f)
+			}
+		}
+		if len(own) > 0 {
+			shown = append(shown, newFindingGroup(string(g.kind), g.title, own, points))
+		}
+	}
+	return shown
+}
+
+func newFindingGroup(class, title string, findings []finding.Finding, points []finding.Point) findingGroup {
+	g := findingGroup{Class: class, Title: title}
+	low, high, effects := 1.0, 1.0, false
+	for _, f := range findings {
+		if e := f.Effect; e != nil && e.Low > 0 && finite(e.High) > 0 {
+			low, high, effects = min(low, e.Low), max(high, e.High), true
+		}
+	}
+	s := logScale(low, high)
+	if effects {
+		g.Ticks = s.decades(5, tickLabel(func(v float64) string { return significant(v) + "×" }))
+		g.One = s.at(1)
+	}
+	for _, f := range findings {
+		v := findingView{Finding: f}
+		if e := f.Effect; e != nil {
+			v.Effect = &effectView{Effect: *e, Ticks: g.Ticks, One: g.One, At: s.at(e.Ratio), Interval: s.span(e.Low, e.High),
+				Text: ratioText(e.Ratio), Range: intervalText(e), Test: testText(e),
+				Title: fmt.Sprintf("%s of %s against %s: ratio %.2f, 95%% interval %.2f to %.2f", e.Metric, e.Subject, e.Baseline, e.Ratio, e.Low, e.High)}
+			if !e.Differs {
+				v.Effect.Text = "~ " + v.Effect.Text
+			}
+			if slices.ContainsFunc(points, func(p finding.Point) bool {
+				return p.Workload == f.Workload && (p.Stack == e.Subject || p.Stack == e.Baseline) && sourceClass(p) == classMemory
+			}) {
+				v.Effect.Class = classMemory
+			}
+		}
+		if f.Kind == finding.KindComparison && v.Effect != nil && (!v.Effect.Differs || v.Effect.Class == classMemory) {
+			g.Folded = append(g.Folded, v)
+			continue
+		}
+		g.Findings = append(g.Findings, v)
+	}
+	g.More = foldTitle(g.Folded)
+	return g
+}
+
+// foldTitle says what is behind a fold.
+func foldTitle(folded []findingView) string {
+	level, memory := 0, 0
+	for _, v := range folded {
+		if v.Effect.Class == classMemory {
+			memory++
+		} else {
+			level++
+		}
+	}
+	var parts []string
+	if level > 0 {
+		parts = append(parts, counted(level, "comparison")+" without a significant difference (~)")
+	}
+	if memory > 0 {
+		parts = append(parts, fmt.Sprintf("%d with a stack that answered from memory", memory))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// missing is trials that share the reason why they gave no measurement.
+type missing struct {
+	Stacks    []string
+	Workloads []string
+	Status    result.TrialStatus
+	Trials    int
+	Problem   result.Problem
+}
+
+func missingTrials(run *result.Run) []missing {
+	var all []missing
+	for _, t := range run.Trials {
+		if t.Status != result.TrialFailed && t.Status != result.TrialSkipped {
+			continue
+		}
+		problem := result.Problem{What: "no reason was recorded"}
+		if t.Problem != nil {
+			problem = *t.Problem
+		}
+		i := slices.IndexFunc(all, func(m missing) bool {
+			return m.Status == t.Status && m.Problem == problem
+		})
+		if i < 0 {
+			i, all = len(all), append(all, missing{Status: t.Status, Problem: problem})
+		}
+		all[i].Trials++
+		if !slices.Contains(all[i].Stacks, t.Stack) {
+			all[i].Stacks = append(all[i].Stacks, t.Stack)
+		}
+		if !slices.Contains(all[i].Workloads, t.Workload) {
+			all[i].Workloads = append(all[i].Workloads, t.Workload)
+		}
+	}
+	return all
+}
+
+// stackView is a stack with its devices on one line.
+type stackView struct {
+	result.Stack
+	Baseline bool
+	Path     string // "loop0 on vda"
+}
+
+func stackViews(run *result.Run) []stackView {
+	var views []stackView
+	for _, s := range run.Stacks {
+		var names []string
+		for _, d := range s.Devices {
+			names = append(names, d.Name)
+		}
+		views = append(views, stackView{Stack: s, Baseline: s.Name == run.Experiment.Baseline, Path: strings.Join(names, " on ")})
+	}
+	return views
+}

@@ -1,0 +1,340 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/result"
+)
+
+// browser is a tab of a headless Chromium that writes down what it should not see.
+type browser struct {
+	ctx context.Context
+
+	mu         sync.Mutex
+	complaints []string // console messages, exceptions
+	requests   []string // all but the page itself
+}
+
+// startBrowser gives a tab that ends with the test.
+func startBrowser(t *testing.T) *browser {
+	t.Helper()
+	program := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			program = path
+			break
+		}
+	}
+	if program == "" {
+		t.Skip("SKIPPED, the report was not looked at: no chromium in PATH (apt-get install chromium)")
+	}
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.UserDataDir(t.TempDir()))...)
+	t.Cleanup(stop)
+	ctx, cancel := chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+
+	b := &browser{ctx: ctx}
+	must(t, chromedp.Listen(ctx, func(event any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventConsoleAPICalled:
+			b.complaints = append(b.complaints, fmt.Sprintf("console %s: %v", e.Type, e.Args))
+		case *runtime.EventExceptionThrown:
+			b.complaints = append(b.complaints, e.ExceptionDetails.Text)
+		case *log.EventEntryAdded:
+			b.complaints = append(b.complaints, string(e.Entry.Level)+": "+e.Entry.Text)
+		case *network.EventRequestWillBeSent:
+			if e.Type != network.ResourceTypeDocument && !strings.HasPrefix(e.Request.URL, "data:") {
+				b.requests = append(b.requests, e.Request.URL)
+			}
+		}
+	}))
+	call(t, b, network.Enable, network.EnableParams{})
+	call(t, b, log.Enable, cdp.Empty{})
+	call(t, b, runtime.Enable, cdp.Empty{})
+	return b
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// call sends a command of the protocol.
+func call[P, R any](t *testing.T, b *browser, command cdp.Command[P, R], params P) {
+	t.Helper()
+	_, err := chromedp.Call(b.ctx, command, params)
+	must(t, err)
+}
+
+// do runs an action and gives its value. A browser that hangs fails the test.
+func do[T any](t *testing.T, b *browser, action chromedp.Action[T]) T {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, 2*time.Minute)
+	defer cancel()
+	v, err := chromedp.Run(ctx, action)
+	must(t, err)
+	return v
+}
+
+// eval evaluates an expression in the page.
+func eval[T any](t *testing.T, b *browser, expression string) T {
+	t.Helper()
+	return do(t, b, chromedp.Evaluate[T](expression))
+}
+
+// open writes the report to a file and loads it.
+func (b *browser) open(t *testing.T, run *result.Run, findings []finding.Finding) {
+	t.Helper()
+	var html bytes.Buffer
+	must(t, HTML(&html, run, findings))
+	path := filepath.Join(t.TempDir(), "report.html")
+	must(t, os.WriteFile(path, html.Bytes(), 0o600))
+	do(t, b, chromedp.Navigate("file://"+path))
+}
+
+func (b *browser) count(t *testing.T, selector string) int {
+	t.Helper()
+	return eval[int](t, b, fmt.Sprintf("document.querySelectorAll(%q).length", selector))
+}
+
+// quiet fails the test when the page complained or asked for anything.
+func (b *browser) quiet(t *testing.T) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.complaints {
+		t.Errorf("the page complained: %s", c)
+	}
+	for _, r := range b.requests {
+		t.Errorf("the page asked for %s", r)
+	}
+}
+
+// view is a window, and what the reader's system prefers.
+type view struct {
+	name          string
+	width, height int64
+	scheme        string
+	media         string
+}
+
+var views = []view{
+	{name: "desktop-light", width: 1280, height: 900, scheme: "light"},
+	{name: "desktop-dark", width: 1280, height: 900, scheme: "dark"},
+	{name: "tablet-light", width: 820, height: 1100, scheme: "light"},
+	{name: "phone-light", width: 360, height: 740, scheme: "light"},
+	{name: "phone-dark", width: 360, height: 740, scheme: "dark"},
+	{name: "paper", width: 700, height: 1000, scheme: "light", media: "print"},
+}
+
+func (b *browser) look(t *testing.T, v view) {
+	t.Helper()
+	call(t, b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: v.width, Height: v.height, DeviceScaleFactor: 1, Mobile: v.width < 500,
+	})
+	call(t, b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Media: v.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}},
+	})
+}
+
+// overflowing lists what is wider than the window although nothing scrolls it.
+func (b *browser) overflowing(t *testing.T) []string {
+	t.Helper()
+	return eval[[]string](t, b, `(() => {
+		const limit = document.documentElement.clientWidth + 1, wide = [];
+		for (const e of document.body.querySelectorAll('*')) {
+			if (e.closest('.scroll') && getComputedStyle(e.closest('.scroll')).overflowX === 'auto' || e.closest('svg')) continue;
+			const r = e.getBoundingClientRect();
+			if (r.width > 0 && r.right > limit) wide.push(e.tagName + '.' + e.className + ' ' + Math.round(r.right) + ' ' + e.textContent.trim().slice(0, 40));
+		}
+		return wide.slice(0, 5);
+	})()`)
+}
+
+// screenshots is where pictures of the report go: PLIMSOLL_SCREENSHOTS, or the
+// test's artifacts (kept with go test -artifacts).
+func screenshots(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("PLIMSOLL_SCREENSHOTS")
+	if dir == "" {
+		return t.ArtifactDir()
+	}
+	must(t, os.MkdirAll(dir, 0o755))
+	return dir
+}
+
+func TestBrowserShowsTheReport(t *testing.T) {
+	b := startBrowser(t)
+	dir := screenshots(t)
+	run := sampleRun()
+	findings := finding.All(run)
+	points := finding.Points(run)
+	b.open(t, run, findings)
+
+	t.Run("every point has its marks", func(t *testing.T) {
+		for selector, want := range map[string]int{
+			".rates .plot rect.bar":         len(points),
+			".bandwidth .plot rect.bar":     len(points),
+			".latency .plot circle.p50":     len(points),
+			".latency .plot circle.p99":     len(points),
+			".latency .plot line.p999":      len(points),
+			".honesty .plot circle.ratio":   len(points),
+			".rates .plot .whisker":         len(points),
+			".rates .row.memory":            countMemory(points),
+			".rates .plot circle.trial":     countDone(run),
+			".bandwidth .plot circle.trial": countDone(run),
+			".timeline rect.cell":           len(run.Trials),
+			".numbers tbody tr":             len(points),
+			"#stacks ~ .scroll tbody tr":    len(run.Stacks),
+			".panels svg[role=img] > title": 4 * len(points),
+		} {
+			if got := b.count(t, selector); got != want {
+				t.Errorf("%d elements match %q, want %d", got, selector, want)
+			}
+		}
+	})
+
+	t.Run("bars grow with their values", func(t *testing.T) {
+		widths := eval[[]float64](t, b, `[...document.querySelectorAll('#workload-1 ~ .panels .rates rect.bar')].map(r => r.getBoundingClientRect().width)`)
+		view := workloadViews(run, points, findings)[0]
+		if len(widths) != len(view.Rows) {
+			t.Fatalf("%d bars, want %d", len(widths), len(view.Rows))
+		}
+		for i := range widths {
+			want := widths[0] / view.Rows[0].Point.Median * view.Rows[i].Point.Median
+			if !view.Rows[i].IOPS.Cut && (widths[i] < want-1 || widths[i] > want+1) {
+				t.Errorf("the bar of %s is %.1f px wide, want %.1f", view.Rows[i].Point.Stack, widths[i], want)
+			}
+		}
+	})
+
+	for _, v := range views {
+		t.Run(v.name, func(t *testing.T) {
+			b.look(t, v)
+			for _, e := range b.overflowing(t) {
+				t.Errorf("wider than the window: %s", e)
+			}
+			png := do(t, b, chromedp.FullScreenshot(100))
+			writeArtifact(t, dir, "report-"+v.name+".png", png)
+		})
+	}
+
+	t.Run("first screen", func(t *testing.T) {
+		b.look(t, view{width: 1280, height: 1180, scheme: "light"})
+		writeArtifact(t, dir, "report-first-screen.png", do(t, b, chromedp.CaptureScreenshot()))
+		if bottom := eval[float64](t, b, `document.querySelector('.verdict').getBoundingClientRect().bottom`); bottom > 1180 {
+			t.Errorf("the verdict ends at %.0f px, below the first screen", bottom)
+		}
+	})
+
+	t.Run("PDF", func(t *testing.T) {
+		b.look(t, views[0])
+		call(t, b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
+		pdf := do(t, b, chromedp.PrintToPDF(chromedp.PDFPreferCSSPageSize(), chromedp.PDFPrintBackground()))
+		writeArtifact(t, dir, "report.pdf", pdf)
+		if !bytes.HasPrefix(pdf, []byte("%PDF-")) {
+			t.Errorf("no PDF: %.20q", pdf)
+		}
+	})
+
+	t.Run("details are open on paper", func(t *testing.T) {
+		b.look(t, views[len(views)-1])
+		hidden := eval[int](t, b, `[...document.querySelectorAll('details')].filter(d => !d.lastElementChild.checkVisibility({contentVisibilityAuto: true})).length`)
+		if hidden != 0 {
+			t.Errorf("%d details are closed on paper", hidden)
+		}
+	})
+
+	t.Run("the same without JavaScript", func(t *testing.T) {
+		b.look(t, views[0])
+		shot := func(disabled bool) []byte {
+			call(t, b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: disabled})
+			do(t, b, chromedp.Reload())
+			return do(t, b, chromedp.FullScreenshot(100))
+		}
+		with, without := shot(false), shot(true)
+		call(t, b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{})
+		if !bytes.Equal(with, without) {
+			writeArtifact(t, dir, "report-without-javascript.png", without)
+			t.Error("the page looks different without JavaScript")
+		}
+	})
+	b.quiet(t)
+}
+
+func writeArtifact(t *testing.T, dir, name string, content []byte) {
+	t.Helper()
+	must(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
+}
+
+func countMemory(points []finding.Point) int {
+	n := 0
+	for _, p := range points {
+		if sourceClass(p) == classMemory {
+			n++
+		}
+	}
+	return n
+}
+
+func countDone(run *result.Run) int {
+	n := 0
+	for _, t := range run.Trials {
+		if t.Status == result.TrialDone {
+			n++
+		}
+	}
+	return n
+}
+
+// TestBrowserUnusualRuns looks at what reports seldom are: nothing in them
+// may leave the window, on a phone, a desk or paper.
+func TestBrowserUnusualRuns(t *testing.T) {
+	b := startBrowser(t)
+	dir := screenshots(t)
+	for _, u := range unusualRuns() {
+		t.Run(u.name, func(t *testing.T) {
+			b.open(t, u.run, finding.All(u.run))
+			if got, want := b.count(t, ".rates .plot rect.bar"), len(finding.Points(u.run)); got != want {
+				t.Errorf("%d bars, want %d", got, want)
+			}
+			if n := b.count(t, "script, img, iframe, object, embed"); n != 0 {
+				t.Errorf("%d elements that somebody's name brought in", n)
+			}
+			for _, v := range []view{views[0], views[3], views[5]} {
+				v.height = 2400
+				b.look(t, v)
+				for _, e := range b.overflowing(t) {
+					t.Errorf("%s: wider than the window: %s", v.name, e)
+				}
+				png := do(t, b, chromedp.CaptureScreenshot())
+				writeArtifact(t, dir, "unusual-"+strings.ReplaceAll(u.name, " ", "-")+"-"+v.name+".png", png)
+			}
+			b.quiet(t)
+		})
+	}
+}

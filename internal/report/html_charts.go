@@ -1,0 +1,358 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/result"
+)
+
+// workloadView is the section of one workload: four charts that share their
+// rows, and the numbers behind them.
+type workloadView struct {
+	ID          string // usable as an HTML id
+	Shade       string // in the timeline
+	Workload    result.Workload
+	Baseline    string // "" when it was not measured
+	CommonMarks []string
+	Rows        []stackRow // best honest first
+	Span        int        // grid rows that a chart takes: caption, axis, one for each stack
+	Interval    string     // what the whiskers are worth
+	Mixes       bool       // numbers are of reads and writes together
+	HasMemory   bool
+	HasCut      bool
+
+	IOPS, Bandwidth, Latency, Honesty chart
+}
+
+// chart is what the rows of a chart have in common.
+type chart struct {
+	Ticks     []tick
+	Reference *percent // the line that all rows are compared with
+}
+
+// stackRow is one stack in all charts of a workload.
+type stackRow struct {
+	Point    finding.Point
+	Class    string   // device, memory, unknown: how the bars are drawn
+	Tags     []string // marks that not all rows share
+	Baseline bool
+	Against  *against
+
+	IOPS, Bandwidth bar
+	Latency         latencyMarks
+	Honesty         honestyMark
+}
+
+type bar struct {
+	Length   percent
+	Interval *span // nil when there is none: a single trial
+	Trials   []percent
+	Cut      bool // longer than the chart
+	Title    string
+}
+
+type latencyMarks struct {
+	Known          bool
+	P50, P99, P999 percent
+	Title          string
+}
+
+type honestyMark struct {
+	Known bool
+	At    percent
+	Title string
+}
+
+// workloadViews lays out the sections of all workloads, in the order of the
+// experiment.
+func workloadViews(run *result.Run, points []finding.Point, findings []finding.Finding) []workloadView {
+	var views []workloadView
+	for i, w := range run.Workloads {
+		var own []finding.Point
+		for _, p := range points {
+			if p.Workload == w.Name {
+				own = append(own, p)
+			}
+		}
+		views = append(views, newWorkloadView(i, w, run, own, findings))
+	}
+	return views
+}
+
+func newWorkloadView(i int, w result.Workload, run *result.Run, points []finding.Point, findings []finding.Finding) workloadView {
+	view := workloadView{
+		ID: fmt.Sprintf("workload-%d", i+1), Shade: shade(i), Workload: w,
+		CommonMarks: commonMarks(points), Span: len(points) + 2, Mixes: mixes(run, w.Name),
+	}
+	slices.SortStableFunc(points, bestHonestFirst)
+
+	view.Interval = intervalNote(points)
+	rates, bandwidths := barScale(points, iopsReach), barScale(points, bandwidthReach)
+	latencies, honesty := latencyScale(points), honestyScale(points)
+	view.IOPS.Ticks = rates.ticks(4, tickLabel(rateText))
+	view.Bandwidth.Ticks = bandwidths.ticks(2, tickLabel(bandwidthText))
+	view.Latency.Ticks = latencies.decades(4, tickLabel(latencyText))
+	view.Honesty.Ticks = honesty.ticks(2, tickLabel(significant))
+	one := honesty.at(1)
+	view.Honesty.Reference = &one
+
+	for _, p := range points {
+		row := stackRow{
+			Point:    p,
+			Class:    sourceClass(p),
+			Baseline: p.Stack == run.Experiment.Baseline,
+			IOPS:     rateBar(p, rates),
+			Latency:  latencyRow(p, latencies),
+			Honesty:  honestyRow(p, honesty),
+		}
+		row.Bandwidth = bandwidthBar(p, bandwidths)
+		for _, m := range measurements(run, p) {
+			row.IOPS.Trials = append(row.IOPS.Trials, rates.at(m.IOPS()))
+			row.Bandwidth.Trials = append(row.Bandwidth.Trials, bandwidths.at(m.BytesPerSecond()))
+		}
+		for _, mark := range p.Marks {
+			// The class of the row says so already.
+			if !slices.Contains(view.CommonMarks, mark) && mark != string(result.MarkMemory) {
+				row.Tags = append(row.Tags, mark)
+			}
+		}
+		if row.Baseline {
+			view.Baseline = p.Stack
+			view.IOPS.Reference, view.Bandwidth.Reference = ptr(rates.at(p.Median)), ptr(bandwidths.at(p.BytesPerSecond))
+		}
+		row.Against = againstBaseline(run.Experiment.Baseline, p, findings)
+		view.HasMemory = view.HasMemory || row.Class == classMemory
+		view.HasCut = view.HasCut || row.IOPS.Cut || row.Bandwidth.Cut
+		view.Rows = append(view.Rows, row)
+	}
+	return view
+}
+
+// intervalNote says what the intervals of medians are worth: below six trials
+// even the whole range holds the true median with less than 95% probability.
+func intervalNote(points []finding.Point) string {
+	const enough = 6 // trials for 95%
+	fewest, single := math.MaxInt, ""
+	for _, p := range points {
+		if p.N < 2 {
+			single = " (none for a single trial)"
+		} else {
+			fewest = min(fewest, p.N)
+		}
+	}
+	switch {
+	case fewest == math.MaxInt:
+		return "interval" + single
+	case fewest >= enough:
+		return "95% interval" + single
+	}
+	return fmt.Sprintf("interval: smallest to largest of %d trials, %.0f%%%s", fewest, 100*(1-math.Exp2(float64(1-fewest))), single)
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// The classes of rows, best first.
+const (
+	classDevice  = "device"
+	classUnknown = "unknown"
+	classMemory  = "memory"
+)
+
+func sourceClass(p finding.Point) string {
+	switch {
+	case p.Source == string(result.SourceMemory) || slices.Contains(p.Marks, string(result.MarkMemory)):
+		return classMemory
+	case p.Source == string(result.SourceDevice):
+		return classDevice
+	}
+	return classUnknown
+}
+
+// bestHonestFirst puts what a device answered before what nobody could check
+// before what memory answered, each by falling rate.
+func bestHonestFirst(a, b finding.Point) int {
+	order := []string{classDevice, classUnknown, classMemory}
+	return cmp.Or(
+		cmp.Compare(slices.Index(order, sourceClass(a)), slices.Index(order, sourceClass(b))),
+		cmp.Compare(b.Median, a.Median),
+		cmp.Compare(a.Stack, b.Stack),
+	)
+}
+
+// commonMarks are the marks that every point carries; they are said once.
+func commonMarks(points []finding.Point) []string {
+	if len(points) == 0 {
+		return nil
+	}
+	var common []string
+	for _, mark := range points[0].Marks {
+		if !slices.ContainsFunc(points, func(p finding.Point) bool { return !slices.Contains(p.Marks, mark) }) {
+			common = append(common, mark)
+		}
+	}
+	return common
+}
+
+func measurements(run *result.Run, p finding.Point) []*result.Measurement {
+	var all []*result.Measurement
+	for _, t := range run.Trials {
+		if t.Stack == p.Stack && t.Workload == p.Workload && t.Status == result.TrialDone && t.Measurement != nil {
+			all = append(all, t.Measurement)
+		}
+	}
+	return all
+}
+
+// mixes tells whether a workload reads and writes: its numbers are then of
+// both together.
+func mixes(run *result.Run, workload string) bool {
+	return slices.ContainsFunc(run.Trials, func(t result.Trial) bool {
+		return t.Workload == workload && t.Measurement != nil && t.Measurement.Read.IOs > 0 && t.Measurement.Write.IOs > 0
+	})
+}
+
+// barScale is made for what devices answered. Memory may stretch it threefold;
+// beyond that its bars are cut, so that the honest ones can still be compared.
+func barScale(points []finding.Point, reach func(finding.Point) float64) scale {
+	var honest, all float64
+	for _, p := range points {
+		all = max(all, reach(p))
+		if sourceClass(p) != classMemory {
+			honest = max(honest, reach(p))
+		}
+	}
+	if honest > 0 {
+		all = min(all, 3*honest)
+	}
+	return linearScale(all)
+}
+
+func iopsReach(p finding.Point) float64      { return finite(max(p.Median, p.High)) }
+func bandwidthReach(p finding.Point) float64 { return finite(max(p.BytesPerSecond, p.BytesHigh)) }
+
+func finite(v float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return v
+}
+
+func rateBar(p finding.Point, s scale) bar {
+	return newBar(p, s, p.Median, p.Low, p.High, iopsText)
+}
+
+func bandwidthBar(p finding.Point, s scale) bar {
+	return newBar(p, s, p.BytesPerSecond, p.BytesLow, p.BytesHigh, bandwidthText)
+}
+
+func newBar(p finding.Point, s scale, median, low, high float64, text func(float64) string) bar {
+	b := bar{Length: s.at(median), Cut: median > s.high}
+	title := fmt.Sprintf("%s: median %s", p.Stack, text(median))
+	if p.N > 1 && low > 0 && high >= low {
+		b.Interval = ptr(s.span(low, high))
+		title += fmt.Sprintf(", interval %s to %s", text(low), text(high))
+	}
+	b.Title = title + ", " + counted(p.N, "trial") + sourceNote(p)
+	return b
+}
+
+func sourceNote(p finding.Point) string {
+	switch sourceClass(p) {
+	case classMemory:
+		return ", served from memory"
+	case classUnknown:
+		return ", source not checked"
+	}
+	return ""
+}
+
+func latencyScale(points []finding.Point) scale {
+	low, high := math.Inf(1), 0.0
+	for _, p := range points {
+		if p.P50NS > 0 {
+			low, high = min(low, p.P50NS), max(high, p.P50NS, p.P99NS, p.P999NS)
+		}
+	}
+	return logScale(low, high)
+}
+
+func latencyRow(p finding.Point, s scale) latencyMarks {
+	if !(p.P50NS > 0) {
+		return latencyMarks{Title: p.Stack + ": latency unknown"}
+	}
+	return latencyMarks{
+		Known: true, P50: s.at(p.P50NS), P99: s.at(p.P99NS), P999: s.at(p.P999NS),
+		Title: fmt.Sprintf("%s: total latency p50 %s, p99 %s, p99.9 %s%s", p.Stack,
+			latencyText(p.P50NS), latencyText(p.P99NS), latencyText(p.P999NS), sourceNote(p)),
+	}
+}
+
+func honestyScale(points []finding.Point) scale {
+	high := 1.2
+	for _, p := range points {
+		if p.Ratio != nil {
+			high = max(high, finite(*p.Ratio))
+		}
+	}
+	return linearScale(high)
+}
+
+func honestyRow(p finding.Point, s scale) honestyMark {
+	if p.Ratio == nil {
+		return honestyMark{Title: p.Stack + ": no device counter could be read"}
+	}
+	return honestyMark{Known: true, At: s.at(*p.Ratio),
+		Title: fmt.Sprintf("%s: %s device I/Os per fio I/O%s", p.Stack, honestyText(p.Ratio), sourceNote(p))}
+}
+
+// against is a stack compared with the baseline.
+type against struct {
+	Text     string // "0.83×", "~", "baseline"
+	Interval string // "0.78–0.89"; "" when the stacks do not differ
+	P        string // "0.008"
+	Test     string // "p = 0.008, n = 5 and 5"
+}
+
+// againstBaseline finds the comparison of a point with the baseline. It is nil
+// when no finding makes one. What memory answered is no match for a device:
+// only the finding on the illusion says what it would make one believe.
+func againstBaseline(baseline string, p finding.Point, findings []finding.Finding) *against {
+	if baseline == "" {
+		return nil
+	}
+	if p.Stack == baseline {
+		return &against{Text: "baseline"}
+	}
+	if sourceClass(p) == classMemory {
+		return &against{Text: "memory"}
+	}
+	for _, f := range findings {
+		e := f.Effect
+		if e == nil || f.Workload != p.Workload || e.Subject != p.Stack || e.Baseline != baseline || e.Metric != p.Metric {
+			continue
+		}
+		a := against{Text: "~", P: pText(e.P), Test: testText(e)}
+		if e.Differs {
+			a.Text, a.Interval = ratioText(e.Ratio), intervalText(e)
+		}
+		return &a
+	}
+	return nil
+}
+
+func ratioText(ratio float64) string { return fmt.Sprintf("%.2f×", ratio) }
+
+func intervalText(e *finding.Effect) string { return fmt.Sprintf("%.2f–%.2f", e.Low, e.High) }
+
+func testText(e *finding.Effect) string {
+	p := pText(e.P)
+	if !strings.HasPrefix(p, "<") {
+		p = "= " + p
+	}
+	return fmt.Sprintf("p %s, n = %d and %d", p, e.N[0], e.N[1])
+}

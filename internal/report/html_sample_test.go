@@ -1,0 +1,117 @@
+package report
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"plimsoll/internal/result"
+)
+
+type unusualRun struct {
+	name string
+	run  *result.Run
+}
+
+// hostile is what nobody should name a stack, and somebody will.
+const hostile = `<script>alert(1)</script>"><img src=x onerror=alert(2)>'</style></title>{{.}}`
+
+// unusualRuns are runs at the edges of what a report has to bear.
+func unusualRuns() []unusualRun {
+	failed := sampleRun()
+	for i := range failed.Trials {
+		t := &failed.Trials[i]
+		t.Status, t.Measurement, t.Honesty = result.TrialFailed, nil, nil
+		t.Problem = &result.Problem{What: "fio on " + t.Stack, Why: "exit status 1: No space left on device", Remedy: "free space"}
+	}
+
+	one := sampleRun()
+	one.Stacks, one.Experiment.Baseline = one.Stacks[3:4], ""
+	one.Trials = slices.DeleteFunc(one.Trials, func(t result.Trial) bool { return t.Stack != one.Stacks[0].Name || t.Repeat > 1 })
+
+	interrupted := sampleRun()
+	interrupted.Status = result.RunInterrupted
+	for i := 31; i < len(interrupted.Trials); i++ {
+		t := &interrupted.Trials[i]
+		*t = result.Trial{Seq: t.Seq, Block: t.Block, Stack: t.Stack, Workload: t.Workload, Repeat: t.Repeat, Status: result.TrialPlanned}
+	}
+
+	many := sampleRun()
+	seed := *many
+	many.Stacks, many.Trials = nil, nil
+	for i := range 40 {
+		from := seed.Stacks[i%len(seed.Stacks)]
+		stack := from
+		stack.Name = fmt.Sprintf("%s-%d", from.Name, i)
+		many.Stacks = append(many.Stacks, stack)
+		for _, t := range seed.Trials {
+			if t.Stack == from.Name {
+				t.Stack, t.Seq = stack.Name, len(many.Trials)+1
+				many.Trials = append(many.Trials, t)
+			}
+		}
+	}
+
+	long := sampleRun()
+	renameStacks(long, func(name string) string {
+		return name + strings.Repeat("-with-a-name-that-somebody-generated-from-every-option", 3)
+	})
+
+	hostileRun := sampleRun()
+	renameStacks(hostileRun, func(name string) string { return name + hostile })
+	poison(reflect.ValueOf(&hostileRun.Environment).Elem())
+	poison(reflect.ValueOf(&hostileRun.Experiment.Question).Elem())
+	poison(reflect.ValueOf(&hostileRun.Experiment.Source).Elem())
+	poison(reflect.ValueOf(&hostileRun.Command).Elem())
+	poison(reflect.ValueOf(&hostileRun.ID).Elem())
+	for i := range hostileRun.Trials {
+		if p := hostileRun.Trials[i].Problem; p != nil {
+			poison(reflect.ValueOf(p).Elem())
+		}
+	}
+
+	return []unusualRun{
+		{"nothing at all", &result.Run{}},
+		{"nothing measured yet", &result.Run{Status: result.RunRunning, Started: time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC), Stacks: one.Stacks, Workloads: one.Workloads}},
+		{"all failed", failed},
+		{"one stack once", one},
+		{"interrupted", interrupted},
+		{"forty stacks", many},
+		{"very long names", long},
+		{"hostile names", hostileRun},
+	}
+}
+
+func renameStacks(run *result.Run, rename func(string) string) {
+	for i := range run.Stacks {
+		run.Stacks[i].Name = rename(run.Stacks[i].Name)
+	}
+	for i := range run.Trials {
+		run.Trials[i].Stack = rename(run.Trials[i].Stack)
+	}
+	run.Experiment.Baseline = rename(run.Experiment.Baseline)
+}
+
+// poison puts the hostile name into every string below v.
+func poison(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(v.String() + hostile)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				poison(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			poison(v.Index(i))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			poison(v.Elem())
+		}
+	}
+}

@@ -1,0 +1,360 @@
+package report
+
+import (
+	"bytes"
+	"flag"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/result"
+	"plimsoll/web"
+)
+
+var updateHTML = flag.Bool("update-html", false, "rewrite the golden HTML report")
+
+// smallRun is three stacks under one workload, with points and findings by
+// hand: what the golden page shows hangs on nothing else.
+func smallRun() (*result.Run, []finding.Finding, []finding.Point) {
+	start := time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC)
+	done := func(seq, block int, stack string, iops float64) result.Trial {
+		return result.Trial{Seq: seq, Block: block, Stack: stack, Workload: "RR", Repeat: block, Status: result.TrialDone,
+			Measurement: &result.Measurement{Read: result.Direction{IOPS: iops, BytesPerSecond: iops * 4096}}}
+	}
+	run := &result.Run{
+		Schema: 1, ID: "20260512-093000-small", Version: "0.1.0", Status: result.RunInterrupted, Seed: 7,
+		Command: []string{"plimsoll", "run", "my experiment.yaml", "--seed", "7"},
+		Started: start, Finished: start.Add(75 * time.Second),
+		Experiment: result.Experiment{Name: "small", Question: "Is ext4 slower than the raw device?", Baseline: "raw", Repeat: 2, Source: "name: small\n"},
+		Environment: result.Environment{Hostname: "drydock", Kernel: "6.18.0", OS: "Debian GNU/Linux 12", CPUModel: "some CPU", CPUs: 2,
+			MemoryBytes: 24 << 30, Virtualization: "kvm", CgroupVersion: "v1", FioVersion: "3.33",
+			Devices: []result.DeviceInfo{{Name: "vda", Path: "/dev/vda", Model: "virtio", SizeBytes: 128 << 30, Scheduler: "none", WriteCache: "write back"}}},
+		Stacks: []result.Stack{
+			{Name: "raw", Line: "loop(size=1GiB)", Marks: []result.Mark{result.MarkLoop}, Devices: []result.Device{{Name: "loop0"}, {Name: "vda"}},
+				Facts: []result.Fact{{Name: "loop direct-io", Value: "on"}}},
+			{Name: "ext4", Line: "loop(size=1GiB) > ext4", Marks: []result.Mark{result.MarkLoop}},
+			{Name: "memory", Line: "tmpfs(size=1GiB)", Marks: []result.Mark{result.MarkMemory}},
+		},
+		Workloads: []result.Workload{{Name: "RR", Kind: "fio", Summary: "randread 4 KiB", Pattern: "randread", Declared: "rw: randread\n"}},
+		Trials: []result.Trial{
+			done(1, 1, "ext4", 9000), done(2, 1, "raw", 10000), done(3, 1, "memory", 90000),
+			done(4, 2, "raw", 10400),
+			{Seq: 5, Block: 2, Stack: "ext4", Workload: "RR", Repeat: 2, Status: result.TrialFailed,
+				Problem: &result.Problem{What: "fio on ext4", Why: "no space left on device", Remedy: "make the loop device larger"}},
+			{Seq: 6, Block: 2, Stack: "memory", Workload: "RR", Repeat: 2, Status: result.TrialPlanned},
+		},
+	}
+	points := []finding.Point{
+		{Stack: "raw", Workload: "RR", Metric: "IOPS", N: 2, Median: 10200, Low: 10000, High: 10400, Source: "device", Ratio: ptr(1.0),
+			Marks: []string{"loop device"}, P50NS: 310e3, P99NS: 1.2e6, P999NS: 4.5e6, BytesPerSecond: 41.8e6, BytesLow: 41e6, BytesHigh: 42.6e6},
+		{Stack: "ext4", Workload: "RR", Metric: "IOPS", N: 1, Median: 9000, Low: 9000, High: 9000, Source: "unknown",
+			Marks: []string{"loop device"}, P50NS: 340e3, P99NS: 1.4e6, P999NS: 5e6, BytesPerSecond: 36.9e6, BytesLow: 36.9e6, BytesHigh: 36.9e6},
+		{Stack: "memory", Workload: "RR", Metric: "IOPS", N: 1, Median: 90000, Low: 90000, High: 90000, Source: "unknown",
+			Marks: []string{"served from memory"}, P50NS: 9e3, P99NS: 20e3, P999NS: 80e3, BytesPerSecond: 369e6, BytesLow: 369e6, BytesHigh: 369e6},
+	}
+	findings := []finding.Finding{
+		{ID: "recommend", Kind: finding.KindRecommendation, Stacks: []string{"ext4"}, Title: "Take ext4.", Why: "It is close to the raw device.",
+			Caveats: []string{"measured on a loop device"}},
+		{ID: "baseline/ext4/RR", Kind: finding.KindComparison, Workload: "RR", Stacks: []string{"ext4"}, Title: "ext4 reaches 88% of raw", Why: "Its journal costs.",
+			Effect: &finding.Effect{Metric: "IOPS", Subject: "ext4", Baseline: "raw", Ratio: 0.88, Low: 0.86, High: 0.9, P: 0.03, N: [2]int{1, 2}, Differs: true}},
+		{ID: "published/fs-ext4-rr-gap/ext4/RR", Kind: finding.KindPublished, Workload: "RR", Stacks: []string{"ext4", "raw"}, Title: "Contradicted here", Why: "The verdict, and what was measured.",
+			Caveats: []string{"measured on a loop device"},
+			Claim: &finding.Claim{ID: "fs-ext4-rr-gap", Paper: "MSST'17", Where: "5.1 fig 3a", Statement: "ext4 RR against raw RR", Published: "0.75x ± 0.05", Measured: "0.88x (0.86 to 0.90)",
+				StandIn: "this for that", Verdict: finding.ClaimContradicted, Why: "the interval lies outside of 0.70 to 0.80"}},
+		{ID: "published/others", Kind: finding.KindPublished, Title: "57 more published results", Why: "What would test them."},
+		{ID: "caveats/repeats", Kind: finding.KindCaveat, Title: "two trials are few", Why: "Intervals are wide."},
+	}
+	return run, findings, points
+}
+
+func TestHTMLGolden(t *testing.T) {
+	var got bytes.Buffer
+	run, findings, points := smallRun()
+	must(t, writePage(&got, run, findings, points))
+	const path = "testdata/report.golden.html"
+	if *updateHTML {
+		must(t, os.MkdirAll("testdata", 0o755))
+		must(t, os.WriteFile(path, withoutStyles(got.Bytes()), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	must(t, err)
+	if !bytes.Equal(withoutStyles(got.Bytes()), want) {
+		t.Errorf("the page differs from %s; look at the difference, then go test -update-html\n%s", path, firstDifference(withoutStyles(got.Bytes()), want))
+	}
+}
+
+// withoutStyles leaves the style sheet out: its changes are looked at in
+// pictures, not in a golden file.
+func withoutStyles(html []byte) []byte {
+	return regexp.MustCompile(`(?s)<style>.*</style>`).ReplaceAll(html, []byte("<style></style>"))
+}
+
+func firstDifference(got, want []byte) string {
+	g, w := strings.Split(string(got), "\n"), strings.Split(string(want), "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			return "got:  " + g[i] + "\nwant: " + w[i]
+		}
+	}
+	return "one is longer"
+}
+
+// TestHTMLNeedsNothingElse reads the page as a browser's loader would: no
+// attribute, style or element may name anything outside of it.
+func TestHTMLNeedsNothingElse(t *testing.T) {
+	for _, u := range append(unusualRuns(), unusualRun{"sample", sampleRun()}) {
+		t.Run(u.name, func(t *testing.T) {
+			var b bytes.Buffer
+			must(t, HTML(&b, u.run, finding.All(u.run)))
+			html := b.String()
+			for _, m := range regexp.MustCompile(`(?i)<(script|img|iframe|object|embed|base|form)[\s>]`).FindAllString(html, -1) {
+				t.Errorf("the page has a %s", m)
+			}
+			for _, m := range regexp.MustCompile(`\s(?:href|src|srcset|action|xlink:href)="([^"]*)"`).FindAllStringSubmatch(html, -1) {
+				if m[1] != "data:," && !strings.HasPrefix(m[1], "#") {
+					t.Errorf("the page refers to %q", m[1])
+				}
+			}
+			for _, m := range regexp.MustCompile(`@import|url\(([^)]*)\)`).FindAllStringSubmatch(html, -1) {
+				if !strings.HasPrefix(m[1], "#") {
+					t.Errorf("its styles refer to %q", m[0])
+				}
+			}
+			for _, m := range regexp.MustCompile(`[^\s"]*\b(NaN|Inf)\b[^\s"<]*|ZgotmplZ|<nil>|%!`).FindAllString(html, -1) {
+				t.Errorf("the page shows %q", m)
+			}
+		})
+	}
+}
+
+// TestHTMLPolicy holds the page to what keeps scripts and requests out even if
+// escaping ever failed.
+func TestHTMLPolicy(t *testing.T) {
+	var b bytes.Buffer
+	must(t, HTML(&b, &result.Run{}, nil))
+	if want := `content="default-src 'none'; style-src 'unsafe-inline'; img-src data:"`; !strings.Contains(b.String(), want) {
+		t.Errorf("no content security policy %s", want)
+	}
+}
+
+func TestHTMLOrdersBestHonestFirst(t *testing.T) {
+	run, findings, points := smallRun()
+	points[0].Median = 8000 // slower than ext4, but its device was seen to answer
+	var names []string
+	for _, row := range workloadViews(run, points, findings)[0].Rows {
+		names = append(names, row.Point.Stack+" "+row.Class)
+	}
+	if got, want := strings.Join(names, ", "), "raw device, ext4 unknown, memory memory"; got != want {
+		t.Errorf("order: %s, want %s", got, want)
+	}
+}
+
+// TestHTMLMemoryDoesNotFlattenTheRest: a bar from memory nine times as long
+// is cut, so that honest ones fill a third of the chart.
+func TestHTMLMemoryDoesNotFlattenTheRest(t *testing.T) {
+	run, findings, points := smallRun()
+	rows := workloadViews(run, points, findings)[0].Rows
+	if raw := rows[0].IOPS; raw.Length < 30 || raw.Cut {
+		t.Errorf("the best honest bar takes %s of the chart, cut %v", raw.Length, raw.Cut)
+	}
+	if memory := rows[2].IOPS; memory.Length != 100 || !memory.Cut {
+		t.Errorf("the bar from memory takes %s of the chart, cut %v", memory.Length, memory.Cut)
+	}
+}
+
+func TestHTMLMissingTrialsShareTheirReason(t *testing.T) {
+	all := unusualRuns()
+	run := all[slices.IndexFunc(all, func(u unusualRun) bool { return u.name == "all failed" })].run
+	if lines := missingTrials(run); len(lines) != len(run.Stacks) || lines[0].Trials != 10 {
+		t.Errorf("%d lines, the first with %d trials, want one of 10 for the reason of each of %d stacks", len(lines), lines[0].Trials, len(run.Stacks))
+	}
+	for i := range run.Trials {
+		run.Trials[i].Problem = &result.Problem{What: "loop", Why: "only root may make it"}
+	}
+	lines := missingTrials(run)
+	if len(lines) != 1 {
+		t.Fatalf("%d lines for one reason", len(lines))
+	}
+	if m := lines[0]; len(m.Stacks) != len(run.Stacks) || len(m.Workloads) != 2 || m.Trials != len(run.Trials) {
+		t.Errorf("%d trials of stacks %v and workloads %v, want each once and all trials", m.Trials, m.Stacks, m.Workloads)
+	}
+}
+
+func TestHTMLIntervalsSayWhatTheyAreWorth(t *testing.T) {
+	if got, want := intervalNote([]finding.Point{{N: 1}}), "interval (none for a single trial)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for n, want := range map[int]string{
+		1: "95% interval (none for a single trial)",
+		3: "interval: smallest to largest of 3 trials, 75%",
+		5: "interval: smallest to largest of 5 trials, 94%",
+		6: "95% interval",
+		9: "95% interval",
+	} {
+		if got := intervalNote([]finding.Point{{N: 10}, {N: n}}); got != want {
+			t.Errorf("%d trials: %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestHTMLUnits(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{iopsText(0), "0 IOPS"},
+		{iopsText(950), "950 IOPS"},
+		{iopsText(999.6), "1.00k IOPS"},
+		{iopsText(4020), "4.02k IOPS"},
+		{iopsText(12345), "12.3k IOPS"},
+		{iopsText(258100), "258k IOPS"},
+		{iopsText(1.25e6), "1.25M IOPS"},
+		{iopsText(math.NaN()), "unknown"},
+		{bandwidthText(512), "512 B/s"},
+		{bandwidthText(48.1e6), "48.1 MB/s"},
+		{bandwidthText(3.2e9), "3.20 GB/s"},
+		{bandwidthText(math.Inf(1)), "unknown"},
+		{latencyText(850), "850 ns"},
+		{latencyText(1100), "1.10 µs"},
+		{latencyText(310e3), "310 µs"},
+		{latencyText(2.74e6), "2.74 ms"},
+		{latencyText(1.5e9), "1.50 s"},
+		{latencyText(0), "unknown"},
+		{grouped(1234567), "1,234,567"},
+		{grouped(999), "999"},
+		{grouped(-1234), "-1,234"},
+		{sizeText(24 << 30), "24 GiB"},
+		{sizeText(1536), "1.5 KiB"},
+		{sizeText(12), "12 B"},
+		{honestyText(nil), "unknown"},
+		{honestyText(ptr(0.00142)), "0.0014"},
+		{honestyText(ptr(0.0)), "0.00"},
+		{honestyText(ptr(1.314)), "1.31"},
+		{pText(0.00004), "< 0.001"},
+		{pText(0.0317), "0.032"},
+		{elapsedText(171 * time.Second), "2 min 51 s"},
+		{elapsedText(59600 * time.Millisecond), "1 min 0 s"},
+		{elapsedText(2*time.Hour + 5*time.Minute), "2 h 5 min"},
+		{commandLine([]string{"plimsoll", "run", "it's.yaml", "", "a b", "--seed=7"}), `plimsoll run 'it'\''s.yaml' '' 'a b' --seed=7`},
+		{tickLabel(rateText)(10000), "10k"},
+		{tickLabel(rateText)(2500), "2.5k"},
+		{tickLabel(latencyText)(1e6), "1 ms"},
+		{tickLabel(bandwidthText)(0), "0"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
+
+// TestHTMLScalesStayInTheChart: whatever was measured, marks are drawn inside.
+func TestHTMLScalesStayInTheChart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		low, high, v := rapid.Float64().Draw(t, "low"), rapid.Float64().Draw(t, "high"), rapid.Float64().Draw(t, "v")
+		for _, s := range []scale{linearScale(high), logScale(low, high)} {
+			at := s.at(v)
+			if !(at >= 0 && at <= 100) {
+				t.Errorf("%+v puts %g at %s", s, v, at)
+			}
+			if bigger := s.at(math.Nextafter(v, math.Inf(1))); bigger < at {
+				t.Errorf("%+v puts what is more than %g to the left of it", s, v)
+			}
+			var ticks []tick
+			if s.log {
+				ticks = s.decades(5, latencyText)
+			} else {
+				ticks = s.ticks(4, rateText)
+			}
+			if len(ticks) > 6 {
+				t.Errorf("%+v has %d ticks", s, len(ticks))
+			}
+			for i, tick := range ticks {
+				if !(tick.At >= 0 && tick.At <= 100) || i > 0 && tick.At <= ticks[i-1].At {
+					t.Errorf("%+v has ticks at %v", s, ticks)
+				}
+			}
+		}
+	})
+}
+
+func TestHTMLTicksAreRound(t *testing.T) {
+	for high, want := range map[float64]string{
+		32000: "0 10k 20k 30k",
+		12400: "0 5k 10k",
+		1.2:   "0 0.5 1",
+		7:     "0 2 4 6",
+		96:    "0 25 50 75",
+	} {
+		var labels []string
+		for _, tick := range linearScale(high).ticks(4, tickLabel(rateText)) {
+			labels = append(labels, tick.Label)
+		}
+		if got := strings.Join(labels, " "); got != want {
+			t.Errorf("up to %g: %s, want %s", high, got, want)
+		}
+	}
+}
+
+// TestHTMLContrast computes the contrast of text as WCAG 2 does: level AA asks
+// for 4.5 to 1, in the light and in the dark.
+func TestHTMLContrast(t *testing.T) {
+	var schemes [][]string
+	for _, block := range regexp.MustCompile(`(?s):root \{.*?\}`).FindAllString(web.ReportCSS, 2) {
+		var colours []string
+		for _, m := range regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`).FindAllStringSubmatch(block, -1) {
+			colours = append(colours, m[1], m[2])
+		}
+		schemes = append(schemes, colours)
+	}
+	if len(schemes) != 2 {
+		t.Fatalf("%d colour schemes, want light and dark", len(schemes))
+	}
+	for i, scheme := range schemes {
+		colour := func(name string) string {
+			at := slices.Index(scheme, name)
+			if at < 0 {
+				t.Fatalf("scheme %d has no colour %s", i+1, name)
+			}
+			return scheme[at+1]
+		}
+		for _, text := range []string{"ink", "soft", "memory", "bad", "device-deep"} {
+			for _, ground := range []string{"paper", "raised"} {
+				if c := contrast(colour(text), colour(ground)); c < 4.5 {
+					t.Errorf("scheme %d: %s on %s has a contrast of %.2f, want 4.5", i+1, text, ground, c)
+				}
+			}
+		}
+		if c := contrast(colour("ink"), colour("memory-ground")); c < 4.5 {
+			t.Errorf("scheme %d: notices have a contrast of %.2f, want 4.5", i+1, c)
+		}
+		for _, mark := range []string{"device", "unknown", "memory"} {
+			if c := contrast(colour(mark), colour("paper")); c < 2 {
+				t.Errorf("scheme %d: bars of %s have a contrast of %.2f, want 2", i+1, mark, c)
+			}
+		}
+	}
+}
+
+func contrast(a, b string) float64 {
+	x, y := luminance(a), luminance(b)
+	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+func luminance(hex string) float64 {
+	rgb, _ := strconv.ParseUint(hex[1:], 16, 32)
+	l := 0.0
+	for i, weight := range []float64{0.0722, 0.7152, 0.2126} {
+		c := float64(rgb>>(8*i)&0xff) / 255
+		if c <= 0.04045 {
+			l += weight * c / 12.92
+		} else {
+			l += weight * math.Pow((c+0.055)/1.055, 2.4)
+		}
+	}
+	return l
+}

@@ -1,0 +1,62 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"plimsoll/internal/result"
+)
+
+// lane is a stack's row in the timeline of trials.
+type lane struct {
+	Stack string
+	Cells []cell
+}
+
+// cell is a trial in its lane.
+type cell struct {
+	At    span
+	Class string // shade of the workload, and status
+	Title string
+}
+
+// shade names the colour of a workload in the timeline. There are four; the
+// titles of the cells tell further workloads apart.
+func shade(workload int) string { return fmt.Sprintf("shade-%d", workload%4+1) }
+
+// timeline places every trial by the order in which it ran, and gives the
+// borders of the random blocks.
+func timeline(run *result.Run) (lanes []lane, blocks []percent) {
+	if len(run.Trials) == 0 {
+		return nil, nil
+	}
+	trials := slices.SortedStableFunc(slices.Values(run.Trials), func(a, b result.Trial) int { return cmp.Compare(a.Seq, b.Seq) })
+	last := float64(max(trials[len(trials)-1].Seq, 1))
+	index := map[string]int{}
+	for _, s := range run.Stacks {
+		index[s.Name] = len(lanes)
+		lanes = append(lanes, lane{Stack: s.Name})
+	}
+	block := trials[0].Block
+	for _, t := range trials {
+		at := span{percent(100 * float64(t.Seq-1) / last), percent(100 * float64(t.Seq) / last)}
+		if t.Block != block {
+			block = t.Block
+			blocks = append(blocks, at.From)
+		}
+		i, known := index[t.Stack]
+		if !known {
+			i = len(lanes)
+			index[t.Stack] = i
+			lanes = append(lanes, lane{Stack: t.Stack})
+		}
+		w := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == t.Workload })
+		lanes[i].Cells = append(lanes[i].Cells, cell{
+			At:    at,
+			Class: shade(max(w, 0)) + " " + string(t.Status),
+			Title: fmt.Sprintf("trial %d, block %d: %s, %s, %s", t.Seq, t.Block, t.Stack, t.Workload, t.Status),
+		})
+	}
+	return lanes, blocks
+}

@@ -1,0 +1,162 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// unknown stands where a number is missing.
+const unknown = "unknown"
+
+// significant gives v with three significant digits, or all digits before the
+// point when there are more.
+func significant(v float64) string {
+	switch {
+	case v == 0:
+		return "0"
+	case math.Abs(v) < 0.001:
+		return strconv.FormatFloat(v, 'g', 1, 64)
+	}
+	// Rounding may add a digit before the point: 999.6, or 0.9996.
+	if math.Abs(v) < 1000 {
+		v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 2, 64), 64)
+	}
+	places := max(2-int(math.Floor(math.Log10(math.Abs(v)))), 0)
+	return strconv.FormatFloat(v, 'f', places, 64)
+}
+
+// prefixed gives v with three significant digits, and the decimal prefix that
+// makes it short.
+func prefixed(v float64) (number, prefix string) {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return unknown, ""
+	}
+	for _, p := range []string{"k", "M", "G", "T"} {
+		if math.Abs(v) < 999.5 {
+			break
+		}
+		v, prefix = v/1000, p
+	}
+	return significant(v), prefix
+}
+
+// rateText gives a rate without its unit: "12.3k".
+func rateText(v float64) string {
+	number, prefix := prefixed(v)
+	return number + prefix
+}
+
+func iopsText(v float64) string {
+	if s := rateText(v); s != unknown {
+		return s + " IOPS"
+	}
+	return unknown
+}
+
+func bandwidthText(bytesPerSecond float64) string {
+	number, prefix := prefixed(bytesPerSecond)
+	if number == unknown {
+		return unknown
+	}
+	return number + " " + prefix + "B/s"
+}
+
+// latencyText gives nanoseconds in the unit that reads best.
+func latencyText(ns float64) string {
+	switch {
+	case !(ns > 0) || math.IsInf(ns, 0):
+		return unknown
+	case ns < 999.5:
+		return significant(ns) + " ns"
+	case ns < 999.5e3:
+		return significant(ns/1e3) + " µs"
+	case ns < 999.5e6:
+		return significant(ns/1e6) + " ms"
+	}
+	return significant(ns/1e9) + " s"
+}
+
+// grouped gives a whole number with its thousands apart: "12,345".
+func grouped(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return unknown
+	}
+	s := strconv.FormatFloat(math.Round(v), 'f', 0, 64)
+	sign := ""
+	if strings.HasPrefix(s, "-") {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// sizeText gives bytes in binary units: "24 GiB".
+func sizeText(bytes uint64) string {
+	v, unit := float64(bytes), "B"
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB", "PiB"} {
+		if v < 1024 {
+			break
+		}
+		v, unit = v/1024, u
+	}
+	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) + " " + unit
+}
+
+// honestyText gives device I/Os per fio I/O.
+func honestyText(ratio *float64) string {
+	if ratio == nil || math.IsNaN(*ratio) {
+		return unknown
+	}
+	if *ratio != 0 && *ratio < 0.005 {
+		return strconv.FormatFloat(*ratio, 'f', 4, 64)
+	}
+	return strconv.FormatFloat(*ratio, 'f', 2, 64)
+}
+
+// pText gives a p value without pretending to more than the trials can tell.
+func pText(p float64) string {
+	if p < 0.001 {
+		return "< 0.001"
+	}
+	return fmt.Sprintf("%.3f", p)
+}
+
+// elapsedText gives a time span for people: "2 min 51 s".
+func elapsedText(d time.Duration) string {
+	d = d.Round(time.Second)
+	h, m, s := int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60
+	switch {
+	case h > 0:
+		return fmt.Sprintf("%d h %d min", h, m)
+	case m > 0:
+		return fmt.Sprintf("%d min %d s", m, s)
+	}
+	return fmt.Sprintf("%d s", s)
+}
+
+// counted gives "1 trial" or "3 trials".
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// commandLine quotes words so that a shell gives them back as they were.
+func commandLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = w
+		if w == "" || strings.ContainsFunc(w, func(r rune) bool {
+			return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%", r)
+		}) {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}

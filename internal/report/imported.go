@@ -1,0 +1,126 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+)
+
+// otherLatency is a line of latency percentiles of a stack whose total
+// latency has no histogram: imported results often know another latency, or
+// only what fio printed. What fio printed is of one trial and one direction,
+// and stays so.
+type otherLatency struct {
+	Stack, Workload string
+	Latency         string // "completion latency of reads"
+	Source          string // where its percentiles are from
+	P50, P99, P999  string // "" when not known
+}
+
+// otherLatencies gives them in the order of workloads and stacks.
+func otherLatencies(run *result.Run) []otherLatency {
+	if len(run.Imported) == 0 {
+		return nil
+	}
+	var all []otherLatency
+	for _, w := range run.Workloads {
+		for _, s := range run.Stacks {
+			trials := slices.DeleteFunc(slices.Clone(run.Trials), func(t result.Trial) bool {
+				return t.Stack != s.Name || t.Workload != w.Name || t.Status != result.TrialDone || t.Measurement == nil
+			})
+			for _, l := range latenciesOf(trials) {
+				l.Stack, l.Workload = s.Name, w.Name
+				all = append(all, l)
+			}
+		}
+	}
+	return all
+}
+
+// latenciesOf gives the lines of trials of one stack and workload: merged
+// where there are histograms, each for itself where fio printed percentiles.
+func latenciesOf(trials []result.Trial) []otherLatency {
+	var lines []otherLatency
+	for _, d := range []struct {
+		name string
+		of   func(*result.Measurement) result.Direction
+	}{
+		{"reads", func(m *result.Measurement) result.Direction { return m.Read }},
+		{"writes", func(m *result.Measurement) result.Direction { return m.Write }},
+	} {
+		histogram := func(of func(result.Direction) result.Latency) (merged result.Latency, n int) {
+			for _, t := range trials {
+				if l := of(d.of(t.Measurement)); len(l.Bins) > 0 {
+					merged, n = stats.MergeLatency(merged, l), n+1
+				}
+			}
+			return merged, n
+		}
+		completion := func(d result.Direction) result.Latency { return d.Completion }
+		if _, n := histogram(func(d result.Direction) result.Latency { return d.Total }); n > 0 {
+			continue // it is in the tables
+		}
+		if merged, n := histogram(completion); n > 0 {
+			at := func(p float64) string {
+				ns, _ := stats.Percentile(merged.Bins, p)
+				return latencyText(float64(ns))
+			}
+			lines = append(lines, otherLatency{
+				Latency: "completion latency of " + d.name, Source: "histogram of " + counted(n, "trial"),
+				P50: at(50), P99: at(99), P999: at(99.9),
+			})
+			continue
+		}
+		for _, t := range trials {
+			for _, l := range []struct {
+				name string
+				result.Latency
+			}{{"total", d.of(t.Measurement).Total}, {"completion", completion(d.of(t.Measurement))}} {
+				if len(l.Printed) == 0 {
+					continue
+				}
+				lines = append(lines, otherLatency{
+					Latency: l.name + " latency of " + d.name, Source: fmt.Sprintf("printed by fio, trial %d", t.Seq),
+					P50: printed(l.Printed, 50), P99: printed(l.Printed, 99), P999: printed(l.Printed, 99.9),
+				})
+				break
+			}
+		}
+	}
+	return lines
+}
+
+// printed is a percentile that fio printed, or "".
+func printed(quantiles []result.Quantile, percent float64) string {
+	for _, q := range quantiles {
+		if q.Percent == percent {
+			return latencyText(float64(q.NS))
+		}
+	}
+	return ""
+}
+
+// manyLatencies is how many lines of other latencies a terminal shows of a
+// workload.
+const manyLatencies = 12
+
+// otherLatencies prints those of a workload below its table.
+func (t *terminal) otherLatencies(workload string) {
+	lines := slices.DeleteFunc(otherLatencies(t.run), func(l otherLatency) bool { return l.Workload != workload })
+	for i, l := range lines {
+		if i == manyLatencies {
+			t.text("  - ", "    ", fmt.Sprintf("%d more in the report, and in plimsoll export", len(lines)-i), t.style.dim)
+			break
+		}
+		var words []string
+		for _, p := range []struct{ name, text string }{{"p50", l.P50}, {"p99", l.P99}, {"p99.9", l.P999}} {
+			if p.text != "" {
+				words = append(words, p.name+" "+p.text)
+			}
+		}
+		t.text("  - ", "    ", fmt.Sprintf("%s, %s: %s (%s)", l.Stack, l.Latency, strings.Join(words, ", "), l.Source), t.style.plain)
+	}
+}

@@ -1,0 +1,18 @@
+package report
+
+import (
+	"io"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/result"
+	"plimsoll/internal/result/export"
+)
+
+// JSON writes a run and what was found in it as one document. The run is as
+// in run.json: percentiles in the place of histograms.
+func JSON(w io.Writer, run *result.Run, findings []finding.Finding) error {
+	return export.Indented(w, struct {
+		Run      export.Document   `json:"run"`
+		Findings []finding.Finding `json:"findings"`
+	}{export.NewDocument(run), append([]finding.Finding{}, findings...)})
+}

@@ -1,0 +1,263 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/result"
+)
+
+// TerminalOptions tell what the terminal can show.
+type TerminalOptions struct {
+	Color bool
+	Width int    // columns; 0 for 80
+	Dir   string // the run directory, to say where the files are; "" says nothing
+}
+
+// Terminal prints a run for people: what was found first, then the numbers
+// behind it, what went wrong, the environment, and where the files are.
+func Terminal(w io.Writer, run *result.Run, findings []finding.Finding, opt TerminalOptions) error {
+	return writeTerminal(w, run, findings, finding.Points(run), opt)
+}
+
+func writeTerminal(w io.Writer, run *result.Run, findings []finding.Finding, points []finding.Point, opt TerminalOptions) error {
+	out := bufio.NewWriter(w)
+	t := &terminal{out: out, style: style(opt.Color), width: opt.Width, run: run, findings: findings}
+	if t.width <= 0 {
+		t.width = 80
+	}
+	t.heading(opt.Dir)
+	t.recommendation()
+	t.list(finding.KindFastest, "Fastest honest stack")
+	t.illusions()
+	t.siblings()
+	t.published()
+	t.list(finding.KindCaveat, "What limits this")
+	for _, workload := range run.Workloads {
+		t.workload(workload, points)
+	}
+	t.legend(points)
+	t.problems()
+	t.environment()
+	t.files(opt.Dir)
+	return out.Flush()
+}
+
+type terminal struct {
+	out      *bufio.Writer
+	style    style
+	width    int
+	run      *result.Run
+	findings []finding.Finding
+	dropped  []string // heads of columns that did not fit
+}
+
+func (t *terminal) heading(dir string) {
+	title := t.run.Experiment.Name
+	if t.run.Environment.Hostname != "" {
+		title += " on " + t.run.Environment.Hostname
+	}
+	if !t.run.Started.IsZero() {
+		title += t.run.Started.UTC().Format(", 2 January 2006 15:04 UTC")
+	}
+	t.text("", "", title, t.style.bold)
+	t.text("", "", t.run.Experiment.Question, t.style.plain)
+	n := map[result.TrialStatus]int{}
+	for _, trial := range t.run.Trials {
+		n[trial.Status]++
+	}
+	s := fmt.Sprintf("%d of %s done", n[result.TrialDone], counted(len(t.run.Trials), "trial"))
+	for _, status := range []result.TrialStatus{result.TrialFailed, result.TrialSkipped} {
+		if n[status] > 0 {
+			s += fmt.Sprintf(", %d %s", n[status], status)
+		}
+	}
+	if len(t.run.Imported) > 0 {
+		s = fmt.Sprintf("%s, imported from %s: measured elsewhere, and nothing of it was checked", counted(len(t.run.Trials), "trial"), counted(len(t.run.Imported), "file"))
+		if n[result.TrialFailed] > 0 {
+			s += fmt.Sprintf("; %d failed", n[result.TrialFailed])
+		}
+	} else if t.run.Finished.After(t.run.Started) {
+		s += " in " + elapsedText(t.run.Finished.Sub(t.run.Started))
+	}
+	t.text("", "", s, t.style.plain)
+	switch t.run.Status {
+	case result.RunComplete:
+		return
+	case result.RunRunning:
+		t.line(t.style.warn("Not complete: it is under way, or was cut off. To go on once it is cut off:"))
+	default:
+		t.line(t.style.warn("Not complete: it was interrupted. To go on:"))
+	}
+	if dir == "" {
+		dir = "RUN-DIRECTORY"
+	}
+	t.line("  plimsoll run --resume " + printable(commandLine([]string{dir})))
+}
+
+// of gives the findings of a kind, in their order.
+func (t *terminal) of(kind finding.Kind) []finding.Finding {
+	return slices.DeleteFunc(slices.Clone(t.findings), func(f finding.Finding) bool { return f.Kind != kind })
+}
+
+func (t *terminal) recommendation() {
+	for i, f := range t.of(finding.KindRecommendation) {
+		if i == 0 && t.run.Status == result.RunComplete {
+			t.section("Recommendation")
+		} else if i == 0 {
+			t.section("Recommendation so far, from a run that is not complete")
+		}
+		t.text("  ", "  ", f.Title, t.style.good)
+		t.text("  ", "  ", f.Why, t.style.plain)
+		if len(f.Caveats) > 0 {
+			t.text("  Mind: ", "  ", strings.Join(f.Caveats, "; "), t.style.warn)
+		}
+	}
+}
+
+// list prints the sentences of the findings of a kind.
+func (t *terminal) list(kind finding.Kind, title string) {
+	for i, f := range t.of(kind) {
+		if i == 0 {
+			t.section(title)
+		}
+		t.text("  - ", "    ", f.Title, t.style.plain)
+	}
+}
+
+// illusions explains each stack that memory answered for once, whatever the
+// number of workloads.
+func (t *terminal) illusions() {
+	all := t.of(finding.KindIllusion)
+	if len(all) == 0 {
+		return
+	}
+	t.section("Served from memory")
+	slices.SortStableFunc(all, func(a, b finding.Finding) int { return slices.Compare(a.Stacks, b.Stacks) })
+	for i, f := range all {
+		t.text("  - ", "    ", f.Title, t.style.warn)
+		if last := i+1 == len(all); last || !slices.Equal(f.Stacks, all[i+1].Stacks) {
+			t.text("    ", "    ", f.Why, t.style.dim)
+		}
+	}
+}
+
+// siblings prints how stacks differ that are alike but for one layer.
+// Comparisons with the baseline are a column of the tables, and what does not
+// differ is not worth a line here.
+func (t *terminal) siblings() {
+	var shown, level int
+	for _, f := range t.of(finding.KindComparison) {
+		switch {
+		case f.Effect != nil && f.Effect.Baseline == t.run.Experiment.Baseline:
+			continue
+		case f.Effect != nil && !f.Effect.Differs:
+			level++
+			continue
+		}
+		if shown++; shown == 1 {
+			t.section("What one layer changes")
+		}
+		t.text("  - ", "    ", f.Title, t.style.plain)
+	}
+	if shown > 0 && level > 0 {
+		t.text("  - ", "    ", fmt.Sprintf("%s without a significant difference (~): in the report and in --json", counted(level, "more comparison")), t.style.dim)
+	}
+}
+
+// problems tells of failed and skipped trials, each reason once.
+func (t *terminal) problems() {
+	missing := missingTrials(t.run)
+	if len(missing) == 0 {
+		return
+	}
+	t.section("Problems")
+	for _, m := range missing {
+		t.text("  - ", "    ", fmt.Sprintf("%s under %s, %s %s", strings.Join(m.Stacks, ", "), strings.Join(m.Workloads, " and "), counted(m.Trials, "trial"), m.Status), t.style.warn)
+		why := m.Problem.What
+		if m.Problem.Why != "" {
+			why += ": " + m.Problem.Why
+		}
+		t.text("    ", "    ", why, t.style.plain)
+		if m.Problem.Remedy != "" {
+			t.text("    To change it: ", "    ", m.Problem.Remedy, t.style.plain)
+		}
+	}
+}
+
+func (t *terminal) environment() {
+	e := t.run.Environment
+	t.section("Environment")
+	t.fact("host", e.Hostname, e.OS, prefixedBy("kernel ", e.Kernel), virtualized(e.Virtualization))
+	cpus, memory := "", ""
+	if e.CPUs > 0 {
+		cpus = counted(e.CPUs, "CPU")
+	}
+	if e.MemoryBytes > 0 {
+		memory = sizeText(e.MemoryBytes) + " memory"
+	}
+	t.fact("CPU", e.CPUModel, cpus, prefixedBy("governor ", e.Governor), memory)
+	t.fact("software", "plimsoll "+t.run.Version, prefixedBy("fio ", e.FioVersion), prefixedBy("Docker ", e.DockerVersion), prefixedBy("cgroup ", e.CgroupVersion))
+	for _, d := range t.measuredDevices() {
+		t.fact("device", d.Path, d.Model, d.Serial, prefixedBy("firmware ", d.Firmware), sizeText(d.SizeBytes), prefixedBy("scheduler ", d.Scheduler), d.WriteCache)
+	}
+	for _, note := range e.Notes {
+		t.fact("note", note)
+	}
+}
+
+// measuredDevices are the devices of the host that the stacks stood on; all
+// of them when the stacks do not tell.
+func (t *terminal) measuredDevices() []result.DeviceInfo {
+	used := slices.DeleteFunc(slices.Clone(t.run.Environment.Devices), func(d result.DeviceInfo) bool {
+		return !slices.ContainsFunc(t.run.Stacks, func(s result.Stack) bool {
+			return slices.ContainsFunc(s.Devices, func(sd result.Device) bool { return sd.MajMin == d.MajMin })
+		})
+	})
+	if len(used) == 0 {
+		return t.run.Environment.Devices
+	}
+	return used
+}
+
+// files tells how to make the run again and where it is kept. What is made to
+// be copied is not wrapped.
+func (t *terminal) files(dir string) {
+	t.section("To see more")
+	copied := func(name, text string) { t.line(fmt.Sprintf("  %-11s", name) + printable(text)) }
+	copied("repeat it", commandLine(t.run.Command))
+	if dir != "" {
+		copied("report", filepath.Join(dir, "report.html"))
+		copied("results", filepath.Join(dir, "results.db"))
+		copied("summary", filepath.Join(dir, "run.json"))
+		copied("artifacts", filepath.Join(dir, "artifacts"))
+	}
+}
+
+// fact prints a name and what is known of it.
+func (t *terminal) fact(name string, values ...string) {
+	values = slices.DeleteFunc(values, func(v string) bool { return v == "" })
+	if len(values) > 0 {
+		t.text(fmt.Sprintf("  %-11s", name), strings.Repeat(" ", 13), strings.Join(values, ", "), t.style.plain)
+	}
+}
+
+func prefixedBy(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+func virtualized(v string) string {
+	switch v {
+	case "", "none":
+		return ""
+	}
+	return "virtual machine (" + v + ")"
+}

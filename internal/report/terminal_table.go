@@ -1,0 +1,341 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/result"
+)
+
+// column of a table of stacks. Where the terminal is too narrow, columns go
+// in the order of drop; 0 stays.
+type column struct {
+	head string
+	left bool
+	drop int
+	cell func(finding.Point) string
+}
+
+// tableRow is a row of cells, or a line of its own across all columns.
+type tableRow struct {
+	cells []string
+	span  string
+	paint func(string) string
+}
+
+// workload prints what was measured of each stack under a workload: what the
+// device answered first, what memory answered last and apart.
+func (t *terminal) workload(w result.Workload, all []finding.Point) {
+	title := w.Name
+	if w.Summary != "" {
+		title += ": " + w.Summary
+	}
+	t.section(title)
+	points := slices.DeleteFunc(slices.Clone(all), func(p finding.Point) bool { return p.Workload != w.Name })
+	slices.SortStableFunc(points, func(a, b finding.Point) int { return cmp.Compare(b.Median, a.Median) })
+	if len(points) == 0 {
+		t.line("  nothing was measured")
+		return
+	}
+	if mixes(t.run, w.Name) {
+		t.text("  ", "    ", "reads and writes together; plimsoll export tells them apart", t.style.dim)
+	}
+	shared, tags, legend := marks(points)
+	for _, m := range shared {
+		t.text("  ! ", "    ", "every number here: "+m, t.style.warn)
+	}
+	columns := t.columns(points, tags)
+	var rows []tableRow
+	for _, group := range []struct {
+		source result.Source
+		title  string
+		paint  func(string) string
+	}{
+		{result.SourceDevice, "", t.style.plain},
+		{result.SourceUnknown, "source unknown: no device could be asked", t.style.plain},
+		{result.SourceMemory, "from memory: a cache answered, these are not the device's numbers", t.style.warn},
+	} {
+		first := true
+		for _, p := range points {
+			if p.Source != string(group.source) {
+				continue
+			}
+			if first && group.title != "" {
+				rows = append(rows, tableRow{span: group.title, paint: group.paint})
+			}
+			first = false
+			rows = append(rows, tableRow{cells: cells(columns, p), paint: group.paint})
+		}
+	}
+	if none := t.withoutPoint(w.Name, points); len(none) > 0 {
+		rows = append(rows, tableRow{span: "no result: " + strings.Join(none, ", "), paint: t.style.warn})
+	}
+	t.table(columns, rows)
+	for _, l := range legend {
+		t.text("  ", "    ", l, t.style.warn)
+	}
+	t.otherLatencies(w.Name)
+}
+
+func (t *terminal) columns(points []finding.Point, tags map[string]string) []column {
+	unit, scale := latencyUnit(points)
+	latency := func(ns float64) string {
+		if !(ns > 0) {
+			return ""
+		}
+		if v := ns / scale; v < 10 {
+			return strconv.FormatFloat(v, 'f', 2, 64)
+		}
+		return compact(ns / scale)
+	}
+	columns := []column{
+		{head: "stack", left: true, cell: func(p finding.Point) string { return p.Stack + tags[p.Stack] }},
+		{head: "IOPS", cell: func(p finding.Point) string { return grouped(p.Median) }},
+		{head: "interval", drop: 4, cell: func(p finding.Point) string {
+			if p.N < 2 {
+				return ""
+			}
+			return rangeText(p.Low, p.High)
+		}},
+		{head: "ratio", cell: func(p finding.Point) string { return t.versusBaseline(p) }},
+		{head: "MB/s", drop: 2, cell: func(p finding.Point) string { return compact(p.BytesPerSecond / 1e6) }},
+		{head: "p50 " + unit, drop: 3, cell: func(p finding.Point) string { return latency(p.P50NS) }},
+		{head: "p99", cell: func(p finding.Point) string { return latency(p.P99NS) }},
+		{head: "p99.9", drop: 5, cell: func(p finding.Point) string { return latency(p.P999NS) }},
+		{head: "served", cell: func(p finding.Point) string { return honestyText(p.Ratio) }},
+		{head: "source", left: true, drop: 1, cell: func(p finding.Point) string { return sourceText(p.Source) }},
+	}
+	if t.run.Experiment.Baseline == "" {
+		columns = slices.DeleteFunc(columns, func(c column) bool { return c.head == "ratio" })
+	}
+	return columns
+}
+
+func cells(columns []column, p finding.Point) []string {
+	var out []string
+	for _, c := range columns {
+		out = append(out, printable(c.cell(p)))
+	}
+	return out
+}
+
+// versusBaseline is the ratio of a stack's median to the baseline's, or ~
+// when it is not significant. Memory is not compared with a device.
+func (t *terminal) versusBaseline(p finding.Point) string {
+	switch {
+	case p.Source == string(result.SourceMemory):
+		return "memory"
+	case p.Stack == t.run.Experiment.Baseline:
+		return "base"
+	}
+	for _, f := range t.findings {
+		e := f.Effect
+		if e == nil || f.Workload != p.Workload || e.Subject != p.Stack || e.Baseline != t.run.Experiment.Baseline {
+			continue
+		}
+		if !e.Differs {
+			return "~"
+		}
+		return timesText(e.Ratio)
+	}
+	return ""
+}
+
+// withoutPoint names the stacks that gave no result under a workload.
+func (t *terminal) withoutPoint(workload string, points []finding.Point) []string {
+	var names []string
+	for _, s := range t.run.Stacks {
+		if slices.ContainsFunc(points, func(p finding.Point) bool { return p.Stack == s.Name }) {
+			continue
+		}
+		for _, trial := range t.run.Trials {
+			if trial.Stack == s.Name && trial.Workload == workload {
+				names = append(names, fmt.Sprintf("%s (%s)", s.Name, trial.Status))
+				break
+			}
+		}
+	}
+	return names
+}
+
+// table prints rows in as many columns as fit the terminal.
+func (t *terminal) table(columns []column, rows []tableRow) {
+	widths := make([]int, len(columns))
+	for i, c := range columns {
+		widths[i] = utf8.RuneCountInString(c.head)
+		for _, r := range rows {
+			if r.cells != nil {
+				widths[i] = max(widths[i], utf8.RuneCountInString(r.cells[i]))
+			}
+		}
+	}
+	shown := make([]bool, len(columns))
+	total := 0
+	for i := range columns {
+		shown[i] = true
+		total += 2 + widths[i]
+	}
+	for drop := 1; total > t.width; drop++ {
+		i := slices.IndexFunc(columns, func(c column) bool { return c.drop == drop })
+		if i < 0 {
+			break
+		}
+		shown[i] = false
+		total -= 2 + widths[i]
+		if !slices.Contains(t.dropped, columns[i].head) {
+			t.dropped = append(t.dropped, columns[i].head)
+		}
+	}
+	print := func(cells []string, paint func(string) string) {
+		var b strings.Builder
+		for i, c := range columns {
+			if !shown[i] {
+				continue
+			}
+			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cells[i]))
+			if c.left {
+				b.WriteString("  " + cells[i] + space)
+			} else {
+				b.WriteString("  " + space + cells[i])
+			}
+		}
+		t.line(paint(strings.TrimRight(b.String(), " ")))
+	}
+	heads := make([]string, len(columns))
+	for i, c := range columns {
+		heads[i] = c.head
+	}
+	print(heads, t.style.dim)
+	for _, r := range rows {
+		if r.cells == nil {
+			t.text("  ", "  ", r.span, r.paint)
+			continue
+		}
+		print(r.cells, r.paint)
+	}
+}
+
+// marks gives what to say of all points at once, and a short tag for every
+// stack that a mark holds for alone: "loop device" is "[L]".
+func marks(points []finding.Point) (shared []string, tags map[string]string, legend []string) {
+	count := map[string]int{}
+	var order []string
+	for _, p := range points {
+		for _, m := range p.Marks {
+			if count[m]++; count[m] == 1 {
+				order = append(order, m)
+			}
+		}
+	}
+	tags = map[string]string{}
+	for _, m := range order {
+		if count[m] == len(points) {
+			shared = append(shared, m)
+			continue
+		}
+		tag := "[" + strings.ToUpper(m[:1]) + "]"
+		legend = append(legend, tag+" "+m)
+		for _, p := range points {
+			if slices.Contains(p.Marks, m) {
+				tags[p.Stack] += " " + tag
+			}
+		}
+	}
+	return shared, tags, legend
+}
+
+// legend explains the columns, once for all tables.
+func (t *terminal) legend(points []finding.Point) {
+	if len(points) == 0 {
+		return
+	}
+	t.line("")
+	say := func(text string) { t.text("  ", "    ", text, t.style.dim) }
+	n, coverage, orMore := 0, 1.0, ""
+	for _, p := range points {
+		if p.N < 2 {
+			continue // no interval
+		}
+		if n > 0 && p.N != n {
+			orMore = " or more"
+		}
+		if n == 0 || p.N < n {
+			n = p.N
+		}
+		coverage = min(coverage, p.Coverage)
+	}
+	if n > 0 {
+		say(fmt.Sprintf("interval: holds the true median with %.0f%% probability, from %s%s per stack", 100*coverage, counted(n, "trial"), orMore))
+	}
+	if t.run.Experiment.Baseline != "" {
+		say("ratio: of the medians, to that of " + t.run.Experiment.Baseline + " (base); ~ is no significant difference")
+	}
+	say("p50, p99, p99.9: total latency, from the merged histograms of all trials")
+	say("served: I/Os that the device served per I/O that fio issued")
+	// The source is said by the groups of rows too.
+	if left := slices.DeleteFunc(t.dropped, func(head string) bool { return head == "source" }); len(left) > 0 {
+		say("left out to fit the terminal: " + strings.Join(left, ", "))
+	}
+}
+
+// latencyUnit is the unit in which the latencies of a table read best, and
+// its length in nanoseconds.
+func latencyUnit(points []finding.Point) (unit string, ns float64) {
+	smallest := math.Inf(1)
+	for _, p := range points {
+		if p.P50NS > 0 {
+			smallest = min(smallest, p.P50NS)
+		}
+	}
+	if smallest >= 1e5 && !math.IsInf(smallest, 1) {
+		return "ms", 1e6
+	}
+	return "µs", 1e3
+}
+
+// rangeText gives both ends of an interval with one prefix: "11.8-13.2k".
+func rangeText(low, high float64) string {
+	prefix, scale := "", 1.0
+	for _, p := range []string{"k", "M", "G"} {
+		if high/scale < 999.5 {
+			break
+		}
+		prefix, scale = p, scale*1000
+	}
+	return compact(low/scale) + "-" + compact(high/scale) + prefix
+}
+
+// timesText gives a ratio of medians: "0.81x", "12.3x", "0.0012x".
+func timesText(ratio float64) string {
+	if ratio >= 0.1 && ratio < 10 {
+		return strconv.FormatFloat(ratio, 'f', 2, 64) + "x"
+	}
+	return compact(ratio) + "x"
+}
+
+// compact gives three significant digits, and thousands apart.
+func compact(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return unknown
+	}
+	if math.Abs(v) >= 99.95 {
+		return grouped(v)
+	}
+	return significant(v)
+}
+
+func sourceText(source string) string {
+	switch result.Source(source) {
+	case result.SourceMemory:
+		return "from memory"
+	case result.SourceDevice:
+		return "device"
+	}
+	return unknown
+}

@@ -1,0 +1,263 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/result"
+)
+
+var updateTerminal = flag.Bool("update-terminal", false, "rewrite the golden terminal reports")
+
+// sampleFindings are findings of every kind by hand, so that the golden
+// reports do not hang on the wording of rules.
+func sampleFindings() []finding.Finding {
+	compare := func(subject, baseline, workload, title string, ratio float64, differs bool) finding.Finding {
+		return finding.Finding{Kind: finding.KindComparison, Workload: workload, Stacks: []string{subject}, Title: title,
+			Effect: &finding.Effect{Metric: "IOPS", Subject: subject, Baseline: baseline, Ratio: ratio, Differs: differs}}
+	}
+	published := func(title string, c finding.Claim) finding.Finding {
+		return finding.Finding{Kind: finding.KindPublished, Title: title, Claim: &c}
+	}
+	return []finding.Finding{
+		{Kind: finding.KindRecommendation, Title: "Give containers xfs-volume: 0.99x of loop-raw", Why: "Its device answered, and no honest stack is significantly faster.",
+			Caveats: []string{"loop device", "trials of 1.5 s"}},
+		{Kind: finding.KindFastest, Workload: "RR", Title: "RR: xfs leads, and six stacks are level with it (~)"},
+		{Kind: finding.KindIllusion, Workload: "RR", Stacks: []string{"loop-buffered"}, Title: "loop-buffered answers RR from memory", Why: "why RR"},
+		{Kind: finding.KindIllusion, Workload: "RR", Stacks: []string{"fuse-overlayfs"}, Title: "fuse-overlayfs answers RR from memory", Why: "why fuse"},
+		{Kind: finding.KindIllusion, Workload: "RW", Stacks: []string{"loop-buffered"}, Title: "loop-buffered answers RW from memory",
+			Why: "With direct-io=off a loop device keeps its file in the page cache, O_DIRECT or not. Set direct-io=on, or leave the option out."},
+		compare("xfs", "loop-raw", "RR", "xfs against the baseline", 1.02, false),
+		compare("btrfs", "loop-raw", "RW", "btrfs against the baseline", 0.359, true),
+		compare("loop-buffered", "loop-raw", "RR", "an illusion against the baseline", 2.66, true),
+		compare("btrfs-nodatacow", "btrfs", "RW", "btrfs-nodatacow writes 2.4x what btrfs does", 2.4, true),
+		compare("xfs-overlay2", "xfs-volume", "RW", "xfs-overlay2 writes ~ what xfs-volume does", 0.98, false),
+		published("Confirmed here: btrfs RW nodatacow against btrfs RW: btrfs-nodatacow is 5.0x (4.8 to 5.1) of btrfs, published 5x (MSST'17, 5.2 fig 3h)",
+			finding.Claim{Verdict: finding.ClaimConfirmed, Measured: "5.0x", Why: "the interval overlaps 4.0 to 6.0 and excludes 1"}),
+		published("Not testable here: xfs against raw, RR: nothing of it was measured",
+			finding.Claim{ID: "fs-xfs-near-raw", Verdict: finding.ClaimNotTestable, Why: "the claim is about RR of at least 32 I/Os in flight"}),
+		published("Not testable here: xfs against raw, SR: nothing of it was measured",
+			finding.Claim{ID: "fs-xfs-near-raw", Verdict: finding.ClaimNotTestable, Why: "the claim is about SR of at least 32 I/Os in flight"}),
+		published("Not testable here: data volume against xfs, RR: xfs-volume is ~ 1.00x (0.80 to 1.20) of xfs, published 1x ± 0.1 (MSST'17, 5.3 fig 3k/3l)",
+			finding.Claim{Verdict: finding.ClaimNotTestable, Measured: "~ 1.00x", Why: "the data does not decide"}),
+		published("Contradicted here: loop-lvm RR 1 job qd1 against raw RR 1 job qd1: loop-buffered is 0.90x (0.88 to 0.92) of loop-raw, published 1.4x (MSST'17, 5.2 fig 3i)",
+			finding.Claim{Verdict: finding.ClaimContradicted, Measured: "0.90x", Why: "there is no illusion", StandIn: "loop(direct-io=off) for loop-lvm"}),
+		{Kind: finding.KindPublished, Title: "55 more published results are not about stacks or workloads of this run", Why: "what would test them"},
+		{Kind: finding.KindCaveat, Title: "Trials measured 1.5 s: no steady state was established"},
+		{Kind: finding.KindMissing, Title: "two trials are missing"},
+	}
+}
+
+func terminalText(t *testing.T, run *result.Run, findings []finding.Finding, opt TerminalOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	must(t, Terminal(&b, run, findings, opt))
+	return b.String()
+}
+
+func TestTerminalGolden(t *testing.T) {
+	for _, width := range []int{80, 120} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			run := sampleRun()
+			got := terminalText(t, run, sampleFindings(), TerminalOptions{Width: width, Dir: "plimsoll-runs/" + run.ID})
+			path := fmt.Sprintf("testdata/terminal-%d.golden.txt", width)
+			if *updateTerminal {
+				must(t, os.WriteFile(path, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(path)
+			must(t, err)
+			if got != string(want) {
+				t.Errorf("the report differs from %s; look at the difference, then go test -update-terminal\n%s", path, firstDifference([]byte(got), want))
+			}
+		})
+	}
+}
+
+// The report fits the terminal; columns that do not fit are named, and those
+// that a reader cannot do without stay.
+func TestTerminalFits(t *testing.T) {
+	run := sampleRun()
+	findings := finding.All(run)
+	for _, width := range []int{60, 72, 80, 100, 120, 200} {
+		got := terminalText(t, run, findings, TerminalOptions{Width: width})
+		for line := range strings.Lines(got) {
+			if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > width {
+				t.Errorf("at %d columns, a line has %d: %s", width, utf8.RuneCountInString(line), line)
+			}
+			if line != strings.TrimRight(line, " ") {
+				t.Errorf("a line ends in spaces: %q", line)
+			}
+		}
+		for _, head := range []string{"IOPS", "p99", "served", "ratio"} {
+			if !regexp.MustCompile(`(?m)^  stack .*\b` + head + `\b`).MatchString(got) {
+				t.Errorf("at %d columns, the tables lack %s", width, head)
+			}
+		}
+		if left := strings.Contains(got, "left out to fit the terminal"); left != (width < 80) {
+			t.Errorf("at %d columns, left out: %t", width, left)
+		}
+	}
+}
+
+// A number from memory says so in its own row, at any width, and is never
+// given as a ratio to a device.
+func TestTerminalMarksMemory(t *testing.T) {
+	run := sampleRun()
+	for _, width := range []int{80, 120} {
+		got := terminalText(t, run, sampleFindings(), TerminalOptions{Width: width})
+		rows := 0
+		for line := range strings.Lines(got) {
+			if regexp.MustCompile(`^  (loop-buffered|fuse-overlayfs) +[0-9]`).MatchString(line) {
+				rows++
+				if !strings.Contains(line, "memory") || strings.Contains(line, "x ") {
+					t.Errorf("at %d columns: %s", width, line)
+				}
+			}
+		}
+		if rows != 4 {
+			t.Errorf("at %d columns, %d rows of stacks that answer from memory, want 4", width, rows)
+		}
+		_, table, _ := strings.Cut(got, "\nRR: ")
+		if at := strings.Index(table, "from memory: "); at < 0 || strings.Index(table, "  loop-buffered") < at || strings.Index(table, "  btrfs ") > at {
+			t.Errorf("at %d columns, memory does not stand below the devices:\n%s", width, table)
+		}
+	}
+}
+
+// A mark that not all stacks share is shown at the name of each that has it.
+func TestTerminalTagsMarks(t *testing.T) {
+	run := sampleRun()
+	for i := range run.Stacks {
+		if run.Stacks[i].Name == "xfs" {
+			run.Stacks[i].Marks = []result.Mark{result.MarkShared}
+		}
+	}
+	got := terminalText(t, run, nil, TerminalOptions{Width: 120})
+	for _, want := range []string{"  xfs [S] ", "  ext4 [L] ", "[L] loop device", "[S] shared directory"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the report lacks %q:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "every number here") {
+		t.Error("a mark of some stacks is given to all")
+	}
+}
+
+// Colours change nothing but the colours.
+func TestTerminalColor(t *testing.T) {
+	run := sampleRun()
+	plain := terminalText(t, run, sampleFindings(), TerminalOptions{})
+	color := terminalText(t, run, sampleFindings(), TerminalOptions{Color: true})
+	if strings.Contains(plain, "\x1b") {
+		t.Error("a report without colours has escape sequences")
+	}
+	if color == plain || regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(color, "") != plain {
+		t.Error("the coloured report is another one")
+	}
+}
+
+func TestTerminalUnusualRuns(t *testing.T) {
+	for _, u := range unusualRuns() {
+		t.Run(u.name, func(t *testing.T) {
+			findings := finding.All(u.run)
+			for _, width := range []int{0, 1, 40, 80} {
+				got := terminalText(t, u.run, findings, TerminalOptions{Width: width, Dir: "a dir"})
+				for _, bad := range []string{"NaN", "Inf", "%!", "\x1b", "\t"} {
+					if strings.Contains(got, bad) {
+						t.Errorf("at %d columns the report holds %q:\n%s", width, bad, got)
+					}
+				}
+				complete := u.run.Status == result.RunComplete
+				if width == 80 && complete == strings.Contains(got, "--resume 'a dir'") {
+					t.Errorf("status %q and the way to go on do not agree:\n%s", u.run.Status, got)
+				}
+			}
+		})
+	}
+}
+
+// Text of others cannot steer the terminal.
+func TestTerminalIsNotSteered(t *testing.T) {
+	run := sampleRun()
+	renameStacks(run, func(name string) string { return name + "\x1b[2J\r\n\a" })
+	for i := range run.Trials {
+		if p := run.Trials[i].Problem; p != nil {
+			p.Why += "\x1b]0;owned\a"
+		}
+	}
+	run.Environment.Hostname, run.Experiment.Name, run.Workloads[0].Summary = "\x1b[31mhost", "\x1b[32mname", "\x9b31m"
+	got := terminalText(t, run, finding.All(run), TerminalOptions{Width: 200, Dir: "\x1bdir"})
+	if i := strings.IndexAny(got, "\x1b\r\a\u009b"); i >= 0 {
+		t.Errorf("a control character went through: %q", got[max(0, i-40):i+10])
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		text                 string
+		width, first, indent int
+		want                 string
+	}{
+		{"", 10, 0, 0, ""},
+		{"one two three", 20, 0, 0, "one two three"},
+		{"one two three", 7, 0, 0, "one two|three"},
+		{"one two three", 7, 4, 0, "one|two|three"},
+		{"one two three", 8, 0, 5, "one two|three"},
+		{"unbreakable word", 5, 0, 0, "unbreakable|word"},
+		{"µµµ µµµ", 7, 0, 0, "µµµ µµµ"},
+		{"a\nb  c", 9, 0, 0, "a b c"},
+	} {
+		if got := strings.Join(wrap(c.text, c.width, c.first, c.indent), "|"); got != c.want {
+			t.Errorf("wrap(%q, %d, %d, %d) = %q, want %q", c.text, c.width, c.first, c.indent, got, c.want)
+		}
+	}
+}
+
+func TestTerminalNumbers(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{rangeText(11800, 13178), "11.8-13.2k"}, {rangeText(850, 990), "850-990"}, {rangeText(980, 1020), "0.980-1.02k"}, {rangeText(0, 0), "0-0"},
+		{rangeText(1.2e6, 1.31e6), "1.20-1.31M"},
+		{timesText(0.359), "0.36x"}, {timesText(2.664), "2.66x"}, {timesText(12.34), "12.3x"}, {timesText(0.00123), "0.00123x"},
+		{compact(12345), "12,345"}, {compact(99.9), "99.9"}, {compact(99.99), "100"}, {compact(0.0014), "0.00140"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
+
+// The document is one object of the run and what was found, with percentiles
+// and without histograms, and always has a list of findings.
+func TestJSON(t *testing.T) {
+	run := sampleRun()
+	var b bytes.Buffer
+	must(t, JSON(&b, run, nil))
+	var got struct {
+		Run      map[string]any
+		Findings []finding.Finding
+	}
+	d := json.NewDecoder(&b)
+	d.DisallowUnknownFields()
+	must(t, d.Decode(&got))
+	if got.Run["id"] != run.ID || got.Findings == nil || len(got.Findings) != 0 {
+		t.Errorf("id %v, findings %v", got.Run["id"], got.Findings)
+	}
+	b.Reset()
+	must(t, JSON(&b, run, sampleFindings()))
+	for _, want := range []string{`"p99_9_ns"`, `"title": "Trials measured 1.5 s: no steady state was established"`, `"loop(size=2GiB) > xfs > volume"`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the document lacks %s", want)
+		}
+	}
+	if strings.Contains(b.String(), `"bins"`) {
+		t.Error("the document holds histograms")
+	}
+}

@@ -1,0 +1,205 @@
+package fioimport
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"slices"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+	"plimsoll/internal/workload/fio"
+)
+
+// kinds of latency: which logs have it, and where it belongs.
+var kinds = []struct {
+	name string
+	logs []fio.LogKind // best first: with a line for each I/O, or with a histogram
+	of   func(*result.Direction) *result.Latency
+}{
+	{"submission", []fio.LogKind{fio.LogSubmission}, func(d *result.Direction) *result.Latency { return &d.Submission }},
+	{"completion", []fio.LogKind{fio.LogCompletion, fio.LogHistogram}, func(d *result.Direction) *result.Latency { return &d.Completion }},
+	{"total", []fio.LogKind{fio.LogTotal}, func(d *result.Direction) *result.Latency { return &d.Total }},
+}
+
+// directions of a measurement and of a log.
+var directions = []struct {
+	name string
+	of   func(*result.Measurement) *result.Direction
+	log  func(*fio.Log) fio.LogCounts
+}{
+	{"reads", func(m *result.Measurement) *result.Direction { return &m.Read }, func(l *fio.Log) fio.LogCounts { return l.Read }},
+	{"writes", func(m *result.Measurement) *result.Direction { return &m.Write }, func(l *fio.Log) fio.LogCounts { return l.Write }},
+}
+
+// complete takes from the logs of a result the histograms that it lacks.
+func (m *importer) complete(i *item) {
+	if i.Measurement == nil {
+		return
+	}
+	for _, kind := range kinds {
+		lacking := false
+		for _, d := range directions {
+			direction := d.of(i.Measurement)
+			l := kind.of(direction)
+			if direction.IOs == 0 || len(l.Bins) > 0 {
+				continue
+			}
+			logged, from := latencyOf(i.logs, kind.logs, d.log)
+			if logged.Count == 0 {
+				lacking = lacking || l.MaxNS > 0
+				continue
+			}
+			of := l.Count
+			if of == 0 {
+				of = direction.IOs
+			}
+			m.notes = append(m.notes, fmt.Sprintf("the histogram of %s latency of the %s in %s is from %s, which has %d of %d",
+				kind.name, d.name, path.Base(i.name()), some(from), logged.Count, of))
+			l.Bins, l.Count = logged.Bins, logged.Count
+			if l.MaxNS == 0 { // switched off but for the log
+				logged.Printed = l.Printed
+				*l = logged
+			}
+		}
+		if !lacking {
+			i.Lacks = slices.DeleteFunc(i.Lacks, func(l fio.Lack) bool {
+				return l.Latency == kind.name && (l.What == fio.Histogram || l.What == fio.Percentiles)
+			})
+		}
+	}
+}
+
+// latencyOf merges what the logs of the first kind that has it say.
+func latencyOf(logs []*logFile, kinds []fio.LogKind, of func(*fio.Log) fio.LogCounts) (result.Latency, []string) {
+	for _, kind := range kinds {
+		var parts []result.Latency
+		var from []string
+		for _, l := range logs {
+			if c := of(l.Log); l.Log.Name.Kind == kind && c.Latency.Count > 0 {
+				parts, from = append(parts, c.Latency), append(from, path.Base(l.File.Name))
+			}
+		}
+		if len(parts) > 0 {
+			return stats.MergeLatency(parts...), from
+		}
+	}
+	return result.Latency{}, nil
+}
+
+// addLogsAlone makes results of logs that belong to none: those of one prefix
+// in one directory are of one result.
+func (m *importer) addLogsAlone(logs []*logFile) {
+	type place struct{ dir, prefix string }
+	var order []place
+	groups := map[place][]*logFile{}
+	for _, l := range logs {
+		p := place{path.Dir(l.File.Name), l.Log.Name.Prefix}
+		if groups[p] == nil {
+			order = append(order, p)
+		}
+		groups[p] = append(groups[p], l)
+	}
+	for _, p := range order {
+		i := &item{logs: groups[p]}
+		i.Job = p.prefix
+		if i.Job == "" {
+			i.Job = Unknown
+		}
+		i.Info = result.Workload{Kind: fio.Kind.Name, Summary: i.Job + ": known from logs alone, options unknown"}
+		i.lacks("the options of the jobs", "")
+		i.lacks("the use of CPU", "")
+		measured, why := fromLogs(i.logs)
+		if measured == nil {
+			m.problem(i.logs[0].File.Name, 0, why, "name the JSON output of the same fio beside its logs, or the logs that are missing")
+			continue
+		}
+		i.Measurement = measured
+		i.tellLogs()
+		m.items = append(m.items, i)
+	}
+}
+
+// fromLogs makes a measurement of logs alone, or says what they lack for it.
+func fromLogs(logs []*logFile) (*result.Measurement, string) {
+	var m result.Measurement
+	for _, d := range directions {
+		rate, bytes := counted(logs, d.log)
+		if rate.IOs == 0 {
+			if bytes.Bytes > 0 {
+				return nil, fmt.Sprintf("these logs do not tell how many %s there were: a bandwidth log has no IOPS", d.name)
+			}
+			continue
+		}
+		switch {
+		case bytes.Bytes == 0:
+			return nil, fmt.Sprintf("these logs do not tell how many bytes the %s had: an IOPS log has no bandwidth", d.name)
+		case rate.Seconds <= 0 || bytes.Seconds <= 0:
+			return nil, fmt.Sprintf("the logs of the %s cover no time", d.name)
+		case rate.IOs > math.MaxInt64 || bytes.Bytes > math.MaxInt64:
+			return nil, fmt.Sprintf("the logs have more %s than can be", d.name)
+		}
+		to := d.of(&m)
+		to.IOs, to.Bytes = uint64(math.Round(rate.IOs)), uint64(math.Round(bytes.Bytes))
+		to.IOPS, to.BytesPerSecond = rate.IOs/rate.Seconds, bytes.Bytes/bytes.Seconds
+		m.RuntimeSeconds = max(m.RuntimeSeconds, rate.Seconds)
+		for _, kind := range kinds {
+			*kind.of(to), _ = latencyOf(logs, kind.logs, d.log)
+		}
+	}
+	if m.IOs() == 0 {
+		return nil, "these logs do not tell how many I/Os there were: averages of latencies and of bandwidth have no IOPS"
+	}
+	return &m, ""
+}
+
+// counted adds up what the logs of the jobs count of one direction: from the
+// kind of log that tells it best.
+func counted(logs []*logFile, of func(*fio.Log) fio.LogCounts) (ios, bytes fio.LogCounts) {
+	for _, kind := range []fio.LogKind{fio.LogTotal, fio.LogCompletion, fio.LogSubmission, fio.LogHistogram, fio.LogIOPS, fio.LogBandwidth} {
+		var sum fio.LogCounts
+		for _, l := range logs {
+			if l.Log.Name.Kind != kind {
+				continue
+			}
+			c := of(l.Log)
+			sum.IOs, sum.Bytes, sum.Seconds = sum.IOs+c.IOs, sum.Bytes+c.Bytes, max(sum.Seconds, c.Seconds)
+		}
+		if ios.IOs == 0 && sum.IOs > 0 {
+			ios = sum
+		}
+		if bytes.Bytes == 0 && sum.Bytes > 0 {
+			bytes = sum
+		}
+	}
+	return ios, bytes
+}
+
+func (i *item) lacks(what, because string) {
+	i.Lacks = append(i.Lacks, fio.Lack{What: what, Because: because})
+}
+
+// tellLogs says how a measurement was made of logs.
+func (i *item) tellLogs() {
+	exact, histogram, merged := false, false, 0
+	for _, l := range i.logs {
+		histogram = histogram || l.Log.Name.Kind == fio.LogHistogram
+		exact = exact || histogram || l.PerIO
+		merged = max(merged, l.BinsMerged)
+		if l.Trims > 0 {
+			i.lacks("trims", fmt.Sprintf("%d lines of %s about them were passed over", l.Trims, path.Base(l.File.Name)))
+		}
+	}
+	switch {
+	case !exact:
+		i.lacks("counts of I/Os", "they are the rates of its windows times their length, the first window taken to be as long as the second")
+	case i.Measurement.Read.Total.Count+i.Measurement.Write.Total.Count > 0:
+		i.lacks("the unit of latencies", "taken as nanoseconds, as fio writes them since 3.0")
+	}
+	if histogram {
+		i.lacks("what came after the last window of its histogram log", "")
+	}
+	if merged > 1 {
+		i.lacks("fio's full resolution", fmt.Sprintf("%d bins of the histogram are one in the log", merged))
+	}
+}

@@ -1,0 +1,261 @@
+// Package result holds what a run measured: plain values with units in their
+// names, as they are stored, exported and read by findings and reports.
+//
+// The package is pure. internal/result/store keeps these values on disk.
+package result
+
+import "time"
+
+// SchemaVersion is the version of run.json. It grows when a field changes its
+// meaning or goes away; a new optional field leaves it as it is.
+const SchemaVersion = 1
+
+// RunStatus tells how far a run came.
+type RunStatus string
+
+// The states of a run.
+const (
+	RunRunning     RunStatus = "running"     // under way, or ended without a word (crash, power loss)
+	RunInterrupted RunStatus = "interrupted" // ended by the user; --resume goes on
+	RunComplete    RunStatus = "complete"    // every trial was tried
+)
+
+// Run is one execution of an experiment on a host.
+type Run struct {
+	Schema      int         `json:"schema"`
+	ID          string      `json:"id"`      // unique, sortable by start, usable as a file name
+	Version     string      `json:"version"` // plimsoll's own version
+	Command     []string    `json:"command"` // the command line that reproduces the run
+	Status      RunStatus   `json:"status"`
+	Seed        uint64      `json:"seed"` // of the random order of the trials
+	Started     time.Time   `json:"started"`
+	Finished    time.Time   `json:"finished,omitzero"`
+	Experiment  Experiment  `json:"experiment"`
+	Environment Environment `json:"environment"`
+	Stacks      []Stack     `json:"stacks"`    // in the order of the experiment file
+	Workloads   []Workload  `json:"workloads"` // in the order of the experiment file
+	Trials      []Trial     `json:"trials"`    // in the order in which they were planned
+
+	Imported []ImportedFile `json:"imported,omitempty"` // where the numbers come from; nil for a run that was measured here
+}
+
+// ImportedFile is a file of another program that a run was made of.
+type ImportedFile struct {
+	Name   string `json:"name"` // as it was given
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"` // of its content, in hexadecimal
+}
+
+// Experiment is the question a run answers.
+type Experiment struct {
+	Name     string `json:"name"`
+	Question string `json:"question"`
+	Baseline string `json:"baseline"` // name of the stack that others are compared with; "" for none
+	Repeat   int    `json:"repeat"`   // trials of each stack and workload
+	Source   string `json:"source"`   // text of the experiment file
+	File     string `json:"file"`     // where it was read from; "" for a built-in experiment
+
+	RuntimeSeconds float64 `json:"runtime_seconds"` // measured time of a trial, unless its workload says otherwise
+	RampSeconds    float64 `json:"ramp_seconds"`    // time before it that is not measured
+}
+
+// Mark is a caveat that is shown wherever a number of the stack appears.
+type Mark string
+
+// The marks of a stack.
+const (
+	MarkLoop   Mark = "loop device"        // the device is a file on another file system
+	MarkMemory Mark = "served from memory" // tmpfs: there is no device
+	MarkShared Mark = "shared directory"   // dir: the host's own file system, with whatever else it holds
+
+	MarkImported Mark = "imported" // measured elsewhere, by whoever wrote the files; nothing of it was checked
+)
+
+// Stack is a device and its layers, as declared and as found on the host.
+type Stack struct {
+	Name    string   `json:"name"`
+	Line    string   `json:"line"` // one-line notation, source first
+	Marks   []Mark   `json:"marks,omitempty"`
+	Devices []Device `json:"devices,omitempty"` // top first, down to the disk under a loop
+	Facts   []Fact   `json:"facts,omitempty"`   // read back from the host once the stack was up
+
+	Levels map[string]string `json:"levels,omitempty"` // of each factor that the stack depends on, its level's name
+}
+
+// Fact is a property of a stack that was read back, not assumed: "mount
+// options", "loop direct-io", "storage driver".
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Device is a block device of a stack.
+type Device struct {
+	Name   string `json:"name"`   // kernel name: loop0, nvme0n1
+	MajMin string `json:"majmin"` // "259:0"
+	Role   string `json:"role"`   // "bottom": it holds the bytes; "top": it is the first and stands on others; "under": between them
+}
+
+// Workload is what drove load.
+type Workload struct {
+	Name     string `json:"name"`
+	Kind     string `json:"kind"`     // "fio"
+	Summary  string `json:"summary"`  // one line for people: "randread 4 KiB, 4 jobs x depth 16, libaio, direct"
+	Pattern  string `json:"pattern"`  // fio's rw: randread, randwrite, read, write, randrw, rw; "" when the file mixes them
+	Declared string `json:"declared"` // the parameters as given, in YAML, or the user's job file
+
+	Levels map[string]string `json:"levels,omitempty"` // of each factor that the workload depends on, its level's name
+}
+
+// TrialStatus tells how a trial ended.
+type TrialStatus string
+
+// The states of a trial.
+const (
+	TrialPlanned TrialStatus = "planned"
+	TrialDone    TrialStatus = "done"
+	TrialFailed  TrialStatus = "failed"  // tried, and ended with a reason
+	TrialSkipped TrialStatus = "skipped" // not tried: the host cannot, with the reason
+)
+
+// Trial is one measured run of a workload on a stack.
+type Trial struct {
+	Seq            int          `json:"seq"`   // from 1, the order of execution
+	Block          int          `json:"block"` // from 1, the random block it belongs to
+	Stack          string       `json:"stack"`
+	Workload       string       `json:"workload"`
+	Repeat         int          `json:"repeat"` // from 1
+	Status         TrialStatus  `json:"status"`
+	Problem        *Problem     `json:"problem,omitempty"` // why failed or skipped
+	Started        time.Time    `json:"started,omitzero"`
+	ElapsedSeconds float64      `json:"elapsed_seconds,omitempty"` // wall clock, preparation and teardown included
+	Measurement    *Measurement `json:"measurement,omitempty"`
+	Honesty        *Honesty     `json:"honesty,omitempty"`
+	Artifacts      string       `json:"artifacts,omitempty"` // directory, relative to the run directory
+}
+
+// Problem is an error for the person who reads it.
+type Problem struct {
+	What   string `json:"what"`             // what failed, on which object
+	Why    string `json:"why"`              // the cause, in the words of whoever refused
+	Remedy string `json:"remedy,omitempty"` // what would change it
+}
+
+// Measurement is what a workload reported of one instance in one trial.
+type Measurement struct {
+	RuntimeSeconds float64   `json:"runtime_seconds"` // measured time, ramp excluded
+	Read           Direction `json:"read"`
+	Write          Direction `json:"write"`
+	UserCPU        float64   `json:"user_cpu"`   // share of one core, mean over jobs, 0 to 1
+	SystemCPU      float64   `json:"system_cpu"` // share of one core, mean over jobs, 0 to 1
+}
+
+// IOs is the number of I/Os completed in both directions.
+func (m Measurement) IOs() uint64 { return m.Read.IOs + m.Write.IOs }
+
+// IOPS is the rate of both directions together, in I/Os per second.
+func (m Measurement) IOPS() float64 { return m.Read.IOPS + m.Write.IOPS }
+
+// BytesPerSecond is the bandwidth of both directions together.
+func (m Measurement) BytesPerSecond() float64 { return m.Read.BytesPerSecond + m.Write.BytesPerSecond }
+
+// Direction is the reads or the writes of a measurement.
+type Direction struct {
+	IOs            uint64  `json:"ios"`
+	Bytes          uint64  `json:"bytes"`
+	IOPS           float64 `json:"iops"`
+	BytesPerSecond float64 `json:"bytes_per_second"`
+	Submission     Latency `json:"submission"` // fio's slat
+	Completion     Latency `json:"completion"` // fio's clat
+	Total          Latency `json:"total"`      // fio's lat: what the application waits
+}
+
+// Latency is a distribution of latencies. Percentiles are computed from Bins,
+// which merge across jobs and trials; averaged percentiles do not exist here.
+//
+// An imported distribution may lack what its file lacked: Count is 0 when the
+// number of latencies is not known although MaxNS is, and without Bins only
+// the percentiles in Printed are known.
+type Latency struct {
+	Count  uint64  `json:"count"`
+	MeanNS float64 `json:"mean_ns"`
+	MinNS  uint64  `json:"min_ns"`
+	MaxNS  uint64  `json:"max_ns"`
+	Bins   []Bin   `json:"bins,omitempty"` // ascending by NS
+
+	// Printed are percentiles as fio printed them, when that is all that an
+	// imported file has: ascending by Percent. They belong to this one
+	// distribution and are shown as such; they do not merge.
+	Printed []Quantile `json:"printed,omitempty"`
+}
+
+// Quantile is one percentile of a distribution.
+type Quantile struct {
+	Percent float64 `json:"percent"` // above 0, up to 100
+	NS      uint64  `json:"ns"`
+}
+
+// Bin counts the latencies that fio put into one bin of its histogram.
+type Bin struct {
+	NS    uint64 `json:"ns"` // fio's representative value of the bin, in nanoseconds
+	Count uint64 `json:"n"`
+}
+
+// Source tells what answered the I/Os of a trial.
+type Source string
+
+// What the honesty check concludes.
+const (
+	SourceDevice  Source = "device"  // the device served about what fio issued
+	SourceMemory  Source = "memory"  // the device served far less: a cache answered
+	SourceUnknown Source = "unknown" // no device counter could be read
+)
+
+// Honesty is fio's word checked against the device's counters.
+type Honesty struct {
+	Source Source          `json:"source"`
+	Reason string          `json:"reason"` // "loop7 counted 258100 reads, vda under it 367"
+	Ratio  *float64        `json:"ratio"`  // I/Os that the stack served, at the device of its chain that counted least, per I/O that fio issued; nil when unknown
+	Served []DeviceCounter `json:"served"` // top first
+}
+
+// DeviceCounter is what one device of the stack completed during a trial.
+type DeviceCounter struct {
+	Device     Device  `json:"device"`
+	Reads      uint64  `json:"reads"`
+	Writes     uint64  `json:"writes"`
+	ReadBytes  uint64  `json:"read_bytes"`
+	WriteBytes uint64  `json:"write_bytes"`
+	PerIO      float64 `json:"per_io"` // (reads + writes) per I/O that fio issued
+}
+
+// Environment is what may change a result and is not part of a stack.
+type Environment struct {
+	Hostname       string       `json:"hostname"`
+	Kernel         string       `json:"kernel"`
+	OS             string       `json:"os"` // PRETTY_NAME of os-release
+	CPUModel       string       `json:"cpu_model"`
+	CPUs           int          `json:"cpus"`         // online logical CPUs
+	Governor       string       `json:"cpu_governor"` // "" when the kernel has no cpufreq
+	MemoryBytes    uint64       `json:"memory_bytes"`
+	Virtualization string       `json:"virtualization"` // "none", "kvm", ...; "" when it cannot be told
+	CgroupVersion  string       `json:"cgroup_version"` // "v1", "v2", "hybrid"
+	FioVersion     string       `json:"fio_version"`    // "3.33"; "" for none
+	DockerVersion  string       `json:"docker_version"` // of the dockerd that private engines are started from; "" for none
+	Devices        []DeviceInfo `json:"devices"`
+	Notes          []string     `json:"notes,omitempty"`
+}
+
+// DeviceInfo describes a block device of the host.
+type DeviceInfo struct {
+	Name       string `json:"name"`
+	Path       string `json:"path"`
+	MajMin     string `json:"majmin"`
+	Model      string `json:"model"`
+	Serial     string `json:"serial"`
+	Firmware   string `json:"firmware"`
+	SizeBytes  uint64 `json:"size_bytes"`
+	Rotational bool   `json:"rotational"`
+	Scheduler  string `json:"scheduler"`   // the active one
+	WriteCache string `json:"write_cache"` // "write back", "write through"
+}

@@ -1,0 +1,77 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// RunsDir is where runs are put, and looked for, unless a directory is named.
+const RunsDir = "plimsoll-runs"
+
+// Last names the newest run.
+const Last = "last"
+
+// Find gives the directory of a run: name is a run directory, or the id of a
+// run below root (or its beginning, when only one run begins so), or Last or
+// "" for the newest run below root.
+func Find(root, name string) (string, error) {
+	if name != "" && name != Last {
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			return name, holdsRun(name)
+		}
+	}
+	ids, err := runsBelow(root)
+	if err != nil {
+		return "", err
+	}
+	if name == "" || name == Last {
+		if len(ids) == 0 {
+			return "", fmt.Errorf("there is no run below %s: make one with plimsoll run, or name a run directory", root)
+		}
+		return filepath.Join(root, ids[len(ids)-1]), nil
+	}
+	matches := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !strings.HasPrefix(id, name) })
+	switch {
+	case slices.Contains(matches, name):
+		return filepath.Join(root, name), nil
+	case len(matches) == 1:
+		return filepath.Join(root, matches[0]), nil
+	case len(matches) > 1:
+		return "", fmt.Errorf("%q is the beginning of %d runs: %s", name, len(matches), strings.Join(matches, ", "))
+	case len(ids) == 0:
+		return "", fmt.Errorf("%q is no run directory, and there are no runs below %s", name, root)
+	}
+	return "", fmt.Errorf("%q is no run directory and no run below %s begins so; the newest there is %s", name, root, ids[len(ids)-1])
+}
+
+// runsBelow lists the ids of the runs below root in the order of their start.
+// No root is no runs.
+func runsBelow(root string) (ids []string, err error) {
+	entries, err := os.ReadDir(root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("looking for runs: %w", err)
+	}
+	started := map[string]time.Time{}
+	for _, e := range entries {
+		dir := filepath.Join(root, e.Name())
+		if _, err := os.Stat(filepath.Join(dir, ResultsFile)); err != nil {
+			continue
+		}
+		// A run whose snapshot cannot be read sorts first; whoever names it is told why.
+		var run struct{ Started time.Time }
+		if b, err := os.ReadFile(filepath.Join(dir, RunFile)); err == nil {
+			_ = json.Unmarshal(b, &run)
+		}
+		ids = append(ids, e.Name())
+		started[e.Name()] = run.Started
+	}
+	slices.SortStableFunc(ids, func(a, b string) int { return started[a].Compare(started[b]) })
+	return ids, nil
+}

@@ -1,0 +1,195 @@
+package store
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"plimsoll/internal/result"
+)
+
+// childEnv makes the test binary a process that saves trials until it is
+// killed.
+const childEnv = "PLIMSOLL_STORE_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childEnv); dir != "" {
+		os.Exit(saveUntilKilled(dir))
+	}
+	os.Exit(m.Run())
+}
+
+// plannedRun is a run of n planned trials over two stacks.
+func plannedRun(n int) result.Run {
+	run := result.Run{
+		Schema: result.SchemaVersion, ID: "20260512-093000-test-0001", Version: "test", Status: result.RunRunning, Seed: 7,
+		Command: []string{"plimsoll", "run", "quick"}, Started: time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC),
+		Experiment: result.Experiment{Name: "quick", Baseline: "ext4", Repeat: n, Source: "name: quick\n"},
+		Stacks:     []result.Stack{{Name: "ext4", Line: "loop(size=1GiB) > ext4"}, {Name: "xfs", Line: "loop(size=1GiB) > xfs"}},
+		Workloads:  []result.Workload{{Name: "RR", Kind: "fio", Pattern: "randread"}},
+	}
+	for i := range n {
+		run.Trials = append(run.Trials, result.Trial{
+			Seq: i + 1, Block: i/2 + 1, Repeat: i/2 + 1, Stack: run.Stacks[i%2].Name, Workload: "RR", Status: result.TrialPlanned,
+		})
+	}
+	return run
+}
+
+// done is a planned trial as it ends; every trial has numbers of its own.
+func done(t result.Trial, bins int) result.Trial {
+	t.Status = result.TrialDone
+	t.Started = time.Date(2026, 5, 12, 9, 30, t.Seq, 123456789, time.UTC)
+	t.ElapsedSeconds = 1.5 + float64(t.Seq)
+	l := result.Latency{MeanNS: float64(t.Seq) / 3, MinNS: 1}
+	for i := range bins {
+		b := result.Bin{NS: uint64(1000 + i*i*64 + t.Seq), Count: uint64(i*7 + t.Seq)}
+		l.Bins, l.Count, l.MaxNS = append(l.Bins, b), l.Count+b.Count, b.NS
+	}
+	ratio := 1.0
+	t.Measurement = &result.Measurement{RuntimeSeconds: 1, Read: result.Direction{IOs: uint64(t.Seq), IOPS: float64(t.Seq) / 7, Total: l, Completion: l}}
+	t.Honesty = &result.Honesty{Source: result.SourceDevice, Ratio: &ratio, Served: []result.DeviceCounter{{Device: result.Device{Name: "loop0"}, Reads: 5}}}
+	return t
+}
+
+// saveUntilKilled goes on with the run in dir, or begins one, and prints each
+// trial that the store acknowledged.
+func saveUntilKilled(dir string) int {
+	s, err := Open(dir)
+	if err != nil {
+		n, _ := strconv.Atoi(os.Getenv(childEnv + "_TRIALS"))
+		s, err = Create(dir, plannedRun(n))
+	}
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("open")
+	for _, t := range s.Run().Trials {
+		if t.Status != result.TrialPlanned {
+			continue
+		}
+		if err := s.SaveTrial(done(t, 200)); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		fmt.Println("saved", t.Seq)
+	}
+	return 0
+}
+
+// Generators of anything a run may hold.
+
+func anyText() *rapid.Generator[string] { return rapid.StringN(0, 12, -1) }
+
+func anyFloat() *rapid.Generator[float64] {
+	return rapid.Float64().Filter(func(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) })
+}
+
+func anyTime() *rapid.Generator[time.Time] {
+	return rapid.Custom(func(t *rapid.T) time.Time {
+		if rapid.Bool().Draw(t, "zero") {
+			return time.Time{}
+		}
+		return time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "s"), rapid.Int64Range(0, 999999999).Draw(t, "ns")).UTC()
+	})
+}
+
+// some gives a nil slice or one with values: an empty one comes back as nil.
+func some[T any](g *rapid.Generator[T]) *rapid.Generator[[]T] {
+	return rapid.Custom(func(t *rapid.T) []T {
+		s := rapid.SliceOfN(g, 0, 5).Draw(t, "slice")
+		if len(s) == 0 {
+			return nil
+		}
+		return s
+	})
+}
+
+func anyLatency() *rapid.Generator[result.Latency] {
+	return rapid.Custom(func(t *rapid.T) result.Latency {
+		return result.Latency{
+			Count: rapid.Uint64().Draw(t, "count"), MeanNS: anyFloat().Draw(t, "mean"),
+			MinNS: rapid.Uint64().Draw(t, "min"), MaxNS: rapid.Uint64().Draw(t, "max"),
+			Bins: some(rapid.Custom(func(t *rapid.T) result.Bin {
+				return result.Bin{NS: rapid.Uint64().Draw(t, "ns"), Count: rapid.Uint64().Draw(t, "n")}
+			})).Draw(t, "bins"),
+		}
+	})
+}
+
+func anyDirection() *rapid.Generator[result.Direction] {
+	return rapid.Custom(func(t *rapid.T) result.Direction {
+		return result.Direction{
+			IOs: rapid.Uint64().Draw(t, "ios"), Bytes: rapid.Uint64().Draw(t, "bytes"),
+			IOPS: anyFloat().Draw(t, "iops"), BytesPerSecond: anyFloat().Draw(t, "bps"),
+			Submission: anyLatency().Draw(t, "submission"), Completion: anyLatency().Draw(t, "completion"), Total: anyLatency().Draw(t, "total"),
+		}
+	})
+}
+
+// anyEnd ends a planned trial in any way.
+func anyEnd(planned result.Trial) *rapid.Generator[result.Trial] {
+	return rapid.Custom(func(t *rapid.T) result.Trial {
+		end := planned
+		end.Status = rapid.SampledFrom([]result.TrialStatus{result.TrialDone, result.TrialFailed, result.TrialSkipped}).Draw(t, "status")
+		end.Started, end.ElapsedSeconds = anyTime().Draw(t, "started"), anyFloat().Draw(t, "elapsed")
+		end.Artifacts = anyText().Draw(t, "artifacts")
+		if rapid.Bool().Draw(t, "problem") {
+			end.Problem = &result.Problem{What: anyText().Draw(t, "what"), Why: anyText().Draw(t, "why"), Remedy: anyText().Draw(t, "remedy")}
+		}
+		if rapid.Bool().Draw(t, "measured") {
+			end.Measurement = &result.Measurement{
+				RuntimeSeconds: anyFloat().Draw(t, "runtime"), UserCPU: anyFloat().Draw(t, "usr"), SystemCPU: anyFloat().Draw(t, "sys"),
+				Read: anyDirection().Draw(t, "read"), Write: anyDirection().Draw(t, "write"),
+			}
+		}
+		if rapid.Bool().Draw(t, "honesty") {
+			end.Honesty = &result.Honesty{
+				Source: result.Source(anyText().Draw(t, "source")), Reason: anyText().Draw(t, "reason"),
+				Ratio: rapid.Ptr(anyFloat(), true).Draw(t, "ratio"),
+				Served: some(rapid.Custom(func(t *rapid.T) result.DeviceCounter {
+					return result.DeviceCounter{Device: anyDevice().Draw(t, "device"), Reads: rapid.Uint64().Draw(t, "reads"),
+						WriteBytes: rapid.Uint64().Draw(t, "written"), PerIO: anyFloat().Draw(t, "per io")}
+				})).Draw(t, "served"),
+			}
+		}
+		return end
+	})
+}
+
+func anyDevice() *rapid.Generator[result.Device] {
+	return rapid.Custom(func(t *rapid.T) result.Device {
+		return result.Device{Name: anyText().Draw(t, "name"), MajMin: anyText().Draw(t, "majmin"), Role: anyText().Draw(t, "role")}
+	})
+}
+
+func anyStack(name string) *rapid.Generator[result.Stack] {
+	return rapid.Custom(func(t *rapid.T) result.Stack {
+		return result.Stack{
+			Name: name, Line: anyText().Draw(t, "line"),
+			Marks:   some(rapid.SampledFrom([]result.Mark{result.MarkLoop, result.MarkMemory, result.MarkShared})).Draw(t, "marks"),
+			Devices: some(anyDevice()).Draw(t, "devices"),
+			Facts: some(rapid.Custom(func(t *rapid.T) result.Fact {
+				return result.Fact{Name: anyText().Draw(t, "fact"), Value: anyText().Draw(t, "value")}
+			})).Draw(t, "facts"),
+		}
+	})
+}
+
+func anyEnvironment() *rapid.Generator[result.Environment] {
+	return rapid.Custom(func(t *rapid.T) result.Environment {
+		return result.Environment{
+			Hostname: anyText().Draw(t, "host"), Kernel: anyText().Draw(t, "kernel"), CPUs: rapid.Int().Draw(t, "cpus"),
+			MemoryBytes: rapid.Uint64().Draw(t, "memory"), Notes: some(anyText()).Draw(t, "notes"),
+			Devices: some(rapid.Custom(func(t *rapid.T) result.DeviceInfo {
+				return result.DeviceInfo{Name: anyText().Draw(t, "name"), SizeBytes: rapid.Uint64().Draw(t, "size"), Rotational: rapid.Bool().Draw(t, "rotational")}
+			})).Draw(t, "devices"),
+		}
+	})
+}

@@ -1,0 +1,339 @@
+// Package store keeps a run on disk, in a directory of its own:
+//
+//	results.db   SQLite: the truth. A trial is committed and synced when it ends
+//	run.json     a snapshot for people and scripts, replaced at the start and at every end
+//	artifacts/   one directory per trial: <seq>-<stack>-<workload>-<repeat>
+//	report.html  written by the report
+//	run.lock     while a process writes the run
+//
+// One process writes a run, held to that by a lock that dies with it; any
+// number may read meanwhile. A crash or a power loss at any moment leaves
+// every trial that SaveTrial acknowledged. docs/results.md describes the
+// files for those who read them without this package.
+package store
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"plimsoll/internal/result"
+)
+
+// What a run directory holds.
+const (
+	RunFile      = "run.json"
+	ResultsFile  = "results.db"
+	ReportFile   = "report.html"
+	ArtifactsDir = "artifacts"
+	lockFile     = "run.lock"
+)
+
+// Store is a run directory that this process writes. Its methods may be
+// called from several goroutines.
+type Store struct {
+	dir  string
+	db   *sql.DB
+	lock *lock
+
+	mu  sync.Mutex
+	run result.Run
+}
+
+// Create makes dir, with the parents it lacks, and stores the run's header
+// and its planned trials there. It refuses a directory that holds a run.
+// When it fails, what it made is gone again.
+func Create(dir string, run result.Run) (_ *Store, err error) {
+	if err := vacant(dir); err != nil {
+		return nil, err
+	}
+	made, err := makeDirs(dir)
+	defer func() {
+		if err != nil {
+			for _, d := range slices.Backward(made) {
+				_ = os.Remove(d)
+			}
+		}
+	}()
+	if err != nil {
+		return nil, explain("making the run directory", dir, err)
+	}
+	l, err := acquire(dir)
+	if err != nil {
+		return nil, err
+	}
+	// Another process may have been faster between the first look and the lock.
+	if err := vacant(dir); err != nil {
+		l.release()
+		return nil, err
+	}
+	s := &Store{dir: dir, lock: l, run: copyRun(run)}
+	s.run.Schema = result.SchemaVersion
+	defer func() {
+		if err != nil {
+			_ = s.Close()
+			for _, name := range []string{RunFile, ResultsFile, ResultsFile + "-journal"} {
+				_ = os.Remove(filepath.Join(dir, name))
+			}
+		}
+	}()
+	if s.db, err = openDB(dir, readWrite); err != nil {
+		return nil, explain("making the result database", dir, err)
+	}
+	if err := createRun(s.db, s.run); err != nil {
+		return nil, explain("storing the plan of the run", dir, err)
+	}
+	if err := s.snapshot(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Open opens a run to go on with it, and marks it as running. It refuses a
+// run that another process is writing.
+func Open(dir string) (_ *Store, err error) {
+	if err := holdsRun(dir); err != nil {
+		return nil, err
+	}
+	l, err := acquire(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{dir: dir, lock: l}
+	defer func() {
+		if err != nil {
+			_ = s.Close()
+		}
+	}()
+	if s.db, err = openDB(dir, readWrite); err != nil {
+		return nil, explain("opening the result database", dir, err)
+	}
+	if s.run, err = loadRun(s.db); err != nil {
+		return nil, explain("reading the run", dir, err)
+	}
+	s.run.Status, s.run.Finished = result.RunRunning, time.Time{}
+	if err := s.saveHeader(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Read reads a run without changing anything: its directory may be
+// read-only, and another process may be writing the run.
+func Read(dir string) (*result.Run, error) {
+	if err := holdsRun(dir); err != nil {
+		return nil, err
+	}
+	run, err := readRun(dir)
+	if needsRollback(err) {
+		run, err = readRolledBack(dir)
+	}
+	if err != nil {
+		return nil, explain("reading the run", dir, err)
+	}
+	return &run, nil
+}
+
+// Dir is the run directory.
+func (s *Store) Dir() string { return s.dir }
+
+// Run gives the run as it is stored. The caller may change what it gets.
+func (s *Store) Run() *result.Run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	run := copyRun(s.run)
+	return &run
+}
+
+// SaveTrial stores a trial that ended: done, failed or skipped. Once it
+// returns nil, the trial outlives a power loss. Stack, workload and place in
+// the plan must be those that were planned, and a trial ends only once. When
+// the trial names no artifacts and ArtifactDir was called for it, they are
+// filled in.
+//
+// When the disk is full, errors.Is(err, syscall.ENOSPC) holds, nothing of
+// the trial is stored, and SaveTrial may be called again.
+func (s *Store) SaveTrial(t result.Trial) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	what := fmt.Sprintf("storing trial %d (%s, %s, repeat %d)", t.Seq, t.Stack, t.Workload, t.Repeat)
+	i := slices.IndexFunc(s.run.Trials, func(p result.Trial) bool { return p.Seq == t.Seq })
+	if i < 0 {
+		return fmt.Errorf("%s: the run has no such trial", what)
+	}
+	planned := s.run.Trials[i]
+	switch {
+	case t.Status == result.TrialPlanned || t.Status == "":
+		return fmt.Errorf("%s: it has not ended", what)
+	case planned.Status != result.TrialPlanned:
+		return fmt.Errorf("%s: it is stored already, as %s", what, planned.Status)
+	case planned.Stack != t.Stack || planned.Workload != t.Workload || planned.Repeat != t.Repeat || planned.Block != t.Block:
+		return fmt.Errorf("%s: planned was %s, %s, repeat %d in block %d", what, planned.Stack, planned.Workload, planned.Repeat, planned.Block)
+	}
+	if t.Artifacts == "" {
+		if info, err := os.Stat(filepath.Join(s.dir, artifacts(t))); err == nil && info.IsDir() {
+			t.Artifacts = artifacts(t)
+		}
+	}
+	if err := endTrial(s.db, t); err != nil {
+		return explain(what, s.dir, err)
+	}
+	s.run.Trials[i] = t
+	return nil
+}
+
+// SaveHeader stores everything of the run but its id, its schema and its
+// trials, which stay as they are.
+func (s *Store) SaveHeader(run result.Run) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if run.ID != s.run.ID {
+		return fmt.Errorf("storing the header of run %s in %s: it holds run %s", run.ID, s.dir, s.run.ID)
+	}
+	old := s.run
+	s.run = copyRun(run)
+	s.run.Schema, s.run.Trials = old.Schema, old.Trials
+	if err := s.saveHeader(); err != nil {
+		s.run = old
+		return err
+	}
+	return nil
+}
+
+// SetStack stores what became known of a stack, by its name.
+func (s *Store) SetStack(stack result.Stack) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.run.Stacks, func(p result.Stack) bool { return p.Name == stack.Name })
+	if i < 0 {
+		return fmt.Errorf("storing stack %q in %s: the run has no such stack", stack.Name, s.dir)
+	}
+	old := s.run.Stacks[i]
+	s.run.Stacks[i] = stack
+	if err := saveHeader(s.db, s.run); err != nil {
+		s.run.Stacks[i] = old
+		return explain("storing stack "+stack.Name, s.dir, err)
+	}
+	return nil
+}
+
+// Finish stores how the run ended, and when, and replaces run.json.
+func (s *Store) Finish(status result.RunStatus) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.run.Status, s.run.Finished = status, time.Now().UTC()
+	return s.saveHeader()
+}
+
+// ArtifactDir makes an empty directory for the artifacts of a trial and gives
+// its path. What an earlier attempt at the trial left there is removed.
+func (s *Store) ArtifactDir(t result.Trial) (string, error) {
+	dir := filepath.Join(s.dir, artifacts(t))
+	if err := os.RemoveAll(dir); err != nil {
+		return "", explain("emptying the artifacts of an earlier attempt", s.dir, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", explain("making the directory of artifacts", s.dir, err)
+	}
+	return dir, nil
+}
+
+// Close hands the files to the user behind sudo, if there is one, and gives
+// the run free for others. It does not finish the run.
+func (s *Store) Close() error {
+	var err error
+	if s.db != nil {
+		err = s.db.Close()
+	}
+	HandOver(s.dir)
+	s.lock.release()
+	return err
+}
+
+// saveHeader stores the header and replaces run.json.
+func (s *Store) saveHeader() error {
+	if err := saveHeader(s.db, s.run); err != nil {
+		return explain("storing the header of the run", s.dir, err)
+	}
+	return s.snapshot()
+}
+
+// artifacts is the directory of a trial's artifacts, relative to the run's.
+func artifacts(t result.Trial) string {
+	plain := func(name string) string {
+		return strings.Map(func(r rune) rune {
+			if r == '/' || r == 0 || r <= ' ' {
+				return '_'
+			}
+			return r
+		}, name)
+	}
+	return filepath.Join(ArtifactsDir, fmt.Sprintf("%03d-%s-%s-%d", t.Seq, plain(t.Stack), plain(t.Workload), t.Repeat))
+}
+
+// copyRun copies what the store itself changes.
+func copyRun(run result.Run) result.Run {
+	run.Stacks, run.Trials = slices.Clone(run.Stacks), slices.Clone(run.Trials)
+	return run
+}
+
+// vacant says why dir cannot take a new run.
+func vacant(dir string) error {
+	for _, name := range []string{ResultsFile, RunFile} {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		if err == nil {
+			return fmt.Errorf("%s holds a run already (%s): choose another directory, or go on with that run: --resume", dir, name)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return explain("looking for a run", dir, err)
+		}
+	}
+	return nil
+}
+
+// holdsRun says why dir cannot be read as a run.
+func holdsRun(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return explain("opening the run", dir, err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("opening the run %s: it is not a directory; a run is one, with %s in it", dir, ResultsFile)
+	}
+	_, err = os.Stat(filepath.Join(dir, ResultsFile))
+	switch {
+	case err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return explain("opening the run", dir, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, RunFile)); err == nil {
+		return fmt.Errorf("opening the run in %s: %s is missing; %s alone has no latency histograms and cannot stand in for it", dir, ResultsFile, RunFile)
+	}
+	return fmt.Errorf("opening the run in %s: there is no run (no %s)", dir, ResultsFile)
+}
+
+// explain makes an error for people: what failed, where, why, and what to do
+// when that is known. Errors of a full disk are syscall.ENOSPC in any case.
+func explain(what, dir string, err error) error {
+	var path *fs.PathError
+	switch {
+	case isFull(err):
+		return fmt.Errorf("%s in %s: the file system there is full: free some space, then go on with --resume: %w", what, dir, syscall.ENOSPC)
+	case errors.Is(err, fs.ErrNotExist) && errors.As(err, &path) && path.Path == dir:
+		return fmt.Errorf("%s: %s does not exist", what, dir)
+	case isMoved(err):
+		return fmt.Errorf("%s: %s was removed or moved while the run was under way", what, dir)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s in %s: %w: run as the user who owns it, or as root", what, dir, err)
+	}
+	return fmt.Errorf("%s in %s: %w", what, dir, err)
+}

@@ -1,0 +1,121 @@
+package stack
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"plimsoll/internal/journal"
+	"plimsoll/internal/observe"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+)
+
+// filesystem is a file system made on the block device below.
+type filesystem struct {
+	name    string
+	summary string
+	pkg     string                             // Debian package of its mkfs
+	mkfs    func(uuid, device string) []string // command line without the user's options, device last
+	options []line.OptionDef                   // besides mkfs= and mount=
+	mounted func(b *build, n line.Node) error  // after mounting; nil for nothing
+}
+
+func (f filesystem) layer() *layer {
+	return &layer{
+		Def: line.Def{
+			Name: f.name, Summary: f.summary, Below: line.Block, Gives: line.FileSystem,
+			Options: append([]line.OptionDef{
+				{Key: "mkfs", Value: line.Text, Summary: "options of mkfs." + f.name + ", separated by blanks"},
+				{Key: "mount", Value: line.Text, Summary: "mount options, separated by commas"},
+			}, f.options...),
+		},
+		plan: func(line.Node) []string {
+			return []string{"make " + f.name + " on it", "mount it below the run's work directory"}
+		},
+		check: func(context.Context, *Env, line.Node, int64) error { return f.check() },
+		up:    f.up,
+	}
+}
+
+func (f filesystem) check() error {
+	if err := needRoot(f.name); err != nil {
+		return err
+	}
+	if _, err := exec.LookPath("mkfs." + f.name); err != nil {
+		return &Unsupported{result.Problem{What: f.name, Why: "mkfs." + f.name + " is not installed", Remedy: "apt-get install " + f.pkg}}
+	}
+	return nil
+}
+
+func (f filesystem) up(ctx context.Context, b *build, n line.Node) error {
+	id := uuid.NewString()
+	argv := f.mkfs(id, b.block)
+	if extra, ok := n.Option("mkfs"); ok {
+		device := argv[len(argv)-1]
+		argv = append(append(argv[:len(argv)-1], strings.Fields(extra)...), device)
+	}
+	change := &journal.Mkfs{Device: b.block, Type: f.name, UUID: id, Keep: b.own}
+	if err := b.do(ctx, change, func(mark string) error { return command(ctx, mark, argv...) }); err != nil {
+		return err
+	}
+	b.fact("mkfs", strings.Join(argv, " "))
+	options, _ := n.Option("mount")
+	if err := b.mount(ctx, b.block, f.name, options, filepath.Join(b.Work, b.name)); err != nil {
+		return err
+	}
+	b.Target.SizeBytes = 0 // what is free there, once all is up
+	if f.mounted != nil {
+		return f.mounted(b, n)
+	}
+	return nil
+}
+
+// mount mounts source on a new directory and reads back how.
+func (b *build) mount(ctx context.Context, source, fstype, options, dir string) error {
+	if err := b.mkdir(ctx, dir); err != nil {
+		return err
+	}
+	argv := []string{"mount", "-n", "-t", fstype}
+	if options != "" {
+		argv = append(argv, "-o", options)
+	}
+	argv = append(argv, source, dir)
+	change := &journal.Mount{Source: source, Target: dir, Type: fstype, Options: options}
+	if err := b.do(ctx, change, func(mark string) error { return command(ctx, mark, argv...) }); err != nil {
+		if !kernelHas(fstype) {
+			return &Unsupported{result.Problem{What: fstype, Why: "this kernel does not have it: " + err.Error(), Remedy: "modprobe " + fstype + ", or another kernel"}}
+		}
+		return err
+	}
+	b.dir = dir
+	return b.readMount(dir)
+}
+
+// readMount keeps the options that dir's file system is really mounted with.
+func (b *build) readMount(dir string) error {
+	m, err := observe.MountOf(dir)
+	if err != nil {
+		return err
+	}
+	b.fact("file system", m.FSType)
+	b.fact("mount options", m.Options+","+m.VFSOptions)
+	return nil
+}
+
+func kernelHas(fstype string) bool {
+	b, err := os.ReadFile("/proc/filesystems")
+	if err != nil {
+		return true // unknown: let the mount's own error speak
+	}
+	for l := range strings.Lines(string(b)) {
+		if f := strings.Fields(l); len(f) > 0 && f[len(f)-1] == fstype {
+			return true
+		}
+	}
+	return false
+}

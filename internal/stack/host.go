@@ -1,0 +1,208 @@
+package stack
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/journal"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+	"plimsoll/internal/workload"
+)
+
+// needRoot tells what a layer cannot do for other users.
+func needRoot(what string) error {
+	if os.Getuid() == 0 {
+		return nil
+	}
+	return &Unsupported{result.Problem{What: what, Why: "only root may make it", Remedy: "run with sudo, or take dir:PATH as the stack"}}
+}
+
+// sizeOption gives a size in bytes.
+func sizeOption(n line.Node, key, missing string) (int64, error) {
+	text, ok := n.Option(key)
+	if !ok {
+		text = missing
+	}
+	return line.ParseSize(text)
+}
+
+// dieLimit is how long a process may take to end once it was killed.
+const dieLimit = 30 * time.Second
+
+// errStuck is why a process that was killed is not waited for any longer.
+var errStuck = fmt.Errorf("it was killed and did not end within %s: the kernel waits for a device that does not answer (dmesg may tell which)", dieLimit)
+
+// started is a child process that dies with us, and leads a process group of
+// its own, so that a Ctrl-C at the terminal reaches us alone. After errStuck
+// the child is still there, and may write to where it was told.
+func started(ctx context.Context, mark string, argv []string, adjust func(*exec.Cmd)) error {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C", journal.MarkVariable+"="+mark)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	adjust(cmd)
+	ended := make(chan error, 1)
+	go func() {
+		// The kernel sends the death signal when the thread that forked ends,
+		// not the process.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		ended <- cmd.Run()
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(dieLimit):
+		return errStuck
+	}
+}
+
+// command runs a program to its end; its error carries what the program said.
+func command(ctx context.Context, mark string, argv ...string) error {
+	var out bytes.Buffer
+	err := started(ctx, mark, argv, func(c *exec.Cmd) { c.Stdout, c.Stderr = &out, &out })
+	switch {
+	case errors.Is(err, errStuck):
+		return fmt.Errorf("%s: %w: %w", strings.Join(argv, " "), ctx.Err(), err)
+	case err != nil:
+		said := strings.Join(strings.Fields(out.String()), " ")
+		return fmt.Errorf("%s: %w: %s", strings.Join(argv, " "), err, said)
+	}
+	return nil
+}
+
+// host runs steps as processes of the host.
+type host struct{ journal *journal.Journal }
+
+func (*host) sees(scratch string) string { return scratch }
+
+func (h *host) exec(ctx context.Context, argv []string, dir, _ string) (workload.Exit, error) {
+	if _, err := exec.LookPath(argv[0]); err != nil {
+		return workload.Exit{Code: 127, Stderr: argv[0] + ": command not found"}, nil //nolint:nilerr // told as a shell does
+	}
+	var (
+		stderr tail
+		runErr error
+	)
+	kills := oomKills()
+	entry, err := h.journal.Do(ctx, &journal.Process{Argv: argv}, func(mark string) error {
+		runErr = started(ctx, mark, argv, func(c *exec.Cmd) { c.Dir, c.Stdout, c.Stderr = dir, &stderr, &stderr })
+		return nil
+	})
+	if err != nil {
+		return workload.Exit{}, err
+	}
+	err = h.journal.Undo(context.WithoutCancel(ctx), entry)
+	if err = errors.Join(ctx.Err(), err); err != nil {
+		return workload.Exit{}, err
+	}
+	exit := workload.Exit{Stderr: stderr.String()}
+	var status *exec.ExitError
+	switch {
+	case errors.As(runErr, &status):
+		exit.Code = status.ExitCode()
+		if ws, ok := status.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+			exit.Code, exit.Signal = 128+int(ws.Signal()), ws.Signal().String()
+		}
+	case runErr != nil:
+		return workload.Exit{}, fmt.Errorf("start %s: %w", argv[0], runErr)
+	}
+	exit.OOMKilled = exit.Code != 0 && oomKills() > kills
+	return exit, nil
+}
+
+// oomKills counts the processes that the kernel's OOM killer ended since boot.
+func oomKills() uint64 {
+	b, err := os.ReadFile("/proc/vmstat")
+	if err != nil {
+		return 0
+	}
+	for l := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(l, "oom_kill "); ok {
+			n, _ := strconv.ParseUint(strings.TrimSpace(v), 10, 64)
+			return n
+		}
+	}
+	return 0
+}
+
+// tail keeps the last 8 KiB of what is written to it.
+type tail struct{ b []byte }
+
+const tailBytes = 8 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	if len(t.b) > tailBytes {
+		t.b = t.b[len(t.b)-tailBytes:]
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return string(t.b) }
+
+// Run runs a step in the scratch directory, below Env.Scratch, which keeps
+// its files and outputs, and gives the outputs that the process left there.
+func (s *Stack) Run(ctx context.Context, step *workload.Step, scratch string) (map[string][]byte, workload.Exit, error) {
+	if err := os.MkdirAll(scratch, 0o755); err != nil {
+		return nil, workload.Exit{}, err
+	}
+	for name, content := range step.Files {
+		if err := os.WriteFile(filepath.Join(scratch, name), content, 0o644); err != nil {
+			return nil, workload.Exit{}, fmt.Errorf("write %s for %s: %w", name, step.Argv[0], err)
+		}
+	}
+	seen := s.execute.sees(scratch)
+	argv := make([]string, len(step.Argv))
+	for i, word := range step.Argv {
+		argv[i] = strings.ReplaceAll(word, workload.ScratchDir, seen)
+	}
+	dir := step.Dir
+	if dir == "" {
+		dir = seen
+	}
+	said := []byte(strings.Join(argv, " ") + "\n")
+	if err := os.WriteFile(filepath.Join(scratch, "command"), said, 0o644); err != nil {
+		return nil, workload.Exit{}, err
+	}
+	exit, err := s.execute.exec(ctx, argv, dir, scratch)
+	if err != nil {
+		return nil, exit, err
+	}
+	outputs := map[string][]byte{}
+	for _, name := range step.Outputs {
+		b, err := os.ReadFile(filepath.Join(scratch, name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue // the workload tells what is missing
+		}
+		if err != nil {
+			return nil, exit, err
+		}
+		outputs[name] = b
+	}
+	if exit.Stderr != "" {
+		if err := os.WriteFile(filepath.Join(scratch, "stderr"), []byte(exit.Stderr), 0o644); err != nil {
+			return nil, exit, err
+		}
+	}
+	return outputs, exit, nil
+}

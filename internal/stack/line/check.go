@@ -1,0 +1,367 @@
+package line
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/suggest"
+)
+
+// Catalog holds the nodes that lines may be made of. Two nodes may share a
+// name when they stand on different things: the file system btrfs stands on a
+// block device, the storage driver btrfs on a file system.
+type Catalog struct{ defs []Def }
+
+// NewCatalog makes a catalog of nodes, in the order in which help lists them.
+// It panics when two of them have the same name and stand on the same thing.
+func NewCatalog(defs ...Def) *Catalog {
+	c := &Catalog{}
+	for _, d := range defs {
+		if _, taken := c.Lookup(d.Name, d.Below); taken {
+			panic(fmt.Sprintf("two nodes are called %q and stand on %s", d.Name, d.Below))
+		}
+		c.defs = append(c.defs, d)
+	}
+	return c
+}
+
+// Defs gives all nodes, in the order of NewCatalog.
+func (c *Catalog) Defs() []Def { return slices.Clone(c.defs) }
+
+// Lookup finds a node by its name and what is below it.
+func (c *Catalog) Lookup(name string, below Kind) (Def, bool) {
+	for _, d := range c.defs {
+		if d.Name == name && d.Below == below {
+			return d, true
+		}
+	}
+	return Def{}, false
+}
+
+// named gives the nodes of that name.
+func (c *Catalog) named(name string) []Def {
+	var found []Def
+	for _, d := range c.defs {
+		if d.Name == name {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// names lists what may stand on below; every layer when below is "".
+func (c *Catalog) names(below Kind) []string {
+	var names []string
+	for _, d := range c.defs {
+		fits := d.Below == below || below == "" && d.Below != Nothing
+		name := d.Name
+		if name == NameDevice {
+			name = devicePath
+		}
+		if fits && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// devicePath stands for any device in help.
+const devicePath = "/dev/NAME"
+
+// Option finds an option of the node.
+func (d Def) Option(key string) (OptionDef, bool) {
+	for _, o := range d.Options {
+		if o.Key == key {
+			return o, true
+		}
+	}
+	return OptionDef{}, false
+}
+
+// Setting gives the value that an option has in n, its default when n does
+// not mention it, and "" when there is none.
+func (d Def) Setting(n Node, key string) string {
+	if v, ok := n.Option(key); ok {
+		return v
+	}
+	o, _ := d.Option(key)
+	return o.Default
+}
+
+// Usage shows how the node is written, with all that it accepts:
+// "loop(size=SIZE, direct-io=on|off, dir=PATH)".
+func (d Def) Usage() string {
+	usage := d.Name
+	switch {
+	case d.Name == NameDevice:
+		usage = devicePath
+	case d.Arg != "":
+		usage += ":" + d.Arg
+	}
+	if len(d.Options) == 0 {
+		return usage
+	}
+	options := make([]string, len(d.Options))
+	for i, o := range d.Options {
+		options[i] = o.usage()
+	}
+	return usage + "(" + strings.Join(options, ", ") + ")"
+}
+
+func (o OptionDef) usage() string {
+	switch o.Value {
+	case Flag:
+		return o.Key
+	case OnOff:
+		return o.Key + "=on|off"
+	}
+	return o.Key + "=" + strings.ToUpper(string(o.Value))
+}
+
+// Check gives everything that is wrong with the line, in its order; nothing
+// when it can be brought up as far as its text tells.
+func (c *Catalog) Check(l Line) []Problem {
+	_, problems := l.Resolve(c)
+	return problems
+}
+
+// Resolve gives for each node what it is. With problems, the definitions of
+// nodes that are unknown are empty.
+func (l Line) Resolve(c *Catalog) ([]Def, []Problem) {
+	k := &checker{catalog: c, line: l}
+	if len(l.Nodes) == 0 {
+		k.problem(Node{}, "the stack is empty", "write its source first: "+strings.Join(c.sources(), ", "))
+	}
+	defs := make([]Def, len(l.Nodes))
+	below := Nothing
+	for i, n := range l.Nodes {
+		d, ok := k.find(i, below)
+		below = d.Gives
+		if ok {
+			defs[i] = d
+			k.arg(n, d)
+			k.options(n, d)
+		}
+	}
+	return defs, k.problems
+}
+
+// sources shows how the sources of the catalog are written.
+func (c *Catalog) sources() []string {
+	var usages []string
+	for _, d := range c.defs {
+		if d.Below == Nothing {
+			usages = append(usages, d.Usage())
+		}
+	}
+	return usages
+}
+
+type checker struct {
+	catalog  *Catalog
+	line     Line
+	problems []Problem
+}
+
+func (k *checker) problem(n Node, what, remedy string) {
+	k.problems = append(k.problems, Problem{Column: n.Column, What: what, Remedy: remedy})
+}
+
+// find gives what node i is. below is what the node before it gives, "" when
+// that is not known.
+func (k *checker) find(i int, below Kind) (Def, bool) {
+	n := k.line.Nodes[i]
+	if d, ok := k.catalog.Lookup(n.Name, below); ok {
+		return d, true
+	}
+	named := k.catalog.named(n.Name)
+	if len(named) == 0 {
+		return Def{Gives: k.unknown(n, below)}, false
+	}
+	d := closest(named, n)
+	if below != "" {
+		k.misplaced(i, below, d)
+	}
+	return d, true
+}
+
+// closest chooses among nodes of the same name the first that has all of n's
+// options.
+func closest(named []Def, n Node) Def {
+	for _, d := range named {
+		if !slices.ContainsFunc(n.Options, func(o Option) bool { _, ok := d.Option(o.Key); return !ok }) {
+			return d
+		}
+	}
+	return named[0]
+}
+
+// unknown notes that no node has the name of n. It gives what n would give if
+// it were what was probably meant.
+func (k *checker) unknown(n Node, below Kind) (gives Kind) {
+	what := fmt.Sprintf("unknown layer %q", n.Name)
+	if below == Nothing {
+		what = fmt.Sprintf("unknown source %q", n.Name)
+	}
+	names := k.catalog.names(below)
+	if len(names) == 0 {
+		names = k.catalog.names("")
+	}
+	k.problem(n, what, suggest.DidYouMean(n.Name, names))
+	meant, _ := k.catalog.Lookup(suggest.Closest(n.Name, names), below)
+	return meant.Gives
+}
+
+// misplaced notes that node i, which is d, stands on the wrong thing.
+func (k *checker) misplaced(i int, below Kind, d Def) {
+	n := k.line.Nodes[i]
+	switch {
+	case d.Below == Nothing:
+		k.problem(n, fmt.Sprintf("%s is a source and stands first, not on %s", describe(n), describe(k.line.Nodes[i-1])),
+			"a stack has one source: remove one of them")
+	case below == View:
+		k.problem(n, fmt.Sprintf("nothing can stand on %s: it is what the workload sees", describe(k.line.Nodes[i-1])),
+			"remove what stands behind it")
+	case below == Nothing:
+		k.problem(n, fmt.Sprintf("%s needs a %s below it", n.Name, d.Below), k.example(i, d))
+	default:
+		k.problem(n, fmt.Sprintf("%s needs a %s below it, and %s gives a %s", n.Name, d.Below, describe(k.line.Nodes[i-1]), below),
+			k.example(i, d))
+	}
+}
+
+// example shows a line that has node i, which is d, in the right place.
+func (k *checker) example(i int, d Def) string {
+	base := Line{Nodes: []Node{{Name: "loop", Options: []Option{{Key: "size", Value: "4GiB"}}}}}
+	if d.Below == FileSystem {
+		// What stands below may be right up to its missing file system.
+		if i > 0 {
+			base = Line{Nodes: slices.Clone(k.line.Nodes[:i])}
+		}
+		fs := "xfs"
+		if d.Name == "btrfs" { // the driver wants the file system of its name
+			fs = d.Name
+		}
+		base.Nodes = append(base.Nodes, Node{Name: fs})
+	}
+	base.Nodes = append(base.Nodes, k.line.Nodes[i])
+	return "write " + base.String()
+}
+
+// describe is what a node is called in a sentence.
+func describe(n Node) string {
+	if n.Name == NameDevice {
+		return "the device " + n.Arg
+	}
+	return n.Name
+}
+
+func (k *checker) arg(n Node, d Def) {
+	switch {
+	case n.Name == NameDevice:
+		if n.Arg == "" || !strings.HasPrefix(n.Arg, "/") {
+			k.problem(n, "a device is written as its path alone", "write /dev/nvme0n1, by-id:NAME or serial:SERIAL")
+		}
+	case d.Arg == "" && n.Arg != "":
+		k.problem(n, fmt.Sprintf("%s takes nothing behind a colon", n.Name), "write "+d.Usage())
+	case d.Arg != "" && n.Arg == "":
+		k.problem(n, fmt.Sprintf("%s needs a %s", n.Name, d.Arg), "write "+d.Usage())
+	case d.Arg == argPath && !isPath(n.Arg):
+		k.problem(n, fmt.Sprintf("%q is a relative path", n.Arg),
+			fmt.Sprintf("write %s:/%s, or %s:./%s when it is below the current directory", n.Name, n.Arg, n.Name, n.Arg))
+	}
+}
+
+// argPath is the Def.Arg of nodes that name a directory.
+const argPath = "PATH"
+
+// isPath tells whether an argument is an absolute path, or says by a leading
+// dot that it is relative to the current directory. A bare "srv/data" is more
+// often a slash forgotten than a wish.
+func isPath(arg string) bool {
+	return arg == "." || arg == ".." ||
+		strings.HasPrefix(arg, "/") || strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../")
+}
+
+func (k *checker) options(n Node, d Def) {
+	seen := map[string]bool{}
+	for i, o := range n.Options {
+		def, ok := d.Option(o.Key)
+		if !ok {
+			k.unknownOption(n, d, i)
+			continue
+		}
+		if seen[o.Key] && !def.Repeats {
+			k.problem(n, fmt.Sprintf("option %s of %s is given more than once", o.Key, n.Name), "keep one of them")
+		}
+		seen[o.Key] = true
+		if what, remedy := checkValue(def, o); what != "" {
+			k.problem(n, fmt.Sprintf("option %s of %s: %s", o.Key, n.Name, what), remedy)
+		}
+	}
+	for _, def := range d.Options {
+		if def.Required && !seen[def.Key] {
+			k.problem(n, fmt.Sprintf("%s needs the option %s", n.Name, def.Key), "add "+def.usage())
+		}
+	}
+}
+
+// unknownOption notes that option i of n is none of d's.
+func (k *checker) unknownOption(n Node, d Def, i int) {
+	o := n.Options[i]
+	what := fmt.Sprintf("unknown option %q of %s", o.Key, n.Name)
+	if len(d.Options) == 0 {
+		k.problem(n, what, n.Name+" accepts none")
+		return
+	}
+	var keys []string
+	for _, def := range d.Options {
+		keys = append(keys, def.Key)
+	}
+	// mount=noatime,nodiratime reads as two options.
+	if suggest.Closest(o.Key, keys) == "" && i > 0 {
+		before := n.Options[i-1]
+		if def, _ := d.Option(before.Key); def.Value == Text {
+			k.problem(n, what, fmt.Sprintf("a value with commas stands in double quotes: %s=\"%s,%s\"", before.Key, before.Value, o))
+			return
+		}
+	}
+	remedy := n.Name + " is written " + d.Usage()
+	if meant := suggest.Closest(o.Key, keys); meant != "" {
+		remedy = fmt.Sprintf("did you mean %q? %s", meant, remedy)
+	}
+	k.problem(n, what, remedy)
+}
+
+// checkValue gives what is wrong with the value of an option, "" for nothing.
+func checkValue(def OptionDef, o Option) (what, remedy string) {
+	if def.Value == Flag {
+		if !o.Bare {
+			return "it takes no value", "write " + def.usage()
+		}
+		return "", ""
+	}
+	if o.Bare {
+		return "it needs a value", "write " + def.usage()
+	}
+	switch def.Value {
+	case Size:
+		bytes, err := ParseSize(o.Value)
+		if err != nil {
+			return err.Error(), ""
+		}
+		if bytes == 0 {
+			return "a size of nothing", "write 4GiB or 512MiB"
+		}
+	case OnOff:
+		if o.Value != "on" && o.Value != "off" {
+			return fmt.Sprintf("%q is neither on nor off", o.Value), "write " + def.usage()
+		}
+	case Path:
+		if !strings.HasPrefix(o.Value, "/") {
+			return fmt.Sprintf("%q is not an absolute path", o.Value), "a path starts with a slash"
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,87 @@
+// Package line reads and prints the one-line notation of storage stacks,
+// source first:
+//
+//	loop(size=4GiB) > xfs > volume
+//	/dev/nvme0n1 > ext4(mount=dioread_nolock) > overlay2
+//	dir:/srv/data
+//	tmpfs(size=1GiB)
+//
+// The package is pure. It knows the grammar, and checks a line against a
+// Catalog of nodes; what the nodes do is internal/stack's business.
+package line
+
+// Line is a parsed stack: Nodes[0] is the source, the others stand on it in
+// order.
+type Line struct{ Nodes []Node }
+
+// Node is a source, a file system, or what the workload sees.
+type Node struct {
+	Name    string   // "loop", "xfs", "volume"; NameDevice for a bare path
+	Arg     string   // behind the colon (dir:ARG, serial:ARG, by-id:ARG), or the bare device path; "" for none
+	Options []Option // in the order written
+	Column  int      // where the node starts in the text, from 1; 0 when built by hand
+}
+
+// NameDevice is the Name of a source written as a bare path.
+const NameDevice = "device"
+
+// Option is key=value, or a bare key.
+type Option struct {
+	Key   string
+	Value string
+	Bare  bool // written without "="
+}
+
+// Option gives the value of the last option with that key, and whether there
+// is one.
+func (n Node) Option(key string) (string, bool) {
+	for i := len(n.Options) - 1; i >= 0; i-- {
+		if n.Options[i].Key == key {
+			return n.Options[i].Value, true
+		}
+	}
+	return "", false
+}
+
+// Kind is what a node offers to the node above it, or wants of the one below.
+type Kind string
+
+// The kinds.
+const (
+	Nothing    Kind = "nothing"       // below a source
+	Block      Kind = "block device"  // raw bytes
+	FileSystem Kind = "file system"   // a mounted directory
+	View       Kind = "workload view" // a path inside a container; nothing stands on it
+)
+
+// Value is the type of an option's value.
+type Value string
+
+// The types of option values.
+const (
+	Size  Value = "size"   // 4GiB, 512MiB, 1048576
+	OnOff Value = "on|off" // on or off
+	Text  Value = "text"   // anything
+	Path  Value = "path"   // an absolute path
+	Flag  Value = "flag"   // a bare key
+)
+
+// Def declares a node: what it stands on, what it gives, its options.
+type Def struct {
+	Name    string
+	Summary string // one line, for help
+	Below   Kind   // what it stands on; Nothing for a source
+	Gives   Kind
+	Arg     string      // what stands behind the colon ("PATH"); "" when the node takes none
+	Options []OptionDef // none other is accepted
+}
+
+// OptionDef declares one option of a node.
+type OptionDef struct {
+	Key      string
+	Value    Value
+	Summary  string
+	Default  string
+	Required bool
+	Repeats  bool // may be given more than once
+}

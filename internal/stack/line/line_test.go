@@ -1,0 +1,297 @@
+package line
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"pgregory.net/rapid"
+)
+
+// testCatalog has the nodes of the first release, so that stories read like
+// what users meet. The true catalog is internal/stack's.
+func testCatalog() *Catalog {
+	fs := []OptionDef{
+		{Key: "mkfs", Value: Text},
+		{Key: "mount", Value: Text},
+	}
+	size := OptionDef{Key: "size", Value: Size, Default: "1GiB"}
+	required := size
+	required.Required, required.Default = true, ""
+	defs := []Def{
+		{Name: "loop", Below: Nothing, Gives: Block, Options: []OptionDef{
+			size, {Key: "direct-io", Value: OnOff, Default: "on"}, {Key: "dir", Value: Path}}},
+		{Name: NameDevice, Below: Nothing, Gives: Block, Arg: "PATH"},
+		{Name: "by-id", Below: Nothing, Gives: Block, Arg: "NAME"},
+		{Name: "serial", Below: Nothing, Gives: Block, Arg: "SERIAL"},
+		{Name: "dir", Below: Nothing, Gives: FileSystem, Arg: "PATH"},
+		{Name: "tmpfs", Below: Nothing, Gives: FileSystem, Options: []OptionDef{required}},
+		{Name: "ext4", Below: Block, Gives: FileSystem, Options: fs},
+		{Name: "xfs", Below: Block, Gives: FileSystem, Options: fs},
+		{Name: "btrfs", Below: Block, Gives: FileSystem, Options: append(fs[:2:2], OptionDef{Key: "nodatacow", Value: Flag})},
+		{Name: "volume", Below: FileSystem, Gives: View},
+	}
+	for _, driver := range []string{"overlay2", "btrfs", "vfs", "fuse-overlayfs", "devicemapper", "aufs", "zfs", "overlay"} {
+		defs = append(defs, Def{Name: driver, Below: FileSystem, Gives: View})
+	}
+	return NewCatalog(defs...)
+}
+
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			var out strings.Builder
+			for text := range strings.SplitSeq(d.Input, "\n") {
+				fmt.Fprintln(&out, story(t, d.Cmd, text))
+			}
+			return out.String()
+		})
+	})
+}
+
+func story(t *testing.T, command, text string) string {
+	l, err := Parse(text)
+	var syntax *SyntaxError
+	if errors.As(err, &syntax) {
+		lines := []string{text}
+		for _, p := range syntax.Problems {
+			lines = append(lines, "  "+p.String())
+		}
+		return strings.Join(lines, "\n")
+	}
+	switch command {
+	case "print":
+		return l.String()
+	case "tree":
+		var lines []string
+		for _, n := range l.Nodes {
+			lines = append(lines, fmt.Sprintf("%d name=%s arg=%q", n.Column, n.Name, n.Arg))
+			for _, o := range n.Options {
+				lines = append(lines, fmt.Sprintf("    %s value=%q bare=%t", o.Key, o.Value, o.Bare))
+			}
+		}
+		return strings.Join(lines, "\n")
+	case "check":
+		defs, problems := l.Resolve(testCatalog())
+		lines := []string{text}
+		if len(problems) == 0 {
+			for i, d := range defs {
+				lines = append(lines, fmt.Sprintf("  %s: a %s on %s", l.Nodes[i].Name, d.Gives, d.Below))
+			}
+		}
+		for _, p := range problems {
+			lines = append(lines, "  "+p.String())
+		}
+		return strings.Join(lines, "\n")
+	}
+	t.Fatalf("unknown command %q", command)
+	return ""
+}
+
+func TestNothingAndGarbage(t *testing.T) {
+	if problems := testCatalog().Check(Line{}); len(problems) != 1 {
+		t.Errorf("a line without nodes has the problems %v, want one", problems)
+	}
+	for text, want := range map[string]string{
+		"": "column 1: the stack is empty", "  ": "column 1: the stack is empty",
+		"a\xff": "column 2: this is not UTF-8 text", "loop\x00": `column 5: expected "(", ">" or the end, found '\x00'`,
+	} {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%q) gives %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestCatalogRefusesTwins(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("two nodes of one name on one thing were accepted")
+		}
+	}()
+	NewCatalog(Def{Name: "xfs", Below: Block}, Def{Name: "xfs", Below: Block})
+}
+
+func TestSetting(t *testing.T) {
+	loop, _ := testCatalog().Lookup("loop", Nothing)
+	l, err := Parse("loop(size=4GiB)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"size": "4GiB", "direct-io": "on", "dir": "", "nonsense": ""} {
+		if got := loop.Setting(l.Nodes[0], key); got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+}
+
+// anyLine draws lines that the grammar can express, sensible or not.
+func anyLine() *rapid.Generator[Line] {
+	name := rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,8}`)
+	value := rapid.OneOf(
+		rapid.StringMatching(`[a-z0-9=:/,()>" \\-]{0,12}`), // what the grammar is about
+		rapid.StringOfN(rapid.RuneFrom([]rune("aä=\u00a0\u2028世🚢\\\"'")), 0, 8, -1),
+	)
+	option := rapid.Custom(func(t *rapid.T) Option {
+		o := Option{Key: name.Draw(t, "key"), Bare: rapid.Bool().Draw(t, "bare")}
+		if !o.Bare {
+			o.Value = value.Draw(t, "value")
+		}
+		return o
+	})
+	node := rapid.Custom(func(t *rapid.T) Node {
+		n := Node{Name: name.Draw(t, "name"), Arg: value.Draw(t, "arg")}
+		if rapid.Bool().Draw(t, "device") {
+			n.Name, n.Arg = NameDevice, "/"+n.Arg
+		}
+		n.Options = rapid.SliceOfN(option, 0, 4).Draw(t, "options")
+		return n
+	})
+	return rapid.Custom(func(t *rapid.T) Line {
+		return Line{Nodes: rapid.SliceOfN(node, 1, 5).Draw(t, "nodes")}
+	})
+}
+
+// same tells whether two lines differ in nothing but columns.
+func same(a, b Line) bool {
+	return fmt.Sprintf("%#v", withoutColumns(a)) == fmt.Sprintf("%#v", withoutColumns(b))
+}
+
+func withoutColumns(l Line) [][3]any {
+	var nodes [][3]any
+	for _, n := range l.Nodes {
+		nodes = append(nodes, [3]any{n.Name, n.Arg, append([]Option{}, n.Options...)})
+	}
+	return nodes
+}
+
+func TestPrintedLineParsesToItself(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := anyLine().Draw(t, "line")
+		text := l.String()
+		back, err := Parse(text)
+		if err != nil {
+			t.Fatalf("%#v prints as %s, which does not parse: %v", l, text, err)
+		}
+		if !same(l, back) {
+			t.Fatalf("%#v prints as %s, which parses to %#v", l, text, back)
+		}
+		if again := back.String(); again != text {
+			t.Fatalf("the canonical text %s prints as %s", text, again)
+		}
+	})
+}
+
+func TestColumnsPointAtNodes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := anyLine().Draw(t, "line").String()
+		l, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range l.Nodes {
+			if rest := string([]rune(text)[n.Column-1:]); !strings.HasPrefix(rest, n.String()) {
+				t.Fatalf("node %s of %s is not at column %d", n, text, n.Column)
+			}
+		}
+	})
+}
+
+func TestCheckNeverPanicsAndNamesColumns(t *testing.T) {
+	catalog := testCatalog()
+	// Real names in any order meet every kind of misplacement.
+	word := rapid.SampledFrom([]string{"loop", "loop(size=0)", "loop(size=1GiB, size=2GiB)", "xfs", "btrfs", "btrfs(nodatacow)",
+		"volume", "overlay2", "tmpfs", "dir:x", "dir", "/dev/sda", "xsf", "ext4(mount=a, b)"})
+	rapid.Check(t, func(t *rapid.T) {
+		l, err := Parse(strings.Join(rapid.SliceOfN(word, 1, 5).Draw(t, "words"), " > "))
+		if err != nil {
+			t.Fatal(err)
+		}
+		column := 0
+		for _, p := range catalog.Check(l) {
+			if p.Column < max(column, 1) || p.What == "" {
+				t.Fatalf("problem %+v of %s is out of order or says nothing", p, l)
+			}
+			column = p.Column
+		}
+	})
+}
+
+func TestParseSize(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want int64
+	}{
+		{"0", 0}, {"1048576", 1 << 20}, {"512B", 512}, {"4KiB", 4096}, {"4k", 4096}, {"4KB", 4000},
+		{"512MiB", 512 << 20}, {"1 GiB", 1 << 30}, {"1gib", 1 << 30}, {"2TiB", 2 << 40}, {"1TB", 1e12},
+		{"9223372036854775807", 1<<63 - 1},
+	} {
+		if got, err := ParseSize(c.text); err != nil || got != c.want {
+			t.Errorf("ParseSize(%q) = %d, %v; want %d", c.text, got, err, c.want)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                     `write a whole number`,
+		"GiB":                  `write a whole number`,
+		"-1GiB":                `write a whole number`,
+		"1.5GiB":               `write a whole number`,
+		"1  GiB":               `write a whole number`,
+		"4GIG":                 `unknown unit "GIG"`,
+		"9223372036854775808":  `too large`,
+		"8388608TiB":           `too large`,
+		"99999999999999999999": `too large`,
+	} {
+		if got, err := ParseSize(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseSize(%q) = %d, %v; want an error with %q", text, got, err, want)
+		}
+	}
+}
+
+func TestFormatSize(t *testing.T) {
+	for bytes, want := range map[int64]string{
+		0: "0B", 1000: "1000B", 4096: "4KiB", 1536 << 20: "1536MiB", 1 << 30: "1GiB", 3 << 40: "3TiB",
+	} {
+		if got := FormatSize(bytes); got != want {
+			t.Errorf("FormatSize(%d) = %s, want %s", bytes, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		bytes := rapid.Int64Min(0).Draw(t, "bytes")
+		if back, err := ParseSize(FormatSize(bytes)); err != nil || back != bytes {
+			t.Fatalf("%d prints as %s, which is %d, %v", bytes, FormatSize(bytes), back, err)
+		}
+	})
+}
+
+// FuzzParse: what parses prints to a canonical text that parses to the same
+// line; what does not parse says where. Checking never fails either way. Seeds
+// are in testdata/fuzz.
+func FuzzParse(f *testing.F) {
+	catalog := testCatalog()
+	f.Fuzz(func(t *testing.T, text string) {
+		l, err := Parse(text)
+		if err != nil {
+			var syntax *SyntaxError
+			if !errors.As(err, &syntax) || len(syntax.Problems) == 0 {
+				t.Fatalf("Parse(%q) gives the error %#v", text, err)
+			}
+			for _, p := range syntax.Problems {
+				if p.Column < 1 || p.Column > len([]rune(text))+1 || p.What == "" {
+					t.Fatalf("Parse(%q) finds %+v", text, p)
+				}
+			}
+			return
+		}
+		canonical := l.String()
+		back, err := Parse(canonical)
+		if err != nil || !same(l, back) || back.String() != canonical {
+			t.Fatalf("%q prints as %q, which parses to %#v, %v", text, canonical, back, err)
+		}
+		for _, p := range catalog.Check(l) {
+			if p.Column < 1 || p.What == "" {
+				t.Fatalf("Check(%q) finds %+v", text, p)
+			}
+		}
+	})
+}

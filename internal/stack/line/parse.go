@@ -1,0 +1,304 @@
+package line
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Problem is something wrong with a line, for the person who wrote it.
+type Problem struct {
+	Column int    // where in the text, in characters from 1; 0 when the line was built by hand
+	What   string // `unknown option "siz" of loop`
+	Remedy string // `did you mean "size"?`
+}
+
+func (p Problem) String() string {
+	s := p.What
+	if p.Column > 0 {
+		s = fmt.Sprintf("column %d: %s", p.Column, p.What)
+	}
+	if p.Remedy != "" {
+		s += " (" + p.Remedy + ")"
+	}
+	return s
+}
+
+// SyntaxError tells where a text is not a line, one problem for each node at
+// most.
+type SyntaxError struct {
+	Text     string
+	Problems []Problem // never empty, in the order of the text
+}
+
+func (e *SyntaxError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = fmt.Sprintf("stack %q: %s", e.Text, p)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Parse reads the notation. It knows the grammar only; Catalog.Check tells
+// whether the line means something. The error is a *SyntaxError.
+//
+//	line    = node { ">" node }
+//	node    = ( name [ ":" value ] | path ) [ "(" [ option { "," option } ] ")" ]
+//	option  = name [ "=" value ]
+//	name    = a letter or digit, then letters, digits, "-", "_" and "."
+//	path    = a value that starts with "/"
+//	value   = one or more characters, none of them , ( ) > " or a blank;
+//	          or anything between double quotes, with \" and \\ for " and \
+//
+// Blanks are allowed around every sign, but not inside of name:value and
+// key=value. An equals sign needs no quotes in a value: an option's key ends
+// at the first one, and mount=data=ordered means what it looks like. Control
+// characters are refused everywhere.
+func Parse(text string) (Line, error) {
+	p := &parser{text: []rune(text)}
+	var l Line
+	if valid := validPrefix(text); valid < len(text) {
+		p.problem(utf8.RuneCountInString(text[:valid])+1, "this is not UTF-8 text", "")
+	} else {
+		l = p.line()
+	}
+	if len(p.problems) > 0 {
+		return Line{}, &SyntaxError{Text: text, Problems: p.problems}
+	}
+	return l, nil
+}
+
+// validPrefix is the length of the longest prefix of text that is UTF-8.
+func validPrefix(text string) int {
+	for i, r := range text {
+		if r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
+			return i
+		}
+	}
+	return len(text)
+}
+
+type parser struct {
+	text     []rune
+	pos      int
+	problems []Problem
+}
+
+// end stands for the end of the text. Being a control character, it is never
+// part of a valid one.
+const end = rune(0)
+
+func (p *parser) peek() rune {
+	if p.pos < len(p.text) {
+		return p.text[p.pos]
+	}
+	return end
+}
+
+func (p *parser) accept(r rune) bool {
+	if p.pos < len(p.text) && p.text[p.pos] == r {
+		p.pos++
+		return true
+	}
+	return false
+}
+
+func (p *parser) blanks() {
+	for unicode.IsSpace(p.peek()) {
+		p.pos++
+	}
+}
+
+func (p *parser) problem(column int, what, remedy string) {
+	p.problems = append(p.problems, Problem{Column: column, What: what, Remedy: remedy})
+}
+
+// expected notes that something else stands at the current position, and is
+// always false.
+func (p *parser) expected(what, remedy string) bool {
+	p.problem(p.pos+1, "expected "+what+", found "+p.found(), remedy)
+	return false
+}
+
+// found describes what stands at the current position.
+func (p *parser) found() string {
+	if p.pos >= len(p.text) {
+		return "the end"
+	}
+	return fmt.Sprintf("%q", p.text[p.pos])
+}
+
+func (p *parser) line() Line {
+	var l Line
+	p.blanks()
+	if p.pos == len(p.text) {
+		p.problem(1, "the stack is empty", "write its source first: loop(size=4GiB), tmpfs(size=1GiB), dir:/srv/data, or the path of a device")
+		return l
+	}
+	for {
+		p.blanks()
+		n := Node{Column: p.pos + 1}
+		if !p.node(&n) {
+			p.skipNode()
+		}
+		l.Nodes = append(l.Nodes, n)
+		if !p.accept('>') {
+			return l
+		}
+	}
+}
+
+// skipNode goes to the end of a node that has a problem, so that those behind
+// it are read too.
+func (p *parser) skipNode() {
+	for quoted := false; p.pos < len(p.text); p.pos++ {
+		switch p.text[p.pos] {
+		case '"':
+			quoted = !quoted
+		case '>':
+			if !quoted {
+				return
+			}
+		}
+	}
+}
+
+// node reads a node and the blanks behind it. It is false when there was a
+// problem, which is noted then.
+func (p *parser) node(n *Node) bool {
+	if r := p.peek(); r == '/' || r == '"' {
+		n.Name = NameDevice
+		if !p.value(&n.Arg, "a path", "") {
+			return false
+		}
+		if !strings.HasPrefix(n.Arg, "/") {
+			p.problem(n.Column, fmt.Sprintf("expected a path, found %q", n.Arg), "a path starts with a slash: /dev/nvme0n1; a name needs no quotes")
+			return false
+		}
+	} else {
+		if !p.name(&n.Name, "the name of a source or layer, or a path") {
+			return false
+		}
+		if p.accept(':') {
+			column := p.pos + 1
+			if !p.value(&n.Arg, "something behind the colon of "+n.Name, "") {
+				return false
+			}
+			if n.Arg == "" {
+				p.problem(column, "expected something behind the colon of "+n.Name+", found nothing in quotes", "")
+				return false
+			}
+		}
+	}
+	p.blanks()
+	if p.accept('(') && !p.options(n) {
+		return false
+	}
+	p.blanks()
+	switch r := p.peek(); {
+	case p.pos == len(p.text) || r == '>':
+		return true
+	case r == '/':
+		return p.expected(`"(", ">" or the end`, "a path starts with a slash: /dev/nvme0n1; names contain none")
+	case r == '=':
+		return p.expected(`"(", ">" or the end`, "options stand in parentheses: loop(size=4GiB)")
+	}
+	return p.expected(`"(", ">" or the end`, "the parts of a stack are joined with >: loop(size=4GiB) > xfs")
+}
+
+// options reads what stands behind an opening parenthesis, up to and with the
+// closing one.
+func (p *parser) options(n *Node) bool {
+	p.blanks()
+	if p.accept(')') {
+		return true
+	}
+	for {
+		p.blanks()
+		o := Option{Bare: true}
+		if !p.name(&o.Key, "an option of "+n.Name) {
+			return false
+		}
+		if p.accept('=') {
+			o.Bare = false
+			if !p.value(&o.Value, "the value of "+o.Key, `an empty value is written ""`) {
+				return false
+			}
+		}
+		n.Options = append(n.Options, o)
+		p.blanks()
+		switch {
+		case p.accept(','):
+		case p.accept(')'):
+			return true
+		case p.pos == len(p.text):
+			return p.expected(`"," or ")"`, "close the parenthesis")
+		default:
+			return p.expected(`"," or ")"`, `a value with blanks or any of , ( ) > " stands in double quotes: mkfs="-O ^has_journal"`)
+		}
+	}
+}
+
+func isName(r rune, first bool) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+		!first && (r == '-' || r == '_' || r == '.')
+}
+
+func (p *parser) name(to *string, what string) bool {
+	start := p.pos
+	for isName(p.peek(), p.pos == start) {
+		p.pos++
+	}
+	if p.pos == start {
+		return p.expected(what, "")
+	}
+	*to = string(p.text[start:p.pos])
+	return true
+}
+
+// isPlain tells whether a value may contain r without quotes.
+func isPlain(r rune) bool {
+	return !strings.ContainsRune(`,()>"`, r) && !unicode.IsSpace(r) && !unicode.IsControl(r)
+}
+
+func (p *parser) value(to *string, what, remedy string) bool {
+	if p.peek() == '"' {
+		return p.quoted(to)
+	}
+	start := p.pos
+	for isPlain(p.peek()) {
+		p.pos++
+	}
+	if p.pos == start {
+		return p.expected(what, remedy)
+	}
+	*to = string(p.text[start:p.pos])
+	return true
+}
+
+func (p *parser) quoted(to *string) bool {
+	start := p.pos
+	p.pos++
+	var b strings.Builder
+	for p.pos < len(p.text) {
+		r := p.text[p.pos]
+		switch {
+		case r == '"':
+			p.pos++
+			*to = b.String()
+			return true
+		case unicode.IsControl(r):
+			return p.expected("the rest of a quoted value", "control characters are not allowed")
+		case r == '\\':
+			p.pos++
+			if r = p.peek(); r != '"' && r != '\\' {
+				return p.expected(`" or \ behind a backslash`, `a backslash in quotes is written \\`)
+			}
+		}
+		b.WriteRune(r)
+		p.pos++
+	}
+	p.problem(start+1, "this quote is never closed", `a quote in a quoted value is written \"`)
+	return false
+}

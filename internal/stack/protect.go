@@ -1,0 +1,94 @@
+package stack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+)
+
+// Permission is one --destroy: a device that the user gives up to be
+// overwritten, and what speaks against it that the user says to overlook.
+type Permission struct {
+	Device   string // path, by-id name or serial
+	Overlook []hostinfo.Cause
+}
+
+// overlookable are the causes that a user may wave aside for one device. What
+// is in use (mounted, swap, held by another device) has to be given up first:
+// writing below it harms whoever uses it.
+var overlookable = []hostinfo.Cause{hostinfo.CausePartitioned, hostinfo.CauseSignature}
+
+// ParsePermission reads DEVICE or DEVICE=CAUSE,CAUSE.
+func ParsePermission(text string) (Permission, error) {
+	device, causes, found := strings.Cut(text, "=")
+	p := Permission{Device: device}
+	if device == "" {
+		return p, fmt.Errorf("--destroy %q names no device", text)
+	}
+	if !found {
+		return p, nil
+	}
+	for c := range strings.SplitSeq(causes, ",") {
+		if !slices.Contains(overlookable, hostinfo.Cause(c)) {
+			return p, fmt.Errorf("--destroy %q: %q cannot be overlooked; only %v can", text, c, overlookable)
+		}
+		p.Overlook = append(p.Overlook, hostinfo.Cause(c))
+	}
+	return p, nil
+}
+
+// allowed finds the block device that a source names and tells whether it may
+// be overwritten: the user named it, nothing speaks against it, and it holds
+// need bytes.
+func (e *Env) allowed(n line.Node, need int64) (hostinfo.Device, error) {
+	d, err := e.device(n)
+	if err != nil {
+		return d, &Refused{result.Problem{What: "block device " + n.Arg, Why: err.Error(), Remedy: "plimsoll doctor lists the devices of this host"}}
+	}
+	what := fmt.Sprintf("block device %s (%s)", n.Arg, strings.TrimSpace(d.Path+" "+d.Model+" "+d.Serial))
+	refuse := func(why, remedy string) (hostinfo.Device, error) {
+		return d, &Refused{result.Problem{What: what, Why: why, Remedy: remedy}}
+	}
+	overlook, named := e.overlooked(d)
+	var whys, remedies []string
+	for _, p := range d.Problems {
+		if slices.Contains(overlook, p.Cause) {
+			continue
+		}
+		whys = append(whys, p.Why)
+		remedies = append(remedies, p.Remedy)
+	}
+	switch {
+	case len(whys) > 0:
+		return refuse(strings.Join(whys, "; "), strings.Join(remedies, "; "))
+	case !named:
+		id := d.Path
+		if d.Serial != "" {
+			id = d.Serial
+		}
+		return refuse("everything on it would be overwritten, and you have not said that it may be", "say so: --destroy "+id)
+	case int64(d.SizeBytes) < need:
+		return refuse(fmt.Sprintf("it is too small: it holds %s, the workloads need %s", humanize.IBytes(d.SizeBytes), humanize.IBytes(uint64(need))),
+			"take a larger device, or a smaller size in the workloads")
+	}
+	return d, nil
+}
+
+// overlooked gives what the user said about this very device.
+func (e *Env) overlooked(d hostinfo.Device) (causes []hostinfo.Cause, named bool) {
+	for _, p := range e.Allow {
+		other, err := e.Host.Find(p.Device)
+		if err != nil || other.MajMin != d.MajMin {
+			continue
+		}
+		named = true
+		causes = append(causes, p.Overlook...)
+	}
+	return causes, named
+}

@@ -1,0 +1,194 @@
+package stack
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/hosttest"
+)
+
+// disk gives a block device of the test's own, standing in for a real one.
+func disk(t *testing.T, mib int) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "disk.img")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, int64(mib)<<20); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("losetup", "-f", "--show", "-P", file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := strings.TrimSpace(string(out))
+	t.Cleanup(func() { run(t, "losetup", "-d", device) })
+	return device
+}
+
+func run(t *testing.T, argv ...string) {
+	t.Helper()
+	if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v: %s", argv, err, out)
+	}
+}
+
+func TestProtectedDevices(t *testing.T) {
+	hosttest.Exclusive(t)
+	for _, test := range []struct {
+		name    string
+		arrange func(t *testing.T, device string)
+		destroy []string // DEVICE stands for the device
+		need    int64
+		swap    bool   // the kernel says that the device is swap
+		why     string // "" when it may be used
+		remedy  string
+	}{
+		{name: "not named by the user", why: "you have not said", remedy: "--destroy"},
+		{name: "named by the user", destroy: []string{"DEVICE"}},
+		{name: "another one named", destroy: []string{"/dev/loop-none"}, why: "you have not said", remedy: "--destroy"},
+		{name: "too small", destroy: []string{"DEVICE"}, need: 1 << 40, why: "too small", remedy: "larger device"},
+		{
+			name: "signature", destroy: []string{"DEVICE"}, why: "ext4", remedy: "=signature",
+			arrange: func(t *testing.T, device string) { run(t, "mkfs.ext4", "-q", device) },
+		},
+		{
+			name: "signature overlooked", destroy: []string{"DEVICE=signature"},
+			arrange: func(t *testing.T, device string) { run(t, "mkfs.ext4", "-q", device) },
+		},
+		{
+			name: "partitioned", destroy: []string{"DEVICE"}, why: "partition", remedy: "=partitioned",
+			arrange: partition,
+		},
+		{
+			name: "partitioned, only its signature overlooked", destroy: []string{"DEVICE=signature"}, why: "partition", remedy: "=partitioned",
+			arrange: partition,
+		},
+		{
+			name: "mounted, whatever the user says", destroy: []string{"DEVICE=signature,partitioned"}, why: "mounted", remedy: "umount",
+			arrange: func(t *testing.T, device string) {
+				run(t, "mkfs.ext4", "-q", device)
+				dir := t.TempDir()
+				run(t, "mount", "-n", device, dir)
+				t.Cleanup(func() { run(t, "umount", "-n", dir) })
+			},
+		},
+		{
+			name: "held, whatever the user says", destroy: []string{"DEVICE=signature,partitioned"}, why: "loop", remedy: "losetup",
+			arrange: func(t *testing.T, device string) {
+				out, err := exec.Command("losetup", "-f", "--show", device).Output()
+				if err != nil {
+					t.Fatal(err)
+				}
+				holder := strings.TrimSpace(string(out))
+				t.Cleanup(func() { run(t, "losetup", "-d", holder) })
+			},
+		},
+		{
+			name: "swap, whatever the user says", destroy: []string{"DEVICE=signature,partitioned"}, why: "swap", remedy: "swapoff",
+			arrange: func(t *testing.T, device string) {
+				run(t, "mkswap", "-q", device)
+			},
+			swap: true,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			e := newEnv(t)
+			device := disk(t, 64)
+			if test.arrange != nil {
+				test.arrange(t, device)
+			}
+			if test.swap {
+				e.Host.Proc = hosttest.ProcWithSwap(t, device)
+			}
+			for _, d := range test.destroy {
+				p, err := ParsePermission(strings.ReplaceAll(d, "DEVICE", device))
+				if err != nil {
+					t.Fatal(err)
+				}
+				e.Allow = append(e.Allow, p)
+			}
+			l := parse(t, device+" > ext4")
+			err := e.Check(t.Context(), l, test.need)
+			if test.why == "" {
+				if err != nil {
+					t.Fatalf("refused: %v", err)
+				}
+				s, err := e.Up(t.Context(), "s", l)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var refused *Refused
+				if _, err := e.Up(t.Context(), "other", l); !errors.As(err, &refused) {
+					t.Errorf("a second stack gets the device too: %v", err)
+				}
+				if err := s.Down(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if out, err := exec.Command("blkid", "-p", device).Output(); err == nil {
+					t.Errorf("a signature is left: %s", out)
+				}
+				return
+			}
+			var refused *Refused
+			if !errors.As(err, &refused) || !strings.Contains(refused.Why, test.why) || !strings.Contains(refused.Remedy, test.remedy) {
+				t.Errorf("got %v", err)
+			}
+			if test.need == 0 {
+				if _, err := e.Up(t.Context(), "s", l); !errors.As(err, &refused) {
+					t.Errorf("brought up without a check: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// partition writes a DOS partition table with one partition of 16 MiB.
+func partition(t *testing.T, device string) {
+	t.Helper()
+	mbr := make([]byte, 512)
+	mbr[446+4] = 0x83                                   // Linux
+	binary.LittleEndian.PutUint32(mbr[446+8:], 2048)    // first sector
+	binary.LittleEndian.PutUint32(mbr[446+12:], 16<<11) // sectors
+	mbr[510], mbr[511] = 0x55, 0xaa
+	f, err := os.OpenFile(device, os.O_WRONLY|os.O_SYNC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(mbr); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "blockdev", "--rereadpt", device)
+}
+
+func TestUnknownDevice(t *testing.T) {
+	hosttest.Exclusive(t)
+	e := newEnv(t)
+	for _, text := range []string{"/dev/nvme9n9 > xfs", "serial:NOSUCH", "by-id:nvme-nosuch"} {
+		var refused *Refused
+		if err := e.Check(t.Context(), parse(t, text), 0); !errors.As(err, &refused) || refused.Remedy == "" {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}
+
+func TestParsePermission(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                        "names no device",
+		"/dev/sdz=mounted":        "cannot be overlooked",
+		"/dev/sdz=signature,swap": "cannot be overlooked",
+		"S4EV=signature":          "",
+		"/dev/sdz":                "",
+	} {
+		_, err := ParsePermission(text)
+		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+}

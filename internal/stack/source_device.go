@@ -1,0 +1,80 @@
+package stack
+
+import (
+	"context"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+)
+
+// A block device is named by its path, by its name below /dev/disk/by-id, or
+// by its serial; the last two stay the same across reboots.
+var (
+	deviceSource = blockDevice(line.NameDevice, "", "a block device by its path; needs --destroy")
+	byIDSource   = blockDevice("by-id", "NAME", "a block device by its name below /dev/disk/by-id; needs --destroy")
+	serialSource = blockDevice("serial", "SERIAL", "a block device by its serial; needs --destroy")
+)
+
+func blockDevice(name, arg, summary string) *layer {
+	return &layer{
+		Def: line.Def{Name: name, Summary: summary, Below: line.Nothing, Gives: line.Block, Arg: arg},
+		plan: func(n line.Node) []string {
+			return []string{"OVERWRITE block device " + n.Arg}
+		},
+		check: func(_ context.Context, e *Env, n line.Node, need int64) error {
+			if err := needRoot("block device " + n.Arg); err != nil {
+				return err
+			}
+			_, err := e.allowed(n, need)
+			return err
+		},
+		up: func(_ context.Context, b *build, n line.Node) error {
+			// The device may have come into use since the check.
+			d, err := b.allowed(n, 0)
+			if err != nil {
+				return err
+			}
+			if err := b.claim(d.Path); err != nil {
+				return err
+			}
+			b.block = d.Path
+			b.Target.SizeBytes = int64(d.SizeBytes)
+			b.fact("device", d.Model+" "+d.Serial+" firmware "+d.Firmware)
+			return nil
+		},
+	}
+}
+
+// device finds the block device that a source names.
+func (e *Env) device(n line.Node) (hostinfo.Device, error) {
+	return e.Host.Find(n.Arg)
+}
+
+// claim keeps other runs away from a device for as long as the stack is up,
+// and notices users that leave no trace elsewhere: the kernel grants O_EXCL
+// only while nothing has the device mounted or held. It is not kept open that
+// way, since making and mounting file systems need the same.
+func (b *build) claim(path string) error {
+	refuse := func(why string) error {
+		return &Refused{result.Problem{What: "block device " + path, Why: why, Remedy: "wait until it is free, or name another device"}}
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_EXCL, 0)
+	if err != nil {
+		return refuse("it cannot be opened for us alone: " + err.Error())
+	}
+	f.Close()
+	lock, err := os.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return refuse(err.Error())
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		lock.Close()
+		return refuse("another program has locked it: " + err.Error())
+	}
+	b.locks = append(b.locks, lock)
+	return nil
+}

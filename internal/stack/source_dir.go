@@ -1,0 +1,72 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/dustin/go-humanize"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+)
+
+// dirSource is a directory that exists: it needs no root, and changes nothing
+// but a scratch directory of its own.
+var dirSource = &layer{
+	Def: line.Def{
+		Name: "dir", Summary: "an existing directory; a scratch directory is made in it and removed", Arg: "PATH",
+		Below: line.Nothing, Gives: line.FileSystem,
+	},
+	marks: []result.Mark{result.MarkShared},
+	plan:  func(n line.Node) []string { return []string{"make a scratch directory in " + n.Arg} },
+	check: func(_ context.Context, _ *Env, n line.Node, need int64) error { return checkDirectory(n.Arg, need) },
+	up: func(ctx context.Context, b *build, n line.Node) error {
+		dir := filepath.Join(n.Arg, ".plimsoll-"+b.RunID+"-"+b.name)
+		if err := b.mkdir(ctx, dir); err != nil {
+			return fmt.Errorf("make a scratch directory in %s: %w", n.Arg, err)
+		}
+		b.dir = dir
+		return b.readMount(dir)
+	},
+}
+
+// checkDirectory tells whether files of need bytes can be made in dir.
+func checkDirectory(dir string, need int64) error {
+	unsupported := func(why, remedy string) error {
+		return &Unsupported{result.Problem{What: "directory " + dir, Why: why, Remedy: remedy}}
+	}
+	st, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return unsupported("it does not exist", "make it, or name another one")
+	case err != nil:
+		return unsupported(err.Error(), "name a directory that you may read")
+	case !st.IsDir():
+		return unsupported("it is not a directory", "name the directory that holds it")
+	}
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return unsupported("you may not write there: "+err.Error(), "run as a user who may, or name another directory")
+	}
+	return checkFree(dir, need)
+}
+
+// checkFree tells whether dir's file system has room for need bytes.
+func checkFree(dir string, need int64) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return fmt.Errorf("free space of %s: %w", dir, err)
+	}
+	free := int64(st.Bavail) * st.Bsize
+	if free >= need {
+		return nil
+	}
+	return &Unsupported{result.Problem{
+		What:   "directory " + dir,
+		Why:    fmt.Sprintf("its file system has %s free, the stack needs %s", humanize.IBytes(uint64(free)), humanize.IBytes(uint64(need))),
+		Remedy: "free some space, take a smaller size, or name another directory",
+	}}
+}

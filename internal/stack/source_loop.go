@@ -1,0 +1,193 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/journal"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+)
+
+const defaultLoopSize = "1GiB"
+
+// loopSource is a loop device over a file of the run's own.
+var loopSource = &layer{
+	Def: line.Def{
+		Name: "loop", Summary: "a loop device over a new file, removed after the run", Below: line.Nothing, Gives: line.Block,
+		Options: []line.OptionDef{
+			{Key: "size", Value: line.Size, Summary: "size of the device", Default: defaultLoopSize},
+			{Key: "direct-io", Value: line.OnOff, Summary: "whether the loop device passes the page cache of the file system under it by", Default: "on"},
+			{Key: "dir", Value: line.Path, Summary: "directory of the file", Default: "below the state directory"},
+		},
+	},
+	marks: []result.Mark{result.MarkLoop},
+	plan: func(n line.Node) []string {
+		size, _ := n.Option("size")
+		if size == "" {
+			size = defaultLoopSize
+		}
+		dir, _ := n.Option("dir")
+		if dir == "" {
+			dir = "the run's work directory"
+		}
+		return []string{fmt.Sprintf("make a file of %s in %s", size, dir), "attach a loop device to it"}
+	},
+	check: func(_ context.Context, _ *Env, n line.Node, _ int64) error {
+		if err := needRoot("loop"); err != nil {
+			return err
+		}
+		if _, err := os.Stat("/dev/loop-control"); err != nil {
+			return &Unsupported{result.Problem{What: "loop device", Why: "this kernel has no loop devices: " + err.Error(), Remedy: "modprobe loop, or use a directory (dir:PATH) as the source"}}
+		}
+		dir, ok := n.Option("dir")
+		if !ok {
+			return nil
+		}
+		return checkDirectory(dir, 0)
+	},
+	up: upLoop,
+}
+
+func upLoop(ctx context.Context, b *build, n line.Node) error {
+	size, err := sizeOption(n, "size", defaultLoopSize)
+	if err != nil {
+		return err
+	}
+	dir, ok := n.Option("dir")
+	if !ok {
+		dir = b.Work
+	}
+	if err := checkFree(dir, size); err != nil {
+		return err
+	}
+	backing := filepath.Join(dir, "plimsoll-"+b.RunID+"-"+b.name+".img")
+	if err := b.do(ctx, &journal.File{Path: backing}, func(string) error { return allocate(backing, size) }); err != nil {
+		return fmt.Errorf("make the loop device's file %s: %w", backing, err)
+	}
+	direct := true
+	if v, ok := n.Option("direct-io"); ok {
+		direct = v == "on"
+	}
+	number, err := b.attach(ctx, backing, direct)
+	if err != nil {
+		return err
+	}
+	b.block = "/dev/loop" + strconv.Itoa(number)
+	b.own = true
+	b.Target.SizeBytes = size
+	b.flush = append(b.flush, backing)
+	dio, err := os.ReadFile(fmt.Sprintf("/sys/block/loop%d/loop/dio", number))
+	if err != nil {
+		return fmt.Errorf("read back direct-io of %s: %w", b.block, err)
+	}
+	got := strings.TrimSpace(string(dio)) == "1"
+	if got != direct {
+		return &Unsupported{result.Problem{
+			What:   fmt.Sprintf("loop(direct-io=on) over a file in %s", dir),
+			Why:    "the kernel fell back to buffered I/O: the file system there does not offer direct I/O at the loop device's block size",
+			Remedy: "name a directory on ext4 or xfs with dir=, or say direct-io=off to measure the page cache knowingly",
+		}}
+	}
+	b.fact("loop direct-io", map[bool]string{true: "on", false: "off"}[got])
+	return nil
+}
+
+// allocate makes a file whose blocks are reserved, so that a full disk is
+// noticed now and not in the middle of a trial.
+func allocate(path string, size int64) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.Fallocate(int(f.Fd()), 0, 0, size); err != nil {
+		if !errors.Is(err, unix.EOPNOTSUPP) {
+			return err
+		}
+		if err := f.Truncate(size); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+// attach finds a free loop device, or adds one, and attaches it.
+func (b *build) attach(ctx context.Context, backing string, direct bool) (int, error) {
+	file, err := os.OpenFile(backing, os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	var config unix.LoopConfig
+	config.Fd = uint32(file.Fd())
+	if direct {
+		config.Info.Flags |= unix.LO_FLAGS_DIRECT_IO
+	}
+	copy(config.Info.File_name[:len(config.Info.File_name)-1], backing)
+	// Others may take a device between our look and our grasp: try the next.
+	const tries = 64
+	for range tries {
+		number, present, err := freeLoop()
+		if err != nil {
+			return 0, err
+		}
+		err = b.do(ctx, &journal.Loop{Number: number, Backing: backing, Created: !present}, func(string) error {
+			if !present {
+				if err := addLoop(number); err != nil {
+					return err
+				}
+			}
+			dev, err := os.OpenFile("/dev/loop"+strconv.Itoa(number), os.O_RDWR, 0)
+			if err != nil {
+				return err
+			}
+			defer dev.Close()
+			return unix.IoctlLoopConfigure(int(dev.Fd()), &config)
+		})
+		switch {
+		case err == nil:
+			return number, nil
+		case errors.Is(err, unix.EBUSY), errors.Is(err, unix.EEXIST):
+			continue
+		default:
+			return 0, fmt.Errorf("attach a loop device to %s: %w", backing, err)
+		}
+	}
+	return 0, fmt.Errorf("attach a loop device to %s: other programs took each of %d free devices", backing, tries)
+}
+
+// freeLoop gives the number of a device that is attached to nothing, or the
+// next one that is not present.
+func freeLoop() (number int, present bool, err error) {
+	for number = 0; ; number++ {
+		dir := "/sys/block/loop" + strconv.Itoa(number)
+		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+			return number, false, nil
+		} else if err != nil {
+			return 0, false, err
+		}
+		if _, err := os.Stat(dir + "/loop"); errors.Is(err, os.ErrNotExist) {
+			return number, true, nil
+		}
+	}
+}
+
+func addLoop(number int) error {
+	ctl, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer ctl.Close()
+	if err := unix.IoctlSetInt(int(ctl.Fd()), unix.LOOP_CTL_ADD, number); err != nil {
+		return fmt.Errorf("add /dev/loop%d: %w", number, err)
+	}
+	return nil
+}

@@ -1,0 +1,267 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/hosttest"
+	"plimsoll/internal/journal"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+	"plimsoll/internal/workload"
+)
+
+// newEnv gives what stacks are made with. At its end the journal must hold
+// nothing: what was made was taken down.
+func newEnv(t *testing.T) *Env {
+	t.Helper()
+	state := t.TempDir()
+	j, err := journal.Create(state, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &Env{
+		Journal: j, RunID: "test", Work: filepath.Join(state, "work"), Scratch: filepath.Join(state, "scratch"),
+		Programs: []string{"fio"}, Host: hostinfo.New(),
+	}
+	for _, dir := range []string{e.Work, e.Scratch} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		for _, p := range j.Pending() {
+			t.Errorf("left to undo: %s", p.Change.What())
+		}
+		if err := errors.Join(j.UndoAll(context.Background(), nil), j.Close()); err != nil {
+			t.Error(err)
+		}
+		left, _ := os.ReadDir(e.Work)
+		for _, f := range left {
+			// The image is kept for the engines of other stacks; the runner
+			// removes the work directory.
+			if !strings.HasPrefix(f.Name(), "image-") {
+				t.Errorf("left in the work directory: %s", f.Name())
+			}
+		}
+	})
+	return e
+}
+
+func parse(t *testing.T, text string) line.Line {
+	t.Helper()
+	l, err := line.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems := Catalog().Check(l); len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return l
+}
+
+// up brings a stack up for the length of a test.
+func up(t *testing.T, e *Env, text string) *Stack {
+	t.Helper()
+	l := parse(t, text)
+	if err := e.Check(t.Context(), l, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	s, err := e.Up(t.Context(), "s", l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Down(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func (s *Stack) factNamed(name string) string {
+	i := slices.IndexFunc(s.Facts, func(f result.Fact) bool { return f.Name == name })
+	if i < 0 {
+		return ""
+	}
+	return s.Facts[i].Value
+}
+
+func TestStacks(t *testing.T) {
+	hosttest.Exclusive(t)
+	for _, test := range []struct {
+		line string
+		fact string // name=substring that was read back
+		raw  bool
+		in   bool // in a container
+	}{
+		{line: "loop(size=64MiB)", fact: "loop direct-io=on", raw: true},
+		{line: "loop(size=64MiB, direct-io=off)", fact: "loop direct-io=off", raw: true},
+		{line: "loop(size=64MiB) > ext4", fact: "mount options=rw"},
+		{line: `loop(size=64MiB) > ext4(mkfs="-b 1024", mount="noatime,dioread_lock")`, fact: "mount options=noatime"},
+		{line: "loop(size=320MiB) > xfs", fact: "file system=xfs"},
+		{line: "loop(size=160MiB) > btrfs", fact: "file system=btrfs"},
+		{line: "loop(size=160MiB) > btrfs(nodatacow)", fact: "copy-on-write=off"},
+		{line: "tmpfs(size=64MiB)", fact: "mount options=size=65536k"},
+		{line: "loop(size=512MiB) > ext4 > volume", fact: "storage driver=overlay2", in: true},
+		{line: "loop(size=512MiB) > ext4 > volume(driver=vfs)", fact: "storage driver=vfs", in: true},
+		{line: "loop(size=512MiB) > xfs > overlay2", fact: "storage driver=overlay2", in: true},
+		{line: "loop(size=512MiB) > btrfs > btrfs", fact: "storage driver=btrfs", in: true},
+		{line: "loop(size=768MiB) > ext4 > vfs", fact: "storage driver=vfs", in: true},
+		{line: "loop(size=512MiB) > ext4 > fuse-overlayfs", fact: "storage driver=fuse-overlayfs", in: true},
+	} {
+		t.Run(test.line, func(t *testing.T) {
+			e := newEnv(t)
+			s := up(t, e, test.line)
+			name, want, _ := strings.Cut(test.fact, "=")
+			if got := s.factNamed(name); !strings.Contains(got, want) {
+				t.Errorf("%s: read back %q, want %q in it; all: %v", name, got, want, s.Facts)
+			}
+			if s.Target.Block != test.raw || s.Target.Container != test.in {
+				t.Errorf("target %+v", s.Target)
+			}
+			if s.Target.SizeBytes < 32<<20 {
+				t.Errorf("target has only %d bytes", s.Target.SizeBytes)
+			}
+			tmpfs := strings.HasPrefix(test.line, "tmpfs")
+			if tmpfs != (len(s.Devices) == 0) {
+				t.Errorf("devices: %v", s.Devices)
+			}
+			if !tmpfs && (s.Devices[0].Role != "top" || !strings.HasPrefix(s.Devices[0].Name, "loop") || s.Devices[len(s.Devices)-1].Role != "bottom") {
+				t.Errorf("devices: %v", s.Devices)
+			}
+			writeThere(t, e, s)
+		})
+	}
+}
+
+// writeThere runs a step that writes to the stack and leaves an output.
+func writeThere(t *testing.T, e *Env, s *Stack) {
+	t.Helper()
+	target := "--directory=" + s.Target.Path
+	if s.Target.Block {
+		target = "--filename=" + s.Target.Path
+	}
+	step := &workload.Step{
+		Argv: []string{"fio", "--name=x", "--rw=write", "--bs=64k", "--size=4m", "--direct=1", target,
+			"--output=" + workload.ScratchDir + "/out", "--output-format=terse"},
+		Outputs: []string{"out"},
+	}
+	outputs, exit, err := s.Run(t.Context(), step, filepath.Join(e.Scratch, "1"))
+	if err != nil || exit.Code != 0 {
+		t.Fatalf("%+v, %v", exit, err)
+	}
+	if !strings.Contains(string(outputs["out"]), ";fio-3") {
+		t.Errorf("output: %q", outputs["out"])
+	}
+	if err := s.Flush(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDirNeedsNothingAndLeavesNothing(t *testing.T) {
+	e := newEnv(t)
+	dir := t.TempDir()
+	t.Cleanup(func() {
+		if left, _ := os.ReadDir(dir); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	})
+	s := up(t, e, "dir:"+dir)
+	if !strings.HasPrefix(s.Target.Path, dir+"/") {
+		t.Errorf("target %+v", s.Target)
+	}
+	writeThere(t, e, s)
+}
+
+func TestManyLoopDevicesAtOnce(t *testing.T) {
+	hosttest.Exclusive(t)
+	e := newEnv(t)
+	seen := map[string]bool{}
+	for i := range 12 { // more than there are device nodes at boot
+		s, err := e.Up(t.Context(), "s"+string(rune('a'+i)), parse(t, "loop(size=1MiB)"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Down(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+		if seen[s.block] {
+			t.Errorf("%s was given twice", s.block)
+		}
+		seen[s.block] = true
+	}
+}
+
+func TestHostsThatCannot(t *testing.T) {
+	hosttest.Exclusive(t)
+	for _, test := range []struct{ line, why string }{
+		// What the engine itself says.
+		{"loop(size=160MiB) > ext4 > btrfs", "wrong filesystem"},
+		{"loop(size=160MiB) > ext4 > devicemapper", "not supported"},
+		{"loop(size=160MiB) > ext4 > aufs", "not supported"},
+		{"loop(size=160MiB) > ext4 > volume(driver=aufs)", "not supported"},
+		{"loop(size=160MiB) > ext4 > zfs", "wrong filesystem"},
+	} {
+		t.Run(test.line, func(t *testing.T) {
+			e := newEnv(t)
+			_, err := e.Up(t.Context(), "s", parse(t, test.line))
+			var u *Unsupported
+			if !errors.As(err, &u) || !strings.Contains(u.Why, test.why) || u.Remedy == "" {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestUpFailsWithItsReasonAndLeavesNothing(t *testing.T) {
+	hosttest.Exclusive(t)
+	for _, test := range []struct{ line, says string }{
+		{"loop(size=64MiB) > ext4(mount=no_such_option)", "no_such_option"},
+		{`loop(size=64MiB) > ext4(mkfs="-T no_such_type -b 7")`, "mkfs.ext4"},
+		{"loop(size=16MiB) > xfs", "mkfs.xfs"},
+		{"loop(size=900TiB)", "free"},
+		{"loop(size=64MiB) > ext4 > overlay2", "no space"},
+	} {
+		t.Run(test.line, func(t *testing.T) {
+			e := newEnv(t)
+			s, err := e.Up(t.Context(), "s", parse(t, test.line))
+			if err == nil {
+				t.Error("it came up", s.Down(t.Context()))
+			} else if !strings.Contains(strings.ToLower(err.Error()), test.says) {
+				t.Errorf("it does not say %q: %v", test.says, err)
+			}
+		})
+	}
+}
+
+func TestCancelEndsAStepAtOnce(t *testing.T) {
+	hosttest.Exclusive(t)
+	for _, text := range []string{"tmpfs(size=16MiB)", "loop(size=512MiB) > ext4 > volume"} {
+		t.Run(text, func(t *testing.T) {
+			e := newEnv(t)
+			s := up(t, e, text)
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			step := &workload.Step{Argv: []string{"fio", "--name=x", "--ioengine=null", "--size=1m", "--time_based", "--runtime=1000",
+				"--output=" + workload.ScratchDir + "/out"}}
+			start := time.Now()
+			_, _, err := s.Run(ctx, step, filepath.Join(e.Scratch, "1"))
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v", err)
+			}
+			if took := time.Since(start); took > 60*time.Second {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
+}

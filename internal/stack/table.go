@@ -1,0 +1,40 @@
+package stack
+
+import (
+	"context"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+)
+
+// layer is one kind of node: its notation, and what it does on the host.
+type layer struct {
+	line.Def
+	marks []result.Mark
+	// plan tells people what up changes on the host.
+	plan func(n line.Node) []string
+	// check tells, touching nothing, what speaks against the node; nil for
+	// nothing. need is the space that the workloads take, in bytes.
+	check func(ctx context.Context, e *Env, n line.Node, need int64) error
+	// up makes the node on what the layers below left in b.
+	up func(ctx context.Context, b *build, n line.Node) error
+}
+
+// table lists every kind of node. A new one is one file and one line here.
+var table = func() []*layer {
+	layers := []*layer{
+		loopSource, deviceSource, byIDSource, serialSource, dirSource, tmpfsSource,
+		ext4, xfs, btrfs,
+		volume,
+	}
+	return append(layers, drivers()...)
+}()
+
+// Catalog is the notation of all nodes, for the parser of lines.
+func Catalog() *line.Catalog {
+	var defs []line.Def
+	for _, k := range table {
+		defs = append(defs, k.Def)
+	}
+	return line.NewCatalog(defs...)
+}

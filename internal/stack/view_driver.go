@@ -1,0 +1,109 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"plimsoll/internal/container"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+	"plimsoll/internal/workload"
+)
+
+// dataDir is where a workload's files lie inside a container; scratchDir is
+// where its steps leave outputs.
+const (
+	dataDir    = "/data"
+	scratchDir = "/plimsoll"
+)
+
+var planEngine = []string{"start a private Docker engine, with directories and a cgroup of its own"}
+
+// drivers are Docker's storage drivers: the workload writes to the writable
+// layer of a container whose private engine keeps its data-root on the stack
+// (MSST'17 section 4, options 1 and 2).
+func drivers() []*layer {
+	var out []*layer
+	for _, d := range []struct{ name, summary string }{
+		{"overlay2", "writable layer on overlayfs"},
+		{"btrfs", "writable layer as a btrfs subvolume; needs btrfs below"},
+		{"vfs", "writable layer as a plain copy of the image"},
+		{"fuse-overlayfs", "writable layer on overlayfs in user space"},
+		{"devicemapper", "writable layer on a thin device; gone from engine 25"},
+		{"aufs", "writable layer on aufs; not in mainline kernels, gone from engine 24"},
+		{"zfs", "writable layer as a ZFS clone; needs ZFS below"},
+		{"overlay", "the predecessor of overlay2; gone from engine 24"},
+	} {
+		out = append(out, &layer{
+			Def:   line.Def{Name: d.name, Summary: d.summary, Below: line.FileSystem, Gives: line.View},
+			plan:  func(line.Node) []string { return append(planEngine, "start a container on storage driver "+d.name) },
+			check: func(context.Context, *Env, line.Node, int64) error { return checkEngine() },
+			up: func(ctx context.Context, b *build, _ line.Node) error {
+				root := filepath.Join(b.dir, "docker")
+				if err := b.mkdir(ctx, root); err != nil {
+					return err
+				}
+				err := b.contain(ctx, d.name, root)
+				var start *container.StartError
+				if errors.As(err, &start) && start.Refused {
+					return &Unsupported{result.Problem{What: "storage driver " + d.name, Why: start.Reason, Remedy: start.Remedy}}
+				}
+				return err
+			},
+		})
+	}
+	return out
+}
+
+// checkEngine tells whether private engines can be started at all.
+func checkEngine() error {
+	if err := needRoot("private Docker engine"); err != nil {
+		return err
+	}
+	if _, err := exec.LookPath("dockerd"); err != nil {
+		return &Unsupported{result.Problem{What: "private Docker engine", Why: "dockerd is not installed", Remedy: "apt-get install docker.io"}}
+	}
+	return nil
+}
+
+// contain starts a private engine with its data-root at root, and in it the
+// container whose processes will see the stack at dataDir.
+func (b *build) contain(ctx context.Context, driver, root string, binds ...container.Bind) error {
+	engine, err := container.Start(ctx, b.Journal, container.Config{Name: b.name, Run: b.RunID, Driver: driver, DataRoot: root})
+	if err != nil {
+		return err
+	}
+	b.undo = append(b.undo, engine.Entries()...)
+	image, err := engine.Import(ctx, b.Programs, b.Work)
+	if err != nil {
+		return err
+	}
+	binds = append(binds, container.Bind{Host: b.Scratch, Inside: scratchDir})
+	c, err := engine.Run(ctx, b.Journal, container.ContainerConfig{Name: "workload", Image: image, Binds: binds, WorkingDir: dataDir})
+	if err != nil {
+		return err
+	}
+	b.undo = append(b.undo, c.Entries()...)
+	b.execute = &contained{container: c, scratch: b.Scratch}
+	b.Target = workload.Target{Path: dataDir, Container: true}
+	b.fact("Docker engine", engine.Version)
+	b.fact("storage driver", engine.Driver)
+	return nil
+}
+
+// contained runs steps in a container.
+type contained struct {
+	container *container.Container
+	scratch   string // on the host
+}
+
+func (c *contained) sees(scratch string) string {
+	return scratchDir + strings.TrimPrefix(scratch, c.scratch)
+}
+
+func (c *contained) exec(ctx context.Context, argv []string, dir, _ string) (workload.Exit, error) {
+	return c.container.Exec(ctx, argv, dir)
+}

@@ -1,0 +1,409 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+const (
+	mostChanges  = 3
+	signs        = 999  // random ones of a test
+	curveSamples = 999  // of an interval
+	perGap       = 64   // places for a knee from one level to the next
+	leastNoise   = 1e-6 // no trial is more precise than one in a million
+
+	// How much better a knee between two levels must fit than one at a level,
+	// in squares of the noise: about what a change of one more parameter
+	// gains by chance in 5% of cases.
+	worthMoving = 10
+)
+
+// column is what a change adds to the line: a step by a constant between two
+// levels, or a bend from a place on.
+type column struct {
+	step  bool
+	after int     // of a step: the first level behind it
+	at    float64 // of a bend: its place, in the logarithm of the factor
+}
+
+// fitter fits curves to medians of logarithms.
+type fitter struct {
+	x, u    []float64   // levels, and their logarithms
+	values  [][]float64 // logarithms of the trials of each level, ascending
+	medians []float64   // of values
+	root    []float64   // square root of the number of trials: the weight of a level
+	noise   float64     // of a trial: the mean deviation from its level's median
+	columns []column    // that a change may be
+	rng     *rand.Rand
+}
+
+func newFitter(levels []Level, seed uint64) *fitter {
+	f := &fitter{rng: rand.New(rand.NewPCG(seed, 1))}
+	for _, l := range levels {
+		var logs []float64
+		for _, v := range l.Values {
+			logs = append(logs, math.Log(v))
+		}
+		slices.Sort(logs)
+		f.x, f.u = append(f.x, l.X), append(f.u, math.Log(l.X))
+		f.values, f.medians = append(f.values, logs), append(f.medians, quantileSorted(logs, 0.5))
+		f.root = append(f.root, math.Sqrt(float64(len(logs))))
+	}
+	_, f.noise = f.rootedMedians(f.values)
+	// A bend at the second level and a step before it are the same curve, and
+	// so at the other end: bends stand for both there (see named).
+	last := len(f.u) - 1
+	for i := 1; i < last; i++ {
+		f.columns = append(f.columns, column{at: f.u[i]})
+	}
+	for after := 2; after < last; after++ {
+		f.columns = append(f.columns, column{step: true, after: after})
+	}
+	return f
+}
+
+// value is what the column adds to level i, for a weight of 1.
+func (f *fitter) value(c column, i int) float64 {
+	if !c.step {
+		return max(0, f.u[i]-c.at)
+	}
+	if i < c.after {
+		return 0
+	}
+	return 1
+}
+
+// around gives the last level before a change and the first one behind it;
+// they are the same for a knee at a level.
+func (f *fitter) around(c column) (end, next int) {
+	if c.step {
+		return c.after - 1, c.after
+	}
+	next, _ = slices.BinarySearch(f.u, c.at)
+	if f.u[next] == c.at {
+		return next, next
+	}
+	return next - 1, next
+}
+
+// place is where a change is, on the scale of the factor.
+func (f *fitter) place(c column) (from, to float64) {
+	end, next := f.around(c)
+	if c.step || end == next {
+		return f.x[end], f.x[next]
+	}
+	return math.Exp(c.at), math.Exp(c.at)
+}
+
+// middle orders changes.
+func (f *fitter) middle(c column) float64 {
+	if c.step {
+		return (f.u[c.after-1] + f.u[c.after]) / 2
+	}
+	return c.at
+}
+
+// basis is an orthonormal basis of the curves that a line and some columns
+// can make, each level times its root.
+type basis [][]float64
+
+func (f *fitter) basis(columns []column) basis {
+	var b basis
+	one, line := make([]float64, len(f.u)), make([]float64, len(f.u))
+	for i := range f.u {
+		one[i], line[i] = f.root[i], f.root[i]*f.u[i]
+	}
+	b = append(b, unit(one))
+	if rest, ok := b.rest(line); ok {
+		b = append(b, rest)
+	}
+	for _, c := range columns {
+		if rest, ok := b.rest(f.vector(c)); ok {
+			b = append(b, rest)
+		}
+	}
+	return b
+}
+
+func (f *fitter) vector(c column) []float64 {
+	v := make([]float64, len(f.u))
+	for i := range v {
+		v[i] = f.root[i] * f.value(c, i)
+	}
+	return v
+}
+
+// rest is the direction in which v leaves the basis; ok is false when it does
+// not.
+func (b basis) rest(v []float64) (rest []float64, ok bool) {
+	rest = slices.Clone(v)
+	for range 2 { // once more, against rounding
+		for _, q := range b {
+			d := dot(q, rest)
+			for i := range rest {
+				rest[i] -= d * q[i]
+			}
+		}
+	}
+	if dot(rest, rest) <= 1e-12*dot(v, v) {
+		return nil, false
+	}
+	return unit(rest), true
+}
+
+func dot(a, b []float64) (sum float64) {
+	for i := range a {
+		sum += a[i] * b[i]
+	}
+	return sum
+}
+
+func unit(v []float64) []float64 {
+	norm := math.Sqrt(dot(v, v))
+	for i := range v {
+		v[i] /= norm
+	}
+	return v
+}
+
+// directions gives for every column the direction that it adds to a basis,
+// and which column it is.
+func (f *fitter) directions(b basis) (all [][]float64, of []column) {
+	for _, c := range f.columns {
+		if rest, ok := b.rest(f.vector(c)); ok {
+			all, of = append(all, rest), append(of, c)
+		}
+	}
+	return all, of
+}
+
+// best is the direction along which data has most, and how much.
+func best(directions [][]float64, data []float64) (at int, gain float64) {
+	at = -1
+	for i, d := range directions {
+		if along := dot(d, data); along*along > gain*(1+1e-9) {
+			at, gain = i, along*along
+		}
+	}
+	return at, gain
+}
+
+// rooted is medians times the root of each level.
+func (f *fitter) rooted(medians []float64) []float64 {
+	v := make([]float64, len(medians))
+	for i, m := range medians {
+		v[i] = m * f.root[i]
+	}
+	return v
+}
+
+// statistic is how much the best further change would explain of the medians
+// of values, over their noise within levels. It keeps values sorted.
+func (f *fitter) statistic(directions [][]float64, values [][]float64) float64 {
+	data, noise := f.rootedMedians(values)
+	_, gain := best(directions, data)
+	return gain / (noise * noise)
+}
+
+// rootedMedians gives the median of each level times its root, and the noise
+// of a trial. It sorts values.
+func (f *fitter) rootedMedians(values [][]float64) (data []float64, noise float64) {
+	deviation, free := 0.0, 0
+	for i, level := range values {
+		slices.Sort(level)
+		median := quantileSorted(level, 0.5)
+		data = append(data, median*f.root[i])
+		for _, v := range level {
+			deviation += math.Abs(v - median)
+		}
+		free += len(level) - 1
+	}
+	return data, max(deviation/float64(free), leastNoise)
+}
+
+// test is how often noise would look like one more change besides the given
+// ones, somewhere on the curve. Without that change, what trials differ by
+// from the curve is noise, and might as well have had the other sign: the
+// statistic of the data is compared with those of random signs (Winkler and
+// others 2014). Each level keeps its own amount of noise.
+func (f *fitter) test(without []column) float64 {
+	m := f.fit(without, f.medians)
+	directions, _ := f.directions(f.basis(without))
+	var residuals []float64
+	signed := make([][]float64, len(f.values))
+	for i, level := range f.values {
+		for _, v := range level {
+			residuals = append(residuals, v-m.fitted[i])
+		}
+		signed[i] = slices.Clone(level)
+	}
+	observed := f.statistic(directions, signed)
+	as := 1 // the data have signs of their own
+	for range signs {
+		next := 0
+		for _, level := range signed {
+			for j := range level {
+				level[j] = residuals[next]
+				if f.rng.Uint64()&1 == 0 {
+					level[j] = -level[j]
+				}
+				next++
+			}
+		}
+		if f.statistic(directions, signed) >= observed {
+			as++
+		}
+	}
+	return float64(as) / (signs + 1)
+}
+
+// choose finds the changes of the curve with p of each, and p of the first
+// that was tried.
+func (f *fitter) choose() (chosen []column, each []float64, first float64) {
+	most := min(mostChanges, len(f.u)-MinLevels+1)
+	first = f.test(nil)
+	for p := first; p < Alpha && len(chosen) < most; p = f.test(chosen) {
+		more := f.search(len(chosen) + 1)
+		f.loosen(more, f.rooted(f.medians), worthMoving)
+		m := f.fit(more, f.medians)
+		if small(m) {
+			break
+		}
+		ps := make([]float64, len(more))
+		for i := range ps {
+			ps[i] = f.test(others(m.columns, i))
+		}
+		if slices.Max(ps) >= Alpha {
+			break // with the new one, another is not needed
+		}
+		chosen, each = m.columns, ps
+	}
+	return chosen, each, first
+}
+
+// search finds the best curve with so many changes, knees being at levels. Of
+// up to two changes all combinations of places are tried; of more, the best
+// further one is added, and each moves to where it is best given the others
+// until none moves.
+func (f *fitter) search(changes int) []column {
+	data := f.rooted(f.medians)
+	var found []column
+	if changes == 1 {
+		found = f.bestBeside(nil, data)
+	} else {
+		most := 0.0
+		for _, c := range f.columns {
+			b := f.basis([]column{c})
+			directions, of := f.directions(b)
+			at, gain := best(directions, data)
+			along := dot(b[2], data)
+			if sum := gain + along*along; at >= 0 && sum > most*(1+1e-9) {
+				most, found = sum, []column{c, of[at]}
+			}
+		}
+	}
+	for len(found) < changes {
+		found = append(found, f.bestBeside(found, data)...)
+	}
+	return f.settle(found, data, 10)
+}
+
+// bestBeside is the best change to add to others; nothing when none adds to
+// them.
+func (f *fitter) bestBeside(others []column, data []float64) []column {
+	directions, of := f.directions(f.basis(others))
+	if at, _ := best(directions, data); at >= 0 {
+		return of[at : at+1]
+	}
+	return nil
+}
+
+// settle moves one change after the other to where it fits best given the
+// others, at most so many rounds.
+func (f *fitter) settle(columns []column, data []float64, rounds int) []column {
+	columns = slices.Clone(columns)
+	for range rounds {
+		before := slices.Clone(columns)
+		for i := range columns {
+			columns[i] = f.bestBeside(others(columns, i), data)[0]
+		}
+		if slices.Equal(before, columns) {
+			break
+		}
+	}
+	return columns
+}
+
+// loosen moves knees off their levels where the curve then fits better by more
+// than so many squares of the noise.
+func (f *fitter) loosen(columns []column, data []float64, worth float64) {
+	for i := range columns {
+		columns[i] = f.between(columns, i, data, worth)
+	}
+}
+
+func others(columns []column, i int) []column {
+	return slices.Delete(slices.Clone(columns), i, i+1)
+}
+
+// between gives the best place of knee i, from its level at most to the next
+// one. Both sides of a place between levels have to be held by two levels: a
+// slope from a single level to it could be any.
+func (f *fitter) between(columns []column, i int, data []float64, worth float64) column {
+	c := columns[i]
+	if c.step {
+		return c
+	}
+	level, _ := slices.BinarySearch(f.u, c.at)
+	b := f.basis(others(columns, i))
+	gain := func(c column) float64 {
+		rest, ok := b.rest(f.vector(c))
+		if !ok {
+			return 0
+		}
+		along := dot(rest, data)
+		return along * along
+	}
+	found, most := c, gain(c)+worth*f.noise*f.noise
+	for gap := level - 1; gap <= level; gap++ { // the one before the level, and the one behind it
+		if !f.held(columns, i, gap) {
+			continue
+		}
+		for k := 1; k < perGap; k++ {
+			c := column{at: f.u[gap] + (f.u[gap+1]-f.u[gap])*float64(k)/perGap}
+			if g := gain(c); g > most*(1+1e-9) {
+				found, most = c, g
+			}
+		}
+	}
+	return found
+}
+
+// held tells whether two levels lie between a knee in a gap and the next
+// change or end of the curve, on both sides.
+func (f *fitter) held(columns []column, i, gap int) bool {
+	first, last := 0, len(f.u)-1
+	for _, c := range others(columns, i) {
+		end, next := f.around(c)
+		if next <= gap {
+			first = max(first, next)
+		} else if end > gap {
+			last = min(last, end)
+		} else {
+			return false // it is in the same gap
+		}
+	}
+	return gap-first >= 1 && last-gap-1 >= 1
+}
+
+// small tells whether one of the changes is too small to matter.
+func small(m model) bool {
+	for i, c := range m.columns {
+		size := math.Abs(m.weights[i])
+		if c.step && size < math.Log(smallStep) || !c.step && size < smallBend {
+			return true
+		}
+	}
+	return false
+}

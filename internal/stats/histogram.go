@@ -1,0 +1,85 @@
+package stats
+
+import (
+	"cmp"
+	"math/big"
+	"slices"
+
+	"plimsoll/internal/result"
+)
+
+// MergeBins adds histograms up, bin by bin. The result ascends by NS, and
+// bins that count nothing are left out.
+func MergeBins(histograms ...[]result.Bin) []result.Bin {
+	counts := map[uint64]uint64{}
+	for _, bins := range histograms {
+		for _, b := range bins {
+			if b.Count > 0 {
+				counts[b.NS] += b.Count
+			}
+		}
+	}
+	merged := make([]result.Bin, 0, len(counts))
+	for ns, n := range counts {
+		merged = append(merged, result.Bin{NS: ns, Count: n})
+	}
+	slices.SortFunc(merged, func(a, b result.Bin) int { return cmp.Compare(a.NS, b.NS) })
+	return merged
+}
+
+// Percentile is the p-th percentile (above 0, up to 100) of a histogram, in
+// nanoseconds, as fio defines it: the value of the first bin at which the
+// running count reaches p/100 of all. ok is false for an empty histogram and
+// for another p. Bins must ascend by NS, as fio's and those of MergeBins do.
+func Percentile(bins []result.Bin, p float64) (ns uint64, ok bool) {
+	var total uint64
+	for _, b := range bins {
+		total += b.Count
+	}
+	if total == 0 || !(p > 0 && p <= 100) {
+		return 0, false
+	}
+	// fio computes the limit in C's long double, in an order that is the
+	// compiler's choice. Where p/100 of all is nearly a whole number, rounding
+	// would choose another bin than fio does; multiplying first, with bits to
+	// spare, does not round before the end.
+	limit := exact().SetFloat64(p)
+	limit.Mul(limit, exact().SetUint64(total))
+	limit.Quo(limit, exact().SetInt64(100))
+	var running uint64
+	for _, b := range bins {
+		running += b.Count
+		if b.Count > 0 && exact().SetUint64(running).Cmp(limit) >= 0 {
+			return b.NS, true
+		}
+	}
+	return bins[len(bins)-1].NS, true // rounding took the limit above the total
+}
+
+func exact() *big.Float { return new(big.Float).SetPrec(256) }
+
+// MergeLatency merges distributions as if all their latencies had been
+// recorded into one: counts and bins add up, means weigh by count. Latencies
+// without a count add nothing.
+func MergeLatency(latencies ...result.Latency) result.Latency {
+	var merged result.Latency
+	var histograms [][]result.Bin
+	var sum float64
+	for _, l := range latencies {
+		if l.Count == 0 {
+			continue
+		}
+		if merged.Count == 0 || l.MinNS < merged.MinNS {
+			merged.MinNS = l.MinNS
+		}
+		merged.MaxNS = max(merged.MaxNS, l.MaxNS)
+		merged.Count += l.Count
+		sum += l.MeanNS * float64(l.Count)
+		histograms = append(histograms, l.Bins)
+	}
+	if merged.Count > 0 {
+		merged.MeanNS = sum / float64(merged.Count)
+		merged.Bins = MergeBins(histograms...)
+	}
+	return merged
+}

@@ -1,0 +1,473 @@
+// Package trial runs the trials of an experiment: it brings stacks up, lays
+// out files, drives workloads while it reads the devices' counters, takes the
+// stacks down again, and stores each result as it comes.
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"plimsoll/internal/experiment"
+	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/journal"
+	"plimsoll/internal/observe"
+	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
+	"plimsoll/internal/stack"
+	"plimsoll/internal/workload"
+)
+
+// Options are what a run needs to know.
+type Options struct {
+	Experiment *experiment.Experiment
+	Seed       uint64
+	ID         string   // of a new run, from NewID
+	Dir        string   // the run directory
+	State      string   // the state directory: journals, and what the run works on
+	Resume     bool     // Dir holds a run that did not come to its end
+	Command    []string // what the user typed
+	Version    string
+	Allow      []stack.Permission
+	Progress   Progress
+}
+
+// Progress watches a run.
+type Progress interface {
+	// Note tells of something that takes a moment and is no trial.
+	Note(text string)
+	// Begin tells that a trial starts, the done-th of all.
+	Begin(t result.Trial, done, all int)
+	// End tells how it ended.
+	End(t result.Trial, done, all int)
+}
+
+// runner is a run under way.
+type runner struct {
+	Options
+	host  *hostinfo.Host
+	env   *stack.Env
+	store *store.Store
+	lines map[string]experiment.Stack
+	loads map[string]experiment.Workload
+	up    map[string]*upStack
+	given map[string]*result.Problem // stacks that will not come up, and why
+}
+
+// upStack is a stack that is up, and the steps that laid out files on it.
+type upStack struct {
+	*stack.Stack
+	occupies string
+	prepared map[string]bool // by workload
+}
+
+// Run runs the experiment's trials that have not been run yet and gives the
+// results of all. A device that is protected ends it before anything is
+// touched (*stack.Refused). When ctx ends, the trial under way is given up,
+// everything is undone, and the results so far are kept; the error is then
+// ctx's.
+func Run(ctx context.Context, o Options) (_ *result.Run, err error) {
+	r := newRunner(o)
+	r.env.Trace = o.Progress.Note
+	if !o.Resume {
+		if refused, err := r.check(ctx); err != nil || refused != nil {
+			return nil, errors.Join(refused, err)
+		}
+	}
+	if err := r.openStore(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.store.Close()) }()
+	err = r.journalled(ctx)
+	status := result.RunComplete
+	if slices.ContainsFunc(r.store.Run().Trials, func(t result.Trial) bool { return t.Status == result.TrialPlanned }) {
+		status = result.RunInterrupted
+	}
+	err = errors.Join(err, r.store.Finish(status))
+	return r.store.Run(), err
+}
+
+func newRunner(o Options) *runner {
+	r := &runner{
+		Options: o, host: hostinfo.New(),
+		lines: map[string]experiment.Stack{}, loads: map[string]experiment.Workload{},
+		up: map[string]*upStack{}, given: map[string]*result.Problem{},
+	}
+	for _, s := range o.Experiment.Stacks {
+		r.lines[s.Name] = s
+	}
+	for _, w := range o.Experiment.Workloads {
+		r.loads[w.Name] = w
+	}
+	r.env = &stack.Env{Host: r.host, Allow: o.Allow, Programs: r.programs()}
+	return r
+}
+
+// check asks every stack what speaks against it before anything is touched.
+// What the host cannot do is remembered and its trials are skipped; refused
+// joins what must not be done at all.
+func (r *runner) check(ctx context.Context) (refused, err error) {
+	var all []error
+	for _, s := range r.Experiment.Stacks {
+		err := r.env.Check(ctx, s.Line, r.Experiment.Need(s))
+		var (
+			u *stack.Unsupported
+			p *stack.Refused
+		)
+		switch {
+		case errors.As(err, &u):
+			r.given[s.Name] = &u.Problem
+		case errors.As(err, &p):
+			// Stacks on the same device are refused for the same reason.
+			if !slices.ContainsFunc(all, func(e error) bool { return e.Error() == err.Error() }) {
+				all = append(all, err)
+			}
+		case err != nil:
+			return nil, fmt.Errorf("stack %s: %w", s.Name, err)
+		}
+	}
+	return errors.Join(all...), nil
+}
+
+func (r *runner) programs() []string {
+	var out []string
+	for _, w := range r.Experiment.Workloads {
+		for _, p := range w.Programs() {
+			if !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// openStore makes the run directory, or opens the one to go on with.
+func (r *runner) openStore(ctx context.Context) error {
+	if r.Resume {
+		s, err := store.Open(r.Dir)
+		if err != nil {
+			return err
+		}
+		if was := s.Run().Experiment.Source; was != r.Experiment.Source {
+			err := fmt.Errorf("run %s was started with another experiment file; resume it with that one, or start a new run", r.Dir)
+			return errors.Join(err, s.Close())
+		}
+		r.store = s
+		return nil
+	}
+	now := time.Now().UTC()
+	run := result.Run{
+		Schema: result.SchemaVersion, ID: r.ID, Version: r.Version, Command: r.Command,
+		Status: result.RunRunning, Seed: r.Seed, Started: now,
+		Experiment: result.Experiment{
+			Name: r.Experiment.Name, Question: r.Experiment.Question, Baseline: r.Experiment.Baseline,
+			Repeat: r.Experiment.Repeat, Source: r.Experiment.Source, File: r.Experiment.File,
+			RuntimeSeconds: r.Experiment.Timing.Runtime.Seconds(), RampSeconds: r.Experiment.Timing.Ramp.Seconds(),
+		},
+		Environment: r.host.Environment(ctx),
+	}
+	for _, s := range r.Experiment.Stacks {
+		run.Stacks = append(run.Stacks, result.Stack{Name: s.Name, Line: s.Line.String(), Marks: stack.Marks(s.Line), Levels: s.Levels})
+	}
+	for _, w := range r.Experiment.Workloads {
+		info := w.Info()
+		info.Name, info.Levels = w.Name, w.Levels
+		run.Workloads = append(run.Workloads, info)
+	}
+	for _, p := range experiment.Trials(r.Experiment, r.Seed) {
+		run.Trials = append(run.Trials, result.Trial{
+			Seq: p.Seq, Block: p.Block, Stack: p.Stack, Workload: p.Workload, Repeat: p.Repeat, Status: result.TrialPlanned,
+		})
+	}
+	s, err := store.Create(r.Dir, run)
+	if err != nil {
+		return err
+	}
+	r.store = s
+	return nil
+}
+
+// DefaultRuns is where run directories are made unless the user says
+// otherwise.
+const DefaultRuns = "plimsoll-runs"
+
+// NewID names a run so that the names of an experiment's runs sort by start:
+// quick-20260102-150405.000000. Runs that are started together differ in
+// microseconds.
+func NewID(experiment string, at time.Time) string {
+	return experiment + "-" + at.Format("20060102-150405.000000")
+}
+
+// Preview is what bringing a stack up would change on the host, or why the
+// host cannot.
+type Preview struct {
+	Changes []string
+	Skipped string
+}
+
+// DryRun tells, touching nothing, what a run would change on the host, stack
+// by stack. refused joins what would end the run before it starts.
+func DryRun(ctx context.Context, o Options) (previews []Preview, refused, err error) {
+	r := newRunner(o)
+	refused, err = r.check(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range o.Experiment.Stacks {
+		var p Preview
+		if problem := r.given[s.Name]; problem != nil {
+			p.Skipped = (&stack.Unsupported{Problem: *problem}).Error()
+		} else if p.Changes, err = stack.Plan(s.Line); err != nil {
+			return nil, nil, err
+		}
+		previews = append(previews, p)
+	}
+	return previews, refused, nil
+}
+
+// journalled runs the trials with a journal open, and undoes all it holds.
+func (r *runner) journalled(ctx context.Context) (err error) {
+	run := r.store.Run().ID
+	j, err := journal.Create(r.State, run)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		r.Progress.Note("undoing every change to the host")
+		undone := j.UndoAll(context.WithoutCancel(ctx), nil)
+		if undone != nil {
+			undone = fmt.Errorf("not everything could be undone. See to what is named here, then run plimsoll clean:\n%w", undone)
+		}
+		err = errors.Join(err, undone, j.Close())
+	}()
+	if r.Resume {
+		// A process that was killed may have left something to undo, which may
+		// use what the check looks at.
+		if err := j.UndoAll(ctx, nil); err != nil {
+			return fmt.Errorf("undo what run %s left behind: %w", run, err)
+		}
+		if refused, err := r.check(ctx); err != nil || refused != nil {
+			return errors.Join(refused, err)
+		}
+	}
+	scratch, err := filepath.Abs(filepath.Join(r.Dir, "artifacts"))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(scratch, 0o755); err != nil {
+		return err
+	}
+	r.env.Journal, r.env.RunID, r.env.Scratch = j, run, scratch
+	r.env.Work = filepath.Join(j.State(), "work-"+run)
+	if _, err := j.Do(ctx, &journal.Dir{Path: r.env.Work}, func(string) error { return os.Mkdir(r.env.Work, 0o700) }); err != nil {
+		return fmt.Errorf("make the run's work directory: %w", err)
+	}
+	return r.trials(ctx)
+}
+
+// trials runs what is planned, in its order.
+func (r *runner) trials(ctx context.Context) error {
+	all := r.store.Run().Trials
+	done := 0
+	for _, t := range all {
+		if t.Status != result.TrialPlanned {
+			done++
+		}
+	}
+	for _, t := range all {
+		if t.Status != result.TrialPlanned {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r.Progress.Begin(t, done, len(all))
+		t, err := r.trial(ctx, t)
+		if err != nil {
+			return err
+		}
+		if err := r.store.SaveTrial(t); err != nil {
+			return fmt.Errorf("store trial %d: %w", t.Seq, err)
+		}
+		done++
+		r.Progress.End(t, done, len(all))
+	}
+	return nil
+}
+
+// trial runs one trial. Whatever goes wrong with it ends it with its reason;
+// the error is only for what ends the run: the user, a journal that cannot be
+// written, or a host that cannot be brought back to what it was.
+func (r *runner) trial(ctx context.Context, t result.Trial) (result.Trial, error) {
+	t.Started = time.Now().UTC()
+	limited, cancel := r.patient(ctx, t)
+	defer cancel()
+	err := r.measure(limited, &t)
+	if err != nil && limited.Err() != nil {
+		err = context.Cause(limited)
+	}
+	t.ElapsedSeconds = time.Since(t.Started).Seconds()
+	if ctx.Err() != nil {
+		return t, ctx.Err()
+	}
+	if errors.Is(err, journal.ErrWrite) {
+		return t, err // nothing more may be changed, so no trial can be run
+	}
+	if err == nil {
+		t.Status = result.TrialDone
+		return t, nil
+	}
+	t.Status = result.TrialFailed
+	var (
+		unsupported *stack.Unsupported
+		failed      *workload.Error
+		refused     *stack.Refused
+	)
+	switch {
+	case errors.As(err, &unsupported):
+		t.Status, t.Problem = result.TrialSkipped, &unsupported.Problem
+		r.given[t.Stack] = t.Problem
+	case errors.As(err, &refused):
+		t.Problem = &refused.Problem
+	case errors.As(err, &failed):
+		t.Problem = &failed.Problem
+	default:
+		t.Problem = &result.Problem{What: fmt.Sprintf("%s on %s", t.Workload, t.Stack), Why: err.Error()}
+	}
+	// What failed may have left the stack half dead (an engine that was
+	// killed, a full file system): the next trial gets a new one.
+	return t, r.down(ctx, t.Stack)
+}
+
+// patience is how long the parts of a trial may take that have no time of
+// their own: set-up, and writing back.
+var patience = 20 * time.Minute
+
+// slowest is the least speed, in bytes per second, at which laying out files
+// is waited for.
+const slowest = 4 << 20
+
+// patient ends a trial that hangs: on a device or an engine that does not
+// answer.
+func (r *runner) patient(ctx context.Context, t result.Trial) (context.Context, context.CancelFunc) {
+	w := r.loads[t.Workload]
+	timing := w.Timing(r.Experiment.Timing)
+	limit := patience + timing.Ramp + timing.Runtime + time.Duration(w.NeedBytes()/slowest)*time.Second
+	return context.WithTimeoutCause(ctx, limit, &workload.Error{Problem: result.Problem{
+		What:   fmt.Sprintf("%s on %s", t.Workload, t.Stack),
+		Why:    fmt.Sprintf("it had not ended after %s, and was given up", limit.Round(time.Second)),
+		Remedy: "see whether the device and the Docker engine still answer: dmesg; ps -eo pid,stat,wchan:32,args",
+	}})
+}
+
+// measure brings what the trial needs into place and drives the workload.
+func (r *runner) measure(ctx context.Context, t *result.Trial) error {
+	if p := r.given[t.Stack]; p != nil {
+		return &stack.Unsupported{Problem: *p}
+	}
+	s, err := r.bringUp(ctx, t.Stack)
+	if err != nil {
+		return err
+	}
+	w := r.loads[t.Workload]
+	scratch, err := r.store.ArtifactDir(*t)
+	if err != nil {
+		return err
+	}
+	t.Artifacts = filepath.Join("artifacts", filepath.Base(scratch))
+	if scratch, err = filepath.Abs(scratch); err != nil {
+		return err
+	}
+	if err := r.prepare(ctx, s, w, scratch); err != nil {
+		return err
+	}
+	timing := w.Timing(r.Experiment.Timing)
+	step, err := w.Drive(s.Target, timing)
+	if err != nil {
+		return err
+	}
+	if err := s.Flush(); err != nil {
+		return err
+	}
+	before, err := observe.ReadCounters(s.Devices)
+	if err != nil {
+		return err
+	}
+	outputs, exit, err := s.Run(ctx, step, scratch)
+	if err != nil {
+		return err
+	}
+	after, err := observe.ReadCounters(s.Devices)
+	if err != nil {
+		return err
+	}
+	m, err := w.Read(outputs, exit)
+	if err != nil {
+		return err
+	}
+	honesty := observe.Judge(m, after.Since(before), float64(timing.Runtime)/float64(timing.Ramp+timing.Runtime))
+	t.Measurement, t.Honesty = &m, &honesty
+	return s.Flush()
+}
+
+// prepare lays out the workload's files, once for as long as the stack is up.
+func (r *runner) prepare(ctx context.Context, s *upStack, w experiment.Workload, scratch string) error {
+	step, err := w.Prepare(s.Target)
+	if err != nil || step == nil {
+		return err
+	}
+	key := fmt.Sprint(step.Argv, step.Files) // workloads that share a file share its layout
+	if s.prepared[key] {
+		return nil
+	}
+	r.env.Trace(fmt.Sprintf("laying out the files of %s", w.Name))
+	outputs, exit, err := s.Run(ctx, step, filepath.Join(scratch, "prepare"))
+	if err != nil {
+		return err
+	}
+	if _, err := w.Read(outputs, exit); err != nil {
+		return fmt.Errorf("lay out files: %w", err)
+	}
+	s.prepared[key] = true
+	return nil
+}
+
+// bringUp gives the stack, up. Stacks stay up between their trials, so that
+// trials can be interleaved, until another one needs their device.
+func (r *runner) bringUp(ctx context.Context, name string) (*upStack, error) {
+	if s := r.up[name]; s != nil {
+		return s, nil
+	}
+	l := r.lines[name].Line
+	occupies := r.env.Occupies(l)
+	for other, s := range r.up {
+		if occupies != "" && s.occupies == occupies {
+			if err := r.down(ctx, other); err != nil {
+				return nil, err
+			}
+		}
+	}
+	made, err := r.env.Up(ctx, name, l)
+	if err != nil {
+		return nil, err
+	}
+	r.up[name] = &upStack{Stack: made, occupies: occupies, prepared: map[string]bool{}}
+	info := result.Stack{
+		Name: name, Line: l.String(), Marks: stack.Marks(l), Devices: made.Devices, Facts: made.Facts, Levels: r.lines[name].Levels,
+	}
+	return r.up[name], r.store.SetStack(info)
+}
+
+// down takes a stack down, if it is up.
+func (r *runner) down(ctx context.Context, name string) error {
+	s := r.up[name]
+	if s == nil {
+		return nil
+	}
+	delete(r.up, name)
+	return s.Down(context.WithoutCancel(ctx))
+}

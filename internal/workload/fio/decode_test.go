@@ -1,0 +1,210 @@
+package fio
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/workload"
+)
+
+// decodeText decodes YAML; line numbers are those of the text. files are what
+// the option file may name.
+func decodeText(text string, files map[string]string) (workload.Workload, []workload.Problem) {
+	var document yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
+		return nil, []workload.Problem{{What: err.Error()}}
+	}
+	if len(document.Content) == 0 {
+		return nil, []workload.Problem{{What: "empty"}}
+	}
+	return decode(document.Content[0], func(name string) ([]byte, error) {
+		if text, ok := files[name]; ok {
+			return []byte(text), nil
+		}
+		return nil, errors.New("no such file")
+	})
+}
+
+func tell(problems []workload.Problem) string {
+	var b strings.Builder
+	for _, p := range problems {
+		fmt.Fprintf(&b, "line %d: %s\n", p.Line, p.What)
+		if p.Remedy != "" {
+			fmt.Fprintf(&b, "    %s\n", p.Remedy)
+		}
+	}
+	return b.String()
+}
+
+// TestStories runs the stories of testdata/stories:
+//
+//	decode             YAML -> what the workload is, or its problems
+//	job-file           a user's .fio -> what plimsoll understood, or its mistakes
+//	prepare, drive     the step of the last good declaration, on a target
+func TestStories(t *testing.T) {
+	experiment := workload.Timing{Ramp: 2 * time.Second, Runtime: 10 * time.Second}
+	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
+		var last workload.Workload
+		describe := func(w workload.Workload, problems []workload.Problem) string {
+			if len(problems) > 0 {
+				return tell(problems)
+			}
+			last = w
+			info, timing := w.Info(), w.Timing(experiment)
+			return fmt.Sprintf("%s\npattern %q, needs %s, ramp %v, runtime %v\n",
+				info.Summary, info.Pattern, Size(w.NeedBytes()), timing.Ramp, timing.Runtime)
+		}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "decode":
+				return describe(decodeText(d.Input, nil))
+			case "job-file":
+				w, problems := decodeText("file: my.fio", map[string]string{"my.fio": d.Input})
+				return describe(w, problems)
+			case "prepare", "drive":
+				target := workload.Target{Path: "/stack/data", SizeBytes: 1 << 40}
+				if d.HasArg("device") {
+					d.ScanArgs(t, "device", &target.Path)
+					target.Block = true
+				}
+				if d.HasArg("bytes") {
+					var n int
+					d.ScanArgs(t, "bytes", &n)
+					target.SizeBytes = int64(n)
+				}
+				step, err := last.Prepare(target)
+				if d.Cmd == "drive" {
+					step, err = last.Drive(target, last.Timing(experiment))
+				}
+				return show(step, err)
+			}
+			return "unknown command " + d.Cmd
+		})
+	})
+}
+
+func show(step *workload.Step, err error) string {
+	var e *workload.Error
+	if errors.As(err, &e) {
+		return e.Error() + "\n"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "in %q: %s\n", step.Dir, strings.Join(step.Argv, " "))
+	fmt.Fprintf(&b, "leaves %v\n", step.Outputs)
+	for name, text := range step.Files {
+		fmt.Fprintf(&b, "--- %s\n%s", name, strings.ReplaceAll(string(text), "\n\n", "\n.\n"))
+	}
+	return b.String()
+}
+
+// The examples of the documentation are taken.
+func TestDocumentation(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/workload-fio.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile("(?s)```(yaml|ini)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(examples) < 2 {
+		t.Fatalf("only %d examples", len(examples))
+	}
+	for _, e := range examples {
+		if e[1] == "ini" {
+			if _, mistakes := parseJobFile([]byte(e[2])); len(mistakes) > 0 {
+				t.Errorf("%s%+v", e[2], mistakes)
+			}
+			continue
+		}
+		var workloads map[string]map[string]yaml.Node
+		if err := yaml.Unmarshal([]byte(e[2]), &workloads); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range workloads {
+			node := w["fio"]
+			_, problems := decode(&node, func(string) ([]byte, error) { return []byte("[job]\nsize=1g\n"), nil })
+			if len(problems) > 0 {
+				t.Errorf("%s%s", e[2], tell(problems))
+			}
+		}
+	}
+	for _, o := range options {
+		if !strings.Contains(string(text), "| `"+o.key+"` |") {
+			t.Errorf("option %s is not documented", o.key)
+		}
+	}
+}
+
+// The table of options and the type that the schema is made from must name
+// the same keys, in the same order.
+func TestOptionsAreParams(t *testing.T) {
+	var fields, keys []string
+	params := reflect.TypeFor[Params]()
+	for i := range params.NumField() {
+		key, _, _ := strings.Cut(params.Field(i).Tag.Get("yaml"), ",")
+		fields = append(fields, key)
+	}
+	for _, o := range options {
+		keys = append(keys, o.key)
+	}
+	if !slices.Equal(fields, keys) {
+		t.Errorf("Params has %v, options has %v", fields, keys)
+	}
+}
+
+// The limits of the schema are those of the decoder.
+func TestSchemaTagsMatchDecoder(t *testing.T) {
+	params := reflect.TypeFor[Params]()
+	for key, values := range map[string][]string{"RW": patterns, "Engine": engines} {
+		field, _ := params.FieldByName(key)
+		var enum []string
+		for word := range strings.SplitSeq(field.Tag.Get("jsonschema"), ",") {
+			if v, ok := strings.CutPrefix(word, "enum="); ok {
+				enum = append(enum, v)
+			}
+		}
+		if !slices.Equal(enum, values) {
+			t.Errorf("%s: the schema has %v, the decoder %v", key, enum, values)
+		}
+	}
+	for i := range params.NumField() {
+		field := params.Field(i)
+		key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		for word := range strings.SplitSeq(field.Tag.Get("jsonschema"), ",") {
+			limit, value, _ := strings.Cut(word, "=")
+			var beyond int
+			switch limit {
+			case "minimum":
+				_, _ = fmt.Sscan(value, &beyond)
+				beyond--
+			case "maximum":
+				_, _ = fmt.Sscan(value, &beyond)
+				beyond++
+			default:
+				continue
+			}
+			text := func(n int) string {
+				return fmt.Sprintf("rw: randrw\nsize: 1GiB\nbs: 512\n%s: %d\n", key, n)
+			}
+			_, problems := decodeText(text(beyond), nil)
+			if len(problems) == 0 {
+				t.Errorf("%s: %d is beyond the schema's %s and was taken", key, beyond, word)
+			}
+			inside := beyond + 1
+			if limit == "maximum" {
+				inside = beyond - 1
+			}
+			if _, problems := decodeText(text(inside), nil); len(problems) > 0 {
+				t.Errorf("%s: %d is the schema's %s and was refused: %s", key, inside, word, tell(problems))
+			}
+		}
+	}
+}

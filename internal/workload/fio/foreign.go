@@ -1,0 +1,330 @@
+package fio
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+	"plimsoll/internal/workload"
+)
+
+// Foreign is one result in the output of a fio that plimsoll did not start:
+// what the jobs of one group did together.
+type Foreign struct {
+	Line     int    // of the file, where its JSON document begins
+	Document []byte // fio's own text: that document, and the earlier states of it
+
+	Job     string    // names of the jobs, joined by "+"
+	Version Version   // of fio
+	Started time.Time // of the jobs; zero when the file does not tell
+	Written time.Time // when fio printed it; zero when the file does not tell
+	Elapsed float64   // seconds that the jobs took, ramp included; 0 when the file does not tell
+	Hosts   []string  // that ran the jobs, from fio --client
+
+	Info    result.Workload     // without a name
+	Options []map[string]string // of each sort of job, in one spelling; nil when the file does not tell
+	Targets []string            // files or devices that the jobs name, or their directories
+	Threads []int               // numbers of the jobs within fio, from 1; nil when they cannot be told
+	Logs    []string            // prefixes of the logs that the jobs wrote
+
+	Measurement *result.Measurement // nil when there is none, and Problem says why
+	Problem     *result.Problem
+	Lacks       []Lack   // what the file does not tell of the measurement
+	Disks       bool     // fio noted what devices did, for all its jobs and their ramp together
+	Series      []Sample // earlier states of the measurement, from --status-interval
+}
+
+// Lack is something that a file does not tell.
+type Lack struct {
+	What    string // "percentiles", or the whole of it when there is no Latency
+	Latency string // the kind of latency that lacks it: "submission", "completion", "total"; "" for none
+	Because string // "" when the file just does not have it
+}
+
+// What a latency may lack that a log can give.
+const (
+	Percentiles = "percentiles"
+	Histogram   = "a histogram"
+)
+
+// Sample is what jobs had done some time after they began to be measured.
+type Sample struct {
+	Seconds     float64
+	Read, Write Counters
+}
+
+// Counters count from the beginning.
+type Counters struct{ IOs, Bytes uint64 }
+
+// MinForeign is the oldest fio whose output can be read: from 3.0 on,
+// latencies are in nanoseconds and sizes in bytes.
+var MinForeign = Version{3, 0}
+
+// ReadForeign reads a file that fio printed: json or json+, with whatever
+// stands around the JSON, of fio itself or of fio --client. A file may hold
+// several documents: those that --status-interval made become one result with
+// a series. Problems carry the line of the file; there are results only when
+// there are no problems.
+func ReadForeign(text []byte) ([]Foreign, []workload.Problem) {
+	f := foreignFile{text: text}
+	f.split()
+	if len(f.problems) > 0 {
+		return nil, f.problems
+	}
+	if len(f.documents) == 0 {
+		return nil, []workload.Problem{noDocument(text)}
+	}
+	var all []Foreign
+	for at := 0; at < len(f.documents); {
+		end := at + 1
+		for end < len(f.documents) && continues(f.documents[end-1], f.documents[end]) {
+			end++
+		}
+		all = append(all, f.results(f.documents[at:end])...)
+		at = end
+	}
+	return all, nil
+}
+
+// results gives what each group of the last document did; the others are its
+// earlier states.
+func (f *foreignFile) results(states []document) []Foreign {
+	last := states[len(states)-1]
+	first := 0 // of the states that were measured
+	for i := range len(states) - 1 {
+		if inRamp(states[i], states[i+1]) {
+			first = i + 1
+		}
+	}
+	var groups []int
+	for _, j := range last.jobs {
+		if !slices.Contains(groups, j.Group) {
+			groups = append(groups, j.Group)
+		}
+	}
+	var all []Foreign
+	for _, group := range groups {
+		r := f.result(last, group)
+		r.Line, r.Document = lineAt(f.text, states[0].at), f.text[states[0].at:last.end]
+		for _, state := range states[first : len(states)-1] {
+			s := state.sample(group)
+			if n := len(r.Series); s.Seconds > 0 && (n == 0 || r.Series[n-1].Seconds < s.Seconds) { // not before it began, nor after it ended
+				r.Series = append(r.Series, s)
+			}
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// sample is what a group had done.
+func (d document) sample(group int) Sample {
+	var s Sample
+	for _, j := range d.jobs {
+		if j.Group != group {
+			continue
+		}
+		s.Seconds = max(s.Seconds, float64(max(j.Read.RuntimeMS, j.Write.RuntimeMS))/1000)
+		s.Read.IOs, s.Read.Bytes = s.Read.IOs+j.Read.IOs, s.Read.Bytes+j.Read.Bytes
+		s.Write.IOs, s.Write.Bytes = s.Write.IOs+j.Write.IOs, s.Write.Bytes+j.Write.Bytes
+	}
+	return s
+}
+
+// result reads one group of a document.
+func (f *foreignFile) result(d document, group int) Foreign {
+	r := Foreign{Disks: len(d.DiskUtil) > 2}
+	r.Version, _ = ParseVersion(d.Version)
+	if ms := d.written(); ms > 0 {
+		r.Written = time.UnixMilli(ms).UTC()
+	}
+	var jobs []job
+	var names []string
+	for i, j := range d.jobs {
+		if j.Group != group {
+			continue
+		}
+		jobs = append(jobs, j)
+		if !slices.Contains(names, j.Name) {
+			names = append(names, j.Name)
+		}
+		if j.Host != "" && !slices.Contains(r.Hosts, j.Host) {
+			r.Hosts = append(r.Hosts, j.Host)
+		}
+		r.Threads = append(r.Threads, i+1)
+		r.Elapsed = max(r.Elapsed, j.Elapsed)
+		if started := time.UnixMilli(j.StartMS).UTC(); j.StartMS > 0 && (r.Started.IsZero() || started.Before(r.Started)) {
+			r.Started = started
+		}
+	}
+	if len(r.Hosts) > 0 { // every host counts its own
+		r.Threads = nil
+	}
+	r.Job = strings.Join(names, "+")
+	r.describe(d, jobs)
+	r.measure(d, jobs)
+	return r
+}
+
+// measure fills in the measurement, or the problem.
+func (r *Foreign) measure(d document, jobs []job) {
+	explain := reader{}
+	if len(r.Options) == 1 {
+		explain.engine, explain.direct = r.Options[0]["ioengine"], r.Options[0]["direct"] == "1"
+	}
+	fail := func(e *workload.Error) {
+		e.What = "fio, job " + r.Job
+		r.Problem = &e.Problem
+	}
+	for i, j := range jobs {
+		switch {
+		case j.Error != 0:
+			fail(explain.errno(j, d.notes))
+			return
+		case j.Errors != 0:
+			fail(failure("", fmt.Sprintf("job %q had %d failed I/Os", j.Name, j.Errors), "a stack that fails I/Os has no speed"))
+			return
+		case j.Mixed != nil && j.Read.IOs+j.Write.IOs > 0:
+			jobs[i].Mixed = nil // reported as one and also apart
+		}
+		for _, part := range []direction{j.Read, j.Write} {
+			if part.KBytes != nil && part.Bytes/1024 != *part.KBytes {
+				fail(failure("", fmt.Sprintf("its %d bytes are not its %d KiB", part.Bytes, *part.KBytes), "name files as fio wrote them"))
+				return
+			}
+		}
+	}
+	m, err := merge(jobs, r.latencies)
+	if err != nil {
+		fail(err)
+		return
+	}
+	r.Measurement = &m
+}
+
+// latencies makes one distribution of those of several jobs, with what the
+// file has, and notes what it lacks.
+func (r *Foreign) latencies(what, kind string, parts []latency) (result.Latency, *workload.Error) {
+	parts = slices.DeleteFunc(slices.Clone(parts), func(l latency) bool { return l.N == 0 && l.Max == 0 && l.Mean == 0 && len(l.Bins) == 0 })
+	var merged result.Latency
+	if len(parts) == 0 {
+		if kind == "total" {
+			r.lacks(Lack{What: "latencies"})
+		}
+		return merged, nil
+	}
+	histograms := 0
+	for _, l := range parts {
+		if l.Mean < 0 {
+			return merged, implausible("latencies of " + what)
+		}
+		if len(l.Bins) > 0 {
+			histograms++
+		}
+	}
+	if histograms == len(parts) {
+		for i := range parts {
+			parts[i].N = 1 // older versions print none: the bins count
+		}
+		return mergeHistograms(what, kind, parts)
+	}
+	merged = summary(parts)
+	if merged.Count == 0 {
+		r.lacks(Lack{What: "the number", Latency: kind})
+	}
+	switch {
+	case len(parts) == 1:
+		if merged.Printed = quantiles(parts[0].Percentiles); merged.Printed == nil {
+			r.lacks(Lack{What: Percentiles, Latency: kind})
+			return merged, nil
+		}
+		r.lacks(Lack{What: Histogram, Latency: kind, Because: "only the percentiles that fio printed are known"})
+	case merged.Count == 0:
+		r.lacks(Lack{What: "the mean", Latency: kind, Because: "the means of several jobs do not merge without their numbers"})
+		fallthrough
+	default:
+		r.lacks(Lack{What: Percentiles, Latency: kind, Because: "those of several jobs do not merge without histograms"})
+	}
+	return merged, nil
+}
+
+// summary merges what does not need histograms.
+func summary(parts []latency) result.Latency {
+	all := make([]result.Latency, len(parts))
+	counted := true
+	for i, l := range parts {
+		all[i] = result.Latency{Count: l.N, MeanNS: l.Mean, MinNS: l.Min, MaxNS: l.Max}
+		counted = counted && l.N > 0
+	}
+	switch {
+	case len(all) == 1:
+		return all[0]
+	case counted:
+		merged := stats.MergeLatency(all...)
+		merged.Bins = nil
+		return merged
+	}
+	merged := result.Latency{MinNS: all[0].MinNS}
+	for _, l := range all {
+		merged.MinNS, merged.MaxNS = min(merged.MinNS, l.MinNS), max(merged.MaxNS, l.MaxNS)
+	}
+	return merged
+}
+
+// quantiles are the percentiles that fio printed, ascending; nil for none.
+// Where fio has fewer than 20 to print, old versions fill up with "0.00".
+func quantiles(printed map[string]uint64) []result.Quantile {
+	var out []result.Quantile
+	for key, ns := range printed {
+		if p, err := strconv.ParseFloat(key, 64); err == nil && p > 0 && p <= 100 {
+			out = append(out, result.Quantile{Percent: p, NS: ns})
+		}
+	}
+	slices.SortFunc(out, func(a, b result.Quantile) int {
+		switch {
+		case a.Percent < b.Percent:
+			return -1
+		case a.Percent > b.Percent:
+			return 1
+		}
+		return 0
+	})
+	return slices.CompactFunc(out, func(a, b result.Quantile) bool { return a.Percent == b.Percent })
+}
+
+func (r *Foreign) lacks(l Lack) {
+	if !slices.Contains(r.Lacks, l) {
+		r.Lacks = append(r.Lacks, l)
+	}
+}
+
+// options are those of a job, with the global ones, as fio noted them.
+func (d document) options(j job) map[string]string {
+	all := stringMap(d.output.Options)
+	maps.Copy(all, stringMap(j.Options))
+	return all
+}
+
+// stringMap reads an object of texts and numbers.
+func stringMap(raw json.RawMessage) map[string]string {
+	var values map[string]any
+	_ = json.Unmarshal(raw, &values) // options that are none tell nothing
+	all := make(map[string]string, len(values))
+	for key, value := range values {
+		switch v := value.(type) {
+		case string:
+			all[key] = v
+		case float64:
+			all[key] = strconv.FormatFloat(v, 'f', -1, 64)
+		case bool:
+			all[key] = map[bool]string{true: "1", false: "0"}[v]
+		}
+	}
+	return all
+}

@@ -1,0 +1,450 @@
+package fio
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+	"plimsoll/internal/workload"
+)
+
+func foreignFileNamed(t testing.TB, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata/foreign", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func readForeign(t *testing.T, text []byte) []Foreign {
+	t.Helper()
+	all, problems := ReadForeign(text)
+	if len(problems) > 0 {
+		t.Fatalf("problems: %+v", problems)
+	}
+	return all
+}
+
+// one reads a file with one result that has a measurement.
+func one(t *testing.T, text []byte) Foreign {
+	t.Helper()
+	all := readForeign(t, text)
+	if len(all) != 1 || all[0].Measurement == nil {
+		t.Fatalf("%d results: %+v", len(all), all)
+	}
+	return all[0]
+}
+
+// jobsOf gives what fio printed of the jobs of a document.
+func jobsOf(t *testing.T, text []byte) []map[string]json.RawMessage {
+	t.Helper()
+	start := bytes.IndexByte(text, '{')
+	var doc struct {
+		Jobs    []map[string]json.RawMessage `json:"jobs"`
+		Clients []map[string]json.RawMessage `json:"client_stats"`
+	}
+	if err := json.NewDecoder(bytes.NewReader(text[start:])).Decode(&doc); err != nil {
+		t.Fatal(err)
+	}
+	return append(doc.Jobs, doc.Clients...)
+}
+
+func saidOf(t *testing.T, job map[string]json.RawMessage, direction string) saidDirection {
+	t.Helper()
+	var d saidDirection
+	if err := json.Unmarshal(job[direction], &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Without histograms, what fio printed is there, exactly, and marked as such.
+func TestForeignWithoutHistograms(t *testing.T) {
+	text := foreignFileNamed(t, "json.json")
+	f := one(t, text)
+	said := saidOf(t, jobsOf(t, text)[0], "read")
+	got := f.Measurement.Read
+	if !near(got.IOPS, said.IOPS) || !near(got.BytesPerSecond, said.Bytes) {
+		t.Errorf("%v IOPS, %v bytes/s; fio says %v and %v", got.IOPS, got.BytesPerSecond, said.IOPS, said.Bytes)
+	}
+	for _, l := range []struct {
+		got  result.Latency
+		want saidLatency
+	}{{got.Submission, said.Slat}, {got.Completion, said.Clat}, {got.Total, said.Lat}} {
+		if l.got.Count != l.want.N || l.got.MinNS != l.want.Min || l.got.MaxNS != l.want.Max || !near(l.got.MeanNS, l.want.Mean) || l.got.Bins != nil {
+			t.Errorf("%+v, fio says %+v", l.got, l.want)
+		}
+		if len(l.got.Printed) != len(l.want.Percentiles) {
+			t.Errorf("%d percentiles, fio printed %d", len(l.got.Printed), len(l.want.Percentiles))
+		}
+		for _, q := range l.got.Printed {
+			if want := l.want.Percentiles[fmt.Sprintf("%f", q.Percent)]; q.NS != want {
+				t.Errorf("percentile %v is %d, fio printed %d", q.Percent, q.NS, want)
+			}
+		}
+	}
+	if !slices.IsSortedFunc(got.Completion.Printed, func(a, b result.Quantile) int { return int(100 * (a.Percent - b.Percent)) }) {
+		t.Error("percentiles do not ascend")
+	}
+	want := []Lack{{Percentiles, "submission", ""}, {Histogram, "completion", "only the percentiles that fio printed are known"}, {Percentiles, "total", ""}}
+	if !slices.Equal(f.Lacks, want) {
+		t.Errorf("lacks %v", f.Lacks)
+	}
+	if f.Info.Summary != "job: randread 4 KiB, 1 job x depth 4, libaio, direct" || f.Info.Pattern != "randread" || !slices.Equal(f.Targets, []string{"data"}) {
+		t.Errorf("%+v of %v", f.Info, f.Targets)
+	}
+	if f.Version != (Version{3, 33}) || f.Written.IsZero() || !f.Started.IsZero() || !f.Disks {
+		t.Errorf("fio %v, written %v, started %v, disks %v", f.Version, f.Written, f.Started, f.Disks)
+	}
+}
+
+// Histograms of json+ give fio's own percentiles, as in plimsoll's own runs.
+func TestForeignWithHistograms(t *testing.T) {
+	text := foreignFileNamed(t, "json-plus.json")
+	f := one(t, text)
+	said := saidOf(t, jobsOf(t, text)[0], "read")
+	for p, want := range said.Clat.Percentiles {
+		q, _ := strconv.ParseFloat(p, 64)
+		if got, ok := stats.Percentile(f.Measurement.Read.Completion.Bins, q); !ok || got != want {
+			t.Errorf("percentile %s is %d, fio printed %d", p, got, want)
+		}
+	}
+	if f.Measurement.Read.Completion.Printed != nil || len(said.Clat.Percentiles) == 0 {
+		t.Error("percentiles stand beside the histogram that they are of")
+	}
+	// And plimsoll's own outputs, which have all three, read the same both ways.
+	for _, name := range []string{"libaio-randrw", "psync-randread", "ungrouped"} {
+		own, err := readOutput(reader{}, recorded(t, name), workload.Exit{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs := one(t, recorded(t, name))
+		a, _ := json.Marshal(own)
+		b, _ := json.Marshal(theirs.Measurement)
+		if !bytes.Equal(a, b) || len(theirs.Lacks) > 0 {
+			t.Errorf("%s is another measurement when it is imported; it lacks %v", name, theirs.Lacks)
+		}
+	}
+}
+
+// The states that --status-interval made are a series of the one result. The
+// state that was printed during the ramp is none of it: fio forgot it.
+func TestForeignSeries(t *testing.T) {
+	text := foreignFileNamed(t, "status.json")
+	f := one(t, text)
+	starts := regexp.MustCompile(`(?m)^\{`).FindAllIndex(text, -1)
+	last := one(t, text[starts[len(starts)-1][0]:])
+	if len(starts) < 4 || f.Measurement.IOs() != last.Measurement.IOs() || f.Measurement.IOs() == 0 {
+		t.Errorf("%d documents give %d I/Os, the last has %d", len(starts), f.Measurement.IOs(), last.Measurement.IOs())
+	}
+	if n := len(f.Series); n < 2 || n > len(starts)-2 {
+		t.Errorf("a series of %d from %d documents, of which one is of the ramp", n, len(starts))
+	}
+	for i := 1; i < len(f.Series); i++ {
+		if a, b := f.Series[i-1], f.Series[i]; b.Seconds <= a.Seconds || b.Read.IOs < a.Read.IOs {
+			t.Errorf("the series goes from %+v to %+v", a, b)
+		}
+	}
+	if end := f.Series[len(f.Series)-1]; end.Read.IOs > f.Measurement.IOs() || end.Seconds > f.Measurement.RuntimeSeconds {
+		t.Errorf("the series ends with %+v, the result is %+v", end, f.Measurement)
+	}
+}
+
+// Results that were appended to one file are results of their own, whichever
+// has more.
+func TestForeignAppended(t *testing.T) {
+	a, b := foreignFileNamed(t, "json.json"), foreignFileNamed(t, "again.json")
+	for _, text := range [][]byte{join(a, b), join(b, a), join(a, []byte("fio: a note\n"), b), join(a, later(a))} {
+		all := readForeign(t, text)
+		if len(all) != 2 || len(all[0].Series)+len(all[1].Series) > 0 || bytes.Equal(all[0].Document, all[1].Document) {
+			t.Errorf("%d results from two documents", len(all))
+		}
+	}
+	if line := readForeign(t, join(a, b))[1].Line; line != 1+bytes.Count(a, []byte("\n")) {
+		t.Errorf("the second begins in line %d", line)
+	}
+}
+
+func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+
+// later is a document as if the same were measured an hour later, with more
+// I/Os.
+func later(text []byte) []byte {
+	stamp := regexp.MustCompile(`"timestamp_ms" : \d+`)
+	text = stamp.ReplaceAllFunc(text, func(m []byte) []byte {
+		n, _ := strconv.ParseInt(string(m[len(`"timestamp_ms" : `):]), 10, 64)
+		return fmt.Appendf(nil, `"timestamp_ms" : %d`, n+3600_000)
+	})
+	return regexp.MustCompile(`"total_ios" : (\d)`).ReplaceAll(text, []byte(`"total_ios" : 9$1`))
+}
+
+// Jobs that ran one after another are results of their own; the clones of one
+// job are one.
+func TestForeignGroups(t *testing.T) {
+	text := foreignFileNamed(t, "stonewall.json")
+	all := readForeign(t, text)
+	if len(all) != 2 {
+		t.Fatalf("%d results", len(all))
+	}
+	reads, writes := all[0], all[1]
+	if reads.Job != "reads" || reads.Info.Pattern != "randread" || reads.Measurement.Write.IOs != 0 || !slices.Equal(reads.Threads, []int{1}) {
+		t.Errorf("reads: %s %+v, jobs %v", reads.Job, reads.Info, reads.Threads)
+	}
+	if writes.Job != "writes" || !strings.Contains(writes.Info.Summary, "randwrite 8 KiB, 2 jobs") || !slices.Equal(writes.Threads, []int{2, 3}) {
+		t.Errorf("writes: %s %+v, jobs %v", writes.Job, writes.Info, writes.Threads)
+	}
+	jobs := jobsOf(t, text)
+	one, two := saidOf(t, jobs[1], "write"), saidOf(t, jobs[2], "write")
+	got := writes.Measurement.Write
+	if got.Completion.Count != one.Clat.N+two.Clat.N || got.Completion.MaxNS != max(one.Clat.Max, two.Clat.Max) || got.Completion.Printed != nil {
+		t.Errorf("completion latency of two jobs: %+v of %+v and %+v", got.Completion, one.Clat, two.Clat)
+	}
+	if !slices.Contains(writes.Lacks, Lack{Percentiles, "completion", "those of several jobs do not merge without histograms"}) {
+		t.Errorf("lacks %v", writes.Lacks)
+	}
+}
+
+// From fio --client the clients themselves are read, since fio's sum over
+// them has no percentiles; what adds up is what fio's sum says.
+func TestForeignClients(t *testing.T) {
+	for _, name := range []string{"clients-plus.json", "clients.json"} {
+		text := foreignFileNamed(t, name)
+		f := one(t, text)
+		clients := jobsOf(t, text)
+		sum := saidOf(t, clients[2], "read")
+		if string(clients[2]["jobname"]) != `"All clients"` {
+			t.Fatal("the recording has no sum over clients")
+		}
+		got := f.Measurement.Read
+		if !near(got.IOPS, sum.IOPS) || !near(got.BytesPerSecond, sum.Bytes) || got.Total.MinNS != sum.Lat.Min || got.Total.MaxNS != sum.Lat.Max {
+			t.Errorf("%s: %v IOPS, %+v; fio's sum says %v, %+v", name, got.IOPS, got.Total, sum.IOPS, sum.Lat)
+		}
+		if histogram := len(got.Completion.Bins) > 0; histogram != (name == "clients-plus.json") || got.Completion.Printed != nil {
+			t.Errorf("%s: completion latency %+v", name, got.Completion)
+		}
+		if got.Completion.Count != sum.Clat.N {
+			t.Errorf("%s: %d latencies, fio's sum says %d", name, got.Completion.Count, sum.Clat.N)
+		}
+		slices.Sort(f.Hosts)
+		if !slices.Equal(f.Hosts, []string{"host-a", "host-b"}) || f.Threads != nil || f.Written.IsZero() {
+			t.Errorf("%s: hosts %v, threads %v, written %v", name, f.Hosts, f.Threads, f.Written)
+		}
+	}
+	if f := one(t, foreignFileNamed(t, "client.json")); len(f.Hosts) != 1 || len(f.Measurement.Read.Completion.Bins) == 0 {
+		t.Errorf("one client: %+v", f)
+	}
+}
+
+// TestForeignVersions reads the shapes of other versions, made of a recording
+// of 3.33 by what is known to differ.
+func TestForeignVersions(t *testing.T) {
+	text := string(foreignFileNamed(t, "json.json"))
+	without := func(text, pattern string) string {
+		re := regexp.MustCompile(pattern)
+		if !re.MatchString(text) {
+			t.Fatalf("the recording has no %s", pattern)
+		}
+		return re.ReplaceAllString(text, "$1")
+	}
+	counts := `(?m),\n\s*"N" : \d+(,?)$`
+	now := one(t, []byte(text))
+	v31 := strings.ReplaceAll(text, "fio-3.33", "fio-3.1")
+	v31 = without(without(v31, counts), `()\s*"bw_bytes" : \d+,`)
+	v31 = without(without(v31, `()\s*"job_runtime" : \d+,`), `()\s*"timestamp_ms" : \d+,`)
+	v31 = strings.ReplaceAll(v31, "\"99.990000\" : ", "\"0.00\" : 0,\n            \"0.00\" : 0,\n            \"99.990000\" : ")
+	v342 := strings.ReplaceAll(text, "fio-3.33", "fio-3.42-6-g219f")
+	v342 = strings.Replace(v342, `"groupid" : 0,`, `"groupid" : 0, "job_start" : 1795250507950, "latency_target_ns" : 0,`, 1)
+	v342 = "/dev/nvme0n1: (g=0): rw=randread\nfio-3.42\nStarting 1 process\n" + v342 + "\njob: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=16.0k\n"
+	for _, c := range []struct {
+		name, text string
+		version    Version
+		counted    bool
+	}{{"3.1", v31, Version{3, 1}, false}, {"3.16", strings.ReplaceAll(without(text, counts), "fio-3.33", "fio-3.16"), Version{3, 16}, false}, {"3.42", v342, Version{3, 42}, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			f := one(t, []byte(c.text))
+			got, want := f.Measurement.Read, now.Measurement.Read
+			if f.Version != c.version || got.IOPS != want.IOPS || got.BytesPerSecond != want.BytesPerSecond || !slices.Equal(got.Completion.Printed, want.Completion.Printed) {
+				t.Errorf("fio %v: %+v, want %+v", f.Version, got, want)
+			}
+			if known := got.Completion.Count > 0; known != c.counted || got.Completion.MaxNS != want.Completion.MaxNS || got.Completion.MeanNS != want.Completion.MeanNS {
+				t.Errorf("completion latency %+v", got.Completion)
+			}
+			if lacks := slices.Contains(f.Lacks, Lack{"the number", "completion", ""}); lacks == c.counted {
+				t.Errorf("lacks %v", f.Lacks)
+			}
+			if f.Started.IsZero() == (c.name == "3.42") {
+				t.Errorf("started %v", f.Started)
+			}
+		})
+	}
+}
+
+// What cannot be a measurement is a result with its reason; the file is fine.
+func TestForeignProblems(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		text []byte
+		why  string
+	}{
+		{"fio failed", recorded(t, "enospc"), "No space left on device"},
+		{"errors that fio went on after", bytes.ReplaceAll(foreignFileNamed(t, "json.json"), []byte(`"error" : 0,`), []byte(`"error" : 0, "total_err" : 7,`)), "7 failed I/Os"},
+		{"reads and writes as one", recorded(t, "unified"), "as one"},
+		{"trims", foreignFileNamed(t, "trim.json"), ""},
+		{"nothing done", recorded(t, "layout-only"), "not one I/O"},
+		{"bytes in other units", regexp.MustCompile(`"io_kbytes" : \d{3,}`).ReplaceAll(foreignFileNamed(t, "json.json"), []byte(`"io_kbytes" : 7`)), "are not its 7 KiB"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			all := readForeign(t, c.text)
+			if len(all) != 1 || all[0].Measurement != nil || all[0].Problem == nil || !strings.Contains(all[0].Problem.Why, c.why) || all[0].Problem.What == "" {
+				t.Errorf("%+v", all)
+			}
+		})
+	}
+}
+
+// Reported as one and also apart is enough; latencies that were switched off
+// are named.
+func TestForeignOddities(t *testing.T) {
+	if f := one(t, foreignFileNamed(t, "unified-both.json")); f.Measurement.Read.IOs == 0 || f.Measurement.Write.IOs == 0 {
+		t.Errorf("%+v", f.Measurement)
+	}
+	f := one(t, foreignFileNamed(t, "no-latencies.json"))
+	if f.Measurement.Read.IOPS == 0 || f.Measurement.Read.Total.Count != 0 || !slices.Contains(f.Lacks, Lack{What: "latencies"}) {
+		t.Errorf("%+v lacks %v", f.Measurement, f.Lacks)
+	}
+	f = one(t, foreignFileNamed(t, "normal-json.txt"))
+	if f.Measurement.Read.IOPS == 0 || f.Threads != nil {
+		t.Errorf("%+v", f)
+	}
+	f = one(t, []byte(strings.Replace(strings.Replace(string(foreignFileNamed(t, "json.json")), `"global options"`, `"x"`, 1), `"job options"`, `"y"`, 1)))
+	if f.Options != nil || f.Info.Summary != "job: options unknown" || !slices.Contains(f.Lacks, Lack{What: "the options of its jobs"}) {
+		t.Errorf("without options: %+v", f)
+	}
+}
+
+// Files that cannot be read: what is wrong, in which line, and what to do.
+func TestForeignRefusals(t *testing.T) {
+	good := string(foreignFileNamed(t, "json.json"))
+	lines := strings.Count(good, "\n")
+	for _, c := range []struct {
+		name, text string
+		line       int
+		what       string
+		remedy     string
+	}{
+		{"empty", "", 1, "empty", "ended well"},
+		{"text", "hello\n", 1, "no JSON document", "json+"},
+		{"for people", string(foreignFileNamed(t, "normal.txt")), 1, "for people", "json+"},
+		{"terse", string(foreignFileNamed(t, "terse.txt")), 1, "terse", "json+"},
+		{"a log", "100, 200, 0, 4096\n", 1, "looks like a log", "PREFIX_bw.1.log"},
+		{"other JSON", "\n{\n \"name\": 1 }\n", 2, `no "fio version"`, "fio --output-format"},
+		{"too old", strings.Replace(good, "fio-3.33", "fio-2.2.10", 1), 1, "2.2 is too old", "newer fio"},
+		{"no version", strings.Replace(good, "fio-3.33", "3.33", 1), 1, "no version of fio", ""},
+		{"no jobs", "note: fio: engine failed\n{ \"fio version\" : \"fio-3.33\", \"jobs\" : [] }\n", 2, "no jobs; before it stands: note: fio: engine failed", "measure again"},
+		{"cut short", good[:len(good)*2/3], 1 + strings.Count(good[:len(good)*2/3], "\n"), "begins in line 1 is cut short", "copy the file again"},
+		{"second cut short", good + good[:500], 1 + lines + strings.Count(good[:500], "\n"), fmt.Sprintf("begins in line %d is cut short", lines+1), "cut this document off"},
+		{"not a number", strings.Replace(good, `"usr_cpu" : `, `"usr_cpu" : -nan, "x" : `, 1), 1 + strings.Count(good[:strings.Index(good, `"usr_cpu"`)], "\n"), "no JSON at offset", "a number that is none"},
+		{"text for a number", strings.Replace(good, `"total_ios" : `, `"total_ios" : "many", "x" : `, 1), 1 + strings.Count(good[:strings.Index(good, `"total_ios"`)], "\n"), "total_ios", "as fio wrote it"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			all, problems := ReadForeign([]byte(c.text))
+			if len(all) > 0 || len(problems) != 1 {
+				t.Fatalf("%d results, problems %+v", len(all), problems)
+			}
+			if p := problems[0]; p.Line != c.line || !strings.Contains(p.What, c.what) || !strings.Contains(p.Remedy, c.remedy) {
+				t.Errorf("line %d: %s; %s\nwant line %d: %s; %s", p.Line, p.What, p.Remedy, c.line, c.what, c.remedy)
+			}
+		})
+	}
+}
+
+// Every spelling of an option is the same workload, and what only names files
+// is none of it.
+func TestSpelled(t *testing.T) {
+	a := spelled(map[string]string{"rw": "randread", "bs": "4k", "runtime": "30", "time_based": "", "filename": "a", "direct": "1"})
+	b := spelled(map[string]string{"readwrite": "randread", "blocksize": "4096B", "runtime": "30s", "time_based": "1", "filename": "a", "buffered": "0", "iodepth": "1"})
+	for key := range b {
+		if a[key] != b[key] {
+			t.Errorf("%s is %q and %q", key, a[key], b[key])
+		}
+	}
+	if c := spelled(map[string]string{"bs": "4KiB"}); c["bs"] == a["bs"] {
+		t.Error("4KiB is 4000 bytes to fio, or 4096, depending on kb_base")
+	}
+}
+
+// FuzzForeign: whatever stands in a file gives problems that explain, or
+// results that can be stored and are consistent.
+func FuzzForeign(f *testing.F) {
+	// Small seeds: the fuzzer gets nowhere with whole recordings, but one.
+	f.Add(foreignFileNamed(f, "json.json"))
+	const job = `{"jobname":"j","groupid":0,"error":0,"job options":{"rw":"randrw","bs":"4k","ramp_time":"1"},
+		"read":{"io_bytes":4096,"total_ios":1,"runtime":10,"lat_ns":{"max":5,"mean":5.0,"N":1,"bins":{"5":1}},"clat_ns":{"max":4,"percentile":{"50.0":4}}},
+		"write":{"io_bytes":9,"io_kbytes":0,"total_ios":2,"runtime":20}}`
+	document := func(stamp int, list, jobs string) string {
+		return fmt.Sprintf("{\n\"fio version\":\"fio-3.1\",\"timestamp_ms\":%d,\"%s\":[%s]}\n", stamp, list, jobs)
+	}
+	f.Add([]byte("note\n" + document(1000, "jobs", job) + document(2000, "jobs", job)))
+	f.Add([]byte(document(1000, "jobs", job+","+strings.Replace(job, `"groupid":0`, `"groupid":1`, 1))))
+	f.Add([]byte(document(1000, "client_stats", job+`,{"jobname":"All clients","hostname":"x"}`)))
+	f.Add([]byte(document(1000, "jobs", strings.Replace(job, `"error":0`, `"error":28`, 1))))
+	f.Add([]byte(document(1000, "jobs", "")))
+	f.Add([]byte(`{"fio version":"fio-3.0","jobs":[{"groupid":-1,"read":{"total_ios":1,"runtime":1,"lat_ns":{"max":1,"percentile":{"1e999":2,"100":3}}}}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		all, problems := ReadForeign(text)
+		for _, p := range problems {
+			if p.What == "" || p.Line < 1 || p.Line > 1+bytes.Count(text, []byte("\n")) {
+				t.Fatalf("a problem that explains nothing: %+v", p)
+			}
+		}
+		if (len(all) == 0) == (len(problems) == 0) {
+			t.Fatalf("%d results and %d problems", len(all), len(problems))
+		}
+		for _, r := range all {
+			if (r.Measurement == nil) == (r.Problem == nil) || len(r.Document) == 0 {
+				t.Fatalf("a result with %v and %v", r.Measurement, r.Problem)
+			}
+			if r.Measurement == nil {
+				continue
+			}
+			if _, err := json.Marshal(r); err != nil {
+				t.Fatalf("cannot be stored: %v", err)
+			}
+			for _, d := range []result.Direction{r.Measurement.Read, r.Measurement.Write} {
+				for _, l := range []result.Latency{d.Submission, d.Completion, d.Total} {
+					checkLatency(t, l)
+				}
+			}
+		}
+	})
+}
+
+func checkLatency(t *testing.T, l result.Latency) {
+	t.Helper()
+	var sum uint64
+	for i, b := range l.Bins {
+		if i > 0 && l.Bins[i-1].NS >= b.NS {
+			t.Fatalf("bins do not ascend at %d", i)
+		}
+		sum += b.Count
+	}
+	if len(l.Bins) > 0 && sum != l.Count || math.IsNaN(l.MeanNS) || math.IsInf(l.MeanNS, 0) {
+		t.Fatalf("%d in bins, %d counted, mean %v", sum, l.Count, l.MeanNS)
+	}
+	for i, q := range l.Printed {
+		if !(q.Percent > 0 && q.Percent <= 100) || i > 0 && l.Printed[i-1].Percent >= q.Percent {
+			t.Fatalf("percentiles %v", l.Printed)
+		}
+	}
+}

@@ -1,0 +1,328 @@
+package fio
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+	"plimsoll/internal/workload"
+)
+
+// reader reads the outputs of a step. It knows of the job what is needed to
+// say why it failed.
+type reader struct {
+	engine    string // "" when jobs differ
+	direct    bool
+	blockSize Size // 0 when jobs differ
+}
+
+// output is fio's JSON output, as far as it is used.
+type output struct {
+	Version     string `json:"fio version"`
+	TimestampMS int64  `json:"timestamp_ms"` // when it was printed, since 1970; not in client mode
+	Timestamp   int64  `json:"timestamp"`    // the same in seconds
+	Jobs        []job  `json:"jobs"`
+	ClientStats []job  `json:"client_stats"` // in the place of Jobs, from fio --client
+
+	Options  json.RawMessage `json:"global options"`
+	DiskUtil json.RawMessage `json:"disk_util"`
+}
+
+type job struct {
+	Name      string          `json:"jobname"`
+	Group     int             `json:"groupid"`
+	StartMS   int64           `json:"job_start"` // since 1970; only newer versions
+	Elapsed   float64         `json:"elapsed"`   // seconds, ramp included
+	Host      string          `json:"hostname"`  // only in client_stats
+	Options   json.RawMessage `json:"job options"`
+	Error     int             `json:"error"`
+	Read      direction       `json:"read"`
+	Write     direction       `json:"write"`
+	Trim      direction       `json:"trim"`
+	Mixed     json.RawMessage `json:"mixed"`
+	RuntimeMS uint64          `json:"job_runtime"` // summed over the jobs of a group
+	UserCPU   float64         `json:"usr_cpu"`     // per cent
+	SystemCPU float64         `json:"sys_cpu"`     // per cent
+	Errors    uint64          `json:"total_err"`   // only with continue_on_error
+}
+
+type direction struct {
+	IOs        uint64  `json:"total_ios"`
+	Bytes      uint64  `json:"io_bytes"`
+	KBytes     *uint64 `json:"io_kbytes"`
+	RuntimeMS  uint64  `json:"runtime"`
+	Submission latency `json:"slat_ns"`
+	Completion latency `json:"clat_ns"`
+	Total      latency `json:"lat_ns"`
+}
+
+type latency struct {
+	Min  uint64            `json:"min"`
+	Max  uint64            `json:"max"`
+	Mean float64           `json:"mean"`
+	N    uint64            `json:"N"`    // only newer versions
+	Bins map[string]uint64 `json:"bins"` // only in json+
+
+	Percentiles map[string]uint64 `json:"percentile"`
+}
+
+// read turns the outputs of a step into a measurement. The outputs of Prepare
+// give an empty one, or an error.
+func (r reader) read(outputs map[string][]byte, exit workload.Exit) (result.Measurement, error) {
+	what, text, measured := "fio", outputs[outputName], true
+	if _, driven := outputs[outputName]; !driven {
+		if layout, ok := outputs[layoutOutput]; ok {
+			what, text, measured = "fio, laying out its file", layout, false
+		}
+	}
+	m, problem := r.measure(text, exit, measured)
+	if problem != nil {
+		problem.What = what
+		return result.Measurement{}, problem
+	}
+	return m, nil
+}
+
+// measure gives the measurement, or an error without its What.
+func (r reader) measure(text []byte, exit workload.Exit, measured bool) (result.Measurement, *workload.Error) {
+	var none result.Measurement
+	if err := killed(exit); err != nil {
+		return none, err
+	}
+	notes, document := split(text)
+	if document == nil {
+		return none, r.noOutput(notes, exit)
+	}
+	out, err := decodeOutput(document)
+	if err != nil {
+		return none, failure("", fmt.Sprintf("its output is cut short or damaged: %v; it exited with code %d", err, exit.Code),
+			"see whether the disk that holds the run directory is full, and run the trial again")
+	}
+	version, err := ParseVersion(out.Version)
+	if err != nil {
+		return none, failure("", err.Error(), "install fio "+MinVersion.String()+" or newer")
+	}
+	if version.Less(MinVersion) {
+		return none, failure("", fmt.Sprintf("fio %s is too old: histograms of all three latencies came with %s", version, MinVersion),
+			"install fio "+MinVersion.String()+" or newer")
+	}
+	for _, j := range out.Jobs {
+		if j.Error != 0 {
+			return none, r.errno(j, notes)
+		}
+		if j.Errors != 0 {
+			return none, failure("", fmt.Sprintf("job %q had %d failed I/Os", j.Name, j.Errors), "see the trial's artifacts; a stack that fails I/Os has no speed")
+		}
+	}
+	if exit.Code != 0 {
+		return none, r.exited(notes, exit)
+	}
+	if len(out.Jobs) == 0 {
+		return none, failure("", "its output has no jobs", "see the trial's artifacts, and report this")
+	}
+	if !measured {
+		return none, nil
+	}
+	m, failed := merge(out.Jobs, mergeHistograms)
+	if failed != nil {
+		return none, failed
+	}
+	for _, d := range []struct {
+		name string
+		result.Direction
+	}{{"reads", m.Read}, {"writes", m.Write}} {
+		if d.IOs > 0 && d.Total.Count == 0 {
+			return none, failure("", "it reported no latencies of its "+d.name, "leave gtod_reduce and disable_lat out of the job file")
+		}
+	}
+	return m, nil
+}
+
+// decodeOutput decodes a document; what follows it is ignored.
+func decodeOutput(document []byte) (out output, err error) {
+	err = json.NewDecoder(bytes.NewReader(document)).Decode(&out)
+	return out, err
+}
+
+// split separates the lines of plain text that fio prints first from the JSON
+// document, which is nil when there is none.
+func split(text []byte) (notes string, document []byte) {
+	for at := 0; at < len(text); {
+		if text[at] == '{' {
+			return string(text[:at]), text[at:]
+		}
+		end := bytes.IndexByte(text[at:], '\n')
+		if end < 0 {
+			break
+		}
+		at += end + 1
+	}
+	return string(text), nil
+}
+
+// combine makes one distribution of those of several jobs. what says what was
+// done ("reads"), kind is that of the latency ("total").
+type combine func(what, kind string, parts []latency) (result.Latency, *workload.Error)
+
+// merge adds jobs up as if fio had reported them as one group: what all did,
+// in the time of the longest.
+func merge(jobs []job, latencies combine) (result.Measurement, *workload.Error) {
+	var m result.Measurement
+	var reads, writes []direction
+	var cpu, user, system float64
+	for _, j := range jobs {
+		if j.Mixed != nil {
+			return m, failure("", fmt.Sprintf("job %q reports reads and writes as one", j.Name), "leave unified_rw_reporting out of the job file")
+		}
+		if j.Trim.IOs > 0 {
+			return m, failure("", fmt.Sprintf("job %q trimmed", j.Name), "only reads and writes are measured: choose another rw")
+		}
+		reads, writes = append(reads, j.Read), append(writes, j.Write)
+		w := float64(j.RuntimeMS)
+		cpu, user, system = cpu+w, user+w*j.UserCPU, system+w*j.SystemCPU
+		m.RuntimeSeconds = max(m.RuntimeSeconds, float64(max(j.Read.RuntimeMS, j.Write.RuntimeMS))/1000)
+	}
+	if cpu > 0 {
+		m.UserCPU, m.SystemCPU = user/cpu/100, system/cpu/100
+	}
+	var err *workload.Error
+	if m.Read, err = mergeDirections("reads", reads, latencies); err != nil {
+		return m, err
+	}
+	if m.Write, err = mergeDirections("writes", writes, latencies); err != nil {
+		return m, err
+	}
+	if m.IOs() == 0 {
+		return m, failure("", "not one I/O was completed in the measured time", "give it a longer runtime; a stack that takes longer than this for one I/O may hang")
+	}
+	for _, v := range []float64{m.UserCPU, m.SystemCPU, m.IOPS(), m.BytesPerSecond()} {
+		if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
+			return m, implausible("rates")
+		}
+	}
+	return m, nil
+}
+
+func mergeDirections(name string, parts []direction, latencies combine) (result.Direction, *workload.Error) {
+	var d result.Direction
+	var milliseconds uint64
+	var submission, completion, total []latency
+	for _, p := range parts {
+		if d.IOs+p.IOs < d.IOs || d.Bytes+p.Bytes < d.Bytes {
+			return d, implausible(name)
+		}
+		d.IOs += p.IOs
+		d.Bytes += p.Bytes
+		milliseconds = max(milliseconds, p.RuntimeMS)
+		submission, completion, total = append(submission, p.Submission), append(completion, p.Completion), append(total, p.Total)
+	}
+	if d.IOs == 0 {
+		return result.Direction{}, nil
+	}
+	if milliseconds == 0 {
+		return d, failure("", fmt.Sprintf("its %d %s took less than a millisecond: too short to measure", d.IOs, name), "give it a longer runtime, or time_based in the job file")
+	}
+	seconds := float64(milliseconds) / 1000
+	d.IOPS, d.BytesPerSecond = float64(d.IOs)/seconds, float64(d.Bytes)/seconds
+	for _, l := range []struct {
+		kind  string
+		parts []latency
+		to    *result.Latency
+	}{{"submission", submission, &d.Submission}, {"completion", completion, &d.Completion}, {"total", total, &d.Total}} {
+		merged, err := latencies(name, l.kind, l.parts)
+		if err != nil {
+			return d, err
+		}
+		*l.to = merged
+	}
+	return d, nil
+}
+
+// mergeHistograms merges distributions that all have histograms.
+func mergeHistograms(what, _ string, parts []latency) (result.Latency, *workload.Error) {
+	all := make([]result.Latency, len(parts))
+	for i, p := range parts {
+		var err *workload.Error
+		if all[i], err = p.latency(what); err != nil {
+			return result.Latency{}, err
+		}
+	}
+	merged := stats.MergeLatency(all...)
+	if math.IsInf(merged.MeanNS, 0) || !addsUp(merged) {
+		return merged, implausible("latencies of " + what)
+	}
+	return merged, nil
+}
+
+// latency turns fio's distribution into ours. The count is that of the bins,
+// because percentiles are.
+func (l latency) latency(name string) (result.Latency, *workload.Error) {
+	if l.N == 0 {
+		return result.Latency{}, nil // also slat of engines that submit and complete in one call
+	}
+	r := result.Latency{MeanNS: l.Mean, MinNS: l.Min, MaxNS: l.Max}
+	for key, n := range l.Bins {
+		ns, err := strconv.ParseUint(key, 10, 64)
+		if err != nil || r.Count+n < r.Count || l.Mean < 0 {
+			return r, implausible("latencies of " + name)
+		}
+		r.Count += n
+		if n > 0 {
+			r.Bins = append(r.Bins, result.Bin{NS: ns, Count: n})
+		}
+	}
+	if r.Count == 0 {
+		return r, failure("", "it reported no histograms of the latencies of its "+name, "leave output options, and slat_, clat_ and lat_percentiles=0, out of the job file")
+	}
+	slices.SortFunc(r.Bins, func(a, b result.Bin) int {
+		if a.NS < b.NS {
+			return -1
+		}
+		return 1
+	})
+	return r, nil
+}
+
+// addsUp guards against counts that overflowed.
+func addsUp(l result.Latency) bool {
+	var sum uint64
+	for _, b := range l.Bins {
+		if sum+b.Count < sum {
+			return false
+		}
+		sum += b.Count
+	}
+	return sum == l.Count
+}
+
+func implausible(what string) *workload.Error {
+	return failure("", "its output has "+what+" that cannot be", "see the trial's artifacts, and report this")
+}
+
+// gist is the sense of what fio said, on one line: its first few complaints,
+// or, when it made none, the first lines.
+func gist(texts ...string) string {
+	var complaints, others []string
+	for _, text := range texts {
+		for line := range strings.Lines(text) {
+			line = strings.TrimSpace(strings.ToValidUTF8(line, "?"))
+			to := &others
+			if strings.HasPrefix(line, "fio:") || strings.HasPrefix(line, "Bad option") {
+				to = &complaints
+			}
+			if line != "" && !slices.Contains(*to, line) {
+				*to = append(*to, line)
+			}
+		}
+	}
+	if len(complaints) == 0 {
+		complaints = others
+	}
+	return strings.Join(complaints[:min(len(complaints), 3)], "; ")
+}

@@ -1,0 +1,71 @@
+package fio
+
+import (
+	"errors"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/workload"
+)
+
+func fioSays(t *testing.T, args ...string) string {
+	t.Helper()
+	if _, err := exec.LookPath("fio"); err != nil {
+		t.Skip("fio is not installed: apt-get install fio")
+	}
+	said, err := exec.Command("fio", args...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(said)
+}
+
+// A newer plimsoll passes options that an older fio does not know. That fio
+// then says so when files are laid out, before anything is measured, and the
+// error has the option's name.
+func TestOptionThatThisFioDoesNotKnow(t *testing.T) {
+	fioSays(t, "--version")
+	w, mistakes := newUserFile("my.fio", []byte("[job]\nsize=1m\nrw=randread\n"))
+	if len(mistakes) > 0 {
+		t.Fatal(mistakes)
+	}
+	w.text = append(w.text, "nosuch=1\nneither=2\n"...)
+	step, err := w.Prepare(workload.Target{Path: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Read(run(t, step))
+	var e *workload.Error
+	if !errors.As(err, &e) || !strings.Contains(e.Why, "nosuch=1") || !strings.Contains(e.Why, "neither=2") || !strings.Contains(e.Remedy, "newer fio") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Somebody has looked at every option that fio has: it is passed, or refused
+// with its reason. Those of later versions are refused as unknown until then.
+func TestEveryOptionWasLookedAt(t *testing.T) {
+	version, err := ParseVersion(fioSays(t, "--version"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if looked := (Version{3, 33}); looked.Less(version) {
+		t.Skipf("fio %s is newer than %s, whose options were looked at", version, looked)
+	}
+	n := 0
+	for line := range strings.Lines(fioSays(t, "--cmdhelp=all")) {
+		option, _, ok := strings.Cut(line, ":")
+		option = strings.TrimSpace(option)
+		if !ok || option == "" || strings.Contains(option, " ") {
+			continue
+		}
+		n++
+		if !slices.Contains(passed, option) && refused[option] == "" {
+			t.Errorf("fio has an option %s, which is neither passed nor refused with a reason", option)
+		}
+	}
+	if n < 100 {
+		t.Errorf("fio told of %d options only; the test shows little", n)
+	}
+}

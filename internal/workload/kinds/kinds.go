@@ -1,0 +1,15 @@
+// Package kinds is the table of workloads. It is pure. A new kind is a folder
+// beside it and one line here.
+package kinds
+
+import (
+	"plimsoll/internal/workload"
+	"plimsoll/internal/workload/fio"
+)
+
+// All gives every kind of workload, in the order of the help.
+func All() []workload.Kind {
+	return []workload.Kind{
+		fio.Kind,
+	}
+}
