@@ -36,6 +36,10 @@ type Run struct {
 	Workloads   []Workload  `json:"workloads"` // in the order of the experiment file
 	Trials      []Trial     `json:"trials"`    // in the order in which they were planned
 
+	// Points tell of each stack and workload why it got as many trials as it
+	// did; nil for a run whose trials were all planned before it began.
+	Points []Point `json:"points,omitempty"`
+
 	Imported []ImportedFile `json:"imported,omitempty"` // where the numbers come from; nil for a run that was measured here
 }
 
@@ -57,6 +61,10 @@ type Experiment struct {
 
 	RuntimeSeconds float64 `json:"runtime_seconds"` // measured time of a trial, unless its workload says otherwise
 	RampSeconds    float64 `json:"ramp_seconds"`    // time before it that is not measured
+
+	Fixed         bool    `json:"fixed,omitempty"`          // every trial takes its whole time, however precise it is before
+	Target        float64 `json:"target,omitempty"`         // the precision to stop at: half of the 95% interval as a share of the mean
+	BudgetSeconds float64 `json:"budget_seconds,omitempty"` // of the whole run; 0 when there is none
 }
 
 // Mark is a caveat that is shown wherever a number of the stack appears.
@@ -131,7 +139,14 @@ type Trial struct {
 	ElapsedSeconds float64      `json:"elapsed_seconds,omitempty"` // wall clock, preparation and teardown included
 	Measurement    *Measurement `json:"measurement,omitempty"`
 	Honesty        *Honesty     `json:"honesty,omitempty"`
-	Artifacts      string       `json:"artifacts,omitempty"` // directory, relative to the run directory
+	Series         *Series      `json:"series,omitempty"` // nil for a trial that could not stop early
+	Stop           *Stop        `json:"stop,omitempty"`   // nil for a trial of a fixed time
+
+	// Preconditioning is what was done before the first trial of its stack and
+	// workload; nil for the others, and where the workload lays out no file.
+	Preconditioning *Preconditioning `json:"preconditioning,omitempty"`
+
+	Artifacts string `json:"artifacts,omitempty"` // directory, relative to the run directory
 }
 
 // Problem is an error for the person who reads it.

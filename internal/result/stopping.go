@@ -1,0 +1,88 @@
+package result
+
+// Series is the rate of a trial while it ran, from the workload's own
+// counters. Only trials that may stop early have one.
+type Series struct {
+	IntervalSeconds float64   `json:"interval_seconds"` // between two samples
+	IOPS            []float64 `json:"iops"`             // of each interval, both directions; what came before the measured time is not in it
+	Warmup          int       `json:"warmup"`           // samples at the beginning that the measurement leaves out
+}
+
+// StopReason tells what ended a trial, or the trials of a point.
+type StopReason string
+
+// The reasons. All but StopPrecise and StopSettled end a trial, or a point,
+// of which less is known than was asked for.
+const (
+	StopPrecise StopReason = "precise"         // the mean is known as precisely as was asked for
+	StopMaximum StopReason = "maximum reached" // the longest time was over before it was
+	StopNever   StopReason = "never settled"   // so it was, and the rate had not become steady at all
+	StopSettled StopReason = "settled"         // every comparison that needs the point has its verdict
+	StopBudget  StopReason = "budget spent"    // the time that the user gave was over
+	StopRepeats StopReason = "repeats done"    // the most trials of a point were run
+	StopFailed  StopReason = "failed"          // its trials give no more numbers
+)
+
+// Stop is why a trial ended when it did, and how precisely its mean is known.
+// Trials of a fixed time have none.
+type Stop struct {
+	Reason     StopReason `json:"reason"`
+	Why        string     `json:"why"` // for people
+	MeanIOPS   float64    `json:"mean_iops"`
+	LowIOPS    float64    `json:"low_iops"` // the interval of the mean, corrected for autocorrelation; Low and High are 0 when there were too few samples for one
+	HighIOPS   float64    `json:"high_iops"`
+	Confidence float64    `json:"confidence"` // of the interval, 0 to 1
+}
+
+// Point is why the trials of one stack and workload were as many as they
+// were, in a run that decides that as it goes.
+type Point struct {
+	Stack    string     `json:"stack"`
+	Workload string     `json:"workload"`
+	Reason   StopReason `json:"reason"`
+	Why      string     `json:"why"`    // for people
+	Trials   int        `json:"trials"` // that gave a measurement
+	// RelativeHalfWidth is half of the 95% interval of the mean over trials, as
+	// a share of it; 0 when there were too few trials for one.
+	RelativeHalfWidth float64 `json:"relative_half_width"`
+}
+
+// PreconditioningKind tells what was written before anything was measured.
+type PreconditioningKind string
+
+// What was written. The SNIA specification asks for the device.
+const (
+	PreconditionedFile   PreconditioningKind = "file written"   // all that the workload may touch, no more
+	PreconditionedDevice PreconditioningKind = "device written" // the whole device
+)
+
+// Preconditioning is what happened to a stack before a trial on it, in the
+// sense of the SNIA Solid State Storage Performance Test Specification.
+type Preconditioning struct {
+	// Workload-independent: Bytes were written, sequentially, Passes times.
+	Kind   PreconditioningKind `json:"kind"`
+	Passes int                 `json:"passes"`
+	Bytes  int64               `json:"bytes"`
+	// Workload-dependent: the workload itself, round after round, until it was
+	// steady; nil when none were asked for.
+	Rounds *Rounds `json:"rounds,omitempty"`
+}
+
+// Rounds are what each round of a workload-dependent preconditioning measured,
+// and the verdict on the window that was judged (steady.Criteria).
+type Rounds struct {
+	Seconds float64   `json:"seconds"` // of one round
+	IOPS    []float64 `json:"iops"`    // of each round, the oldest first
+	Settled bool      `json:"settled"`
+	Why     string    `json:"why,omitempty"` // why not; "" when settled
+	// The window is rounds From to To-1, counted from 0. Excursion and Slope
+	// are shares of its Average; First and Last are its least-squares line at
+	// its ends.
+	From      int     `json:"from"`
+	To        int     `json:"to"`
+	Average   float64 `json:"average_iops"`
+	Excursion float64 `json:"excursion"`
+	Slope     float64 `json:"slope"`
+	First     float64 `json:"first_iops"`
+	Last      float64 `json:"last_iops"`
+}
