@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -32,18 +30,6 @@ import (
 
 // runOptions are as they were typed: prepareRun tells all that is wrong with
 // them at once.
-type runOptions struct {
-	seed    string
-	repeat  string
-	runtime string
-	ramp    string
-	out     string
-	resume  string
-	destroy []string
-	dryRun  bool
-	quiet   bool
-}
-
 func newRunCommand(a *app) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
@@ -84,10 +70,7 @@ EXIT STATUS
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args, o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.seed, "seed", "", "`number` that fixes the trials' random order (default: the file's, or a random one)")
-	f.StringVar(&o.repeat, "repeat", "", "`number` of trials of each stack and workload (default: the file's)")
-	f.StringVar(&o.runtime, "runtime", "", "measured `time` of each trial, such as 30s (default: the file's)")
-	f.StringVar(&o.ramp, "ramp", "", "`time` before it that is not measured (default: the file's)")
+	o.addTo(f)
 	f.StringVarP(&o.out, "out", "o", "", "run `directory` (default: "+trial.DefaultRuns+"/RUN-ID)")
 	f.StringVar(&o.resume, "resume", "", "go on with this `RUN`")
 	f.StringArrayVar(&o.destroy, "destroy", nil, "a `device`, by serial or path, that may be overwritten; repeatable")
@@ -225,7 +208,7 @@ func (a *app) prepareRun(args []string, o runOptions) (trial.Options, error) {
 		t.Allow = append(t.Allow, p)
 	}
 	if o.resume != "" {
-		if len(args) > 0 || o.out != "" || o.repeat != "" || o.runtime != "" || o.ramp != "" || o.seed != "" {
+		if len(args) > 0 || o.given() || o.out != "" {
 			return usage("--resume goes on with a run as it was started: give no experiment and no other settings with it")
 		}
 		dir, err := store.Find(store.RunsDir, o.resume)
@@ -257,48 +240,6 @@ func writesDevice(l line.Line) bool {
 	return slices.Contains([]string{line.NameDevice, "by-id", "serial"}, l.Nodes[0].Name)
 }
 
-// settings has the command line win over the experiment, which is nil when it
-// cannot be read: what is wrong with the command line is told all the same.
-func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
-	var problems []error
-	wrong := func(flag, text, what string) {
-		problems = append(problems, fmt.Errorf("--%s takes %s, not %q", flag, what, text))
-	}
-	if e == nil {
-		e = new(experiment.Experiment)
-	}
-	if o.repeat != "" {
-		n, err := strconv.Atoi(o.repeat)
-		if e.Repeat = n; err != nil || n < 1 || n > experiment.MaxRepeat {
-			wrong("repeat", o.repeat, fmt.Sprintf("a number from 1 to %d", experiment.MaxRepeat))
-		}
-	}
-	if o.runtime != "" {
-		d, err := time.ParseDuration(o.runtime)
-		if e.Timing.Runtime = d; err != nil || d <= 0 {
-			wrong("runtime", o.runtime, "a time of more than nothing with its unit, such as 500ms, 10s or 2m30s")
-		}
-	}
-	if o.ramp != "" {
-		d, err := time.ParseDuration(o.ramp)
-		if e.Timing.Ramp = d; err != nil || d < 0 {
-			wrong("ramp", o.ramp, "a time with its unit, such as 5s, or 0s for none")
-		}
-	}
-	switch {
-	case o.seed != "":
-		seed, err := strconv.ParseUint(o.seed, 10, 64)
-		if t.Seed = seed; err != nil {
-			wrong("seed", o.seed, "a whole number from 0 to 2^64-1")
-		}
-	case e.Seed != nil:
-		t.Seed = *e.Seed
-	default:
-		t.Seed = rand.Uint64() >> 11 // exact in every JSON reader
-	}
-	return errors.Join(problems...)
-}
-
 // resumeRun takes the experiment as the run that is resumed was given it.
 func (a *app) resumeRun(t trial.Options, dir string) (trial.Options, error) {
 	run, err := store.Read(dir)
@@ -309,14 +250,9 @@ func (a *app) resumeRun(t trial.Options, dir string) (trial.Options, error) {
 	if err != nil {
 		return t, &exitError{exitUsage, err}
 	}
-	for i, s := range run.Stacks { // with directories as they were then
-		if e.Stacks[i].Line, err = line.Parse(s.Line); err != nil {
-			return t, &exitError{exitFailure, err}
-		}
+	if err := restore(e, run); err != nil {
+		return t, &exitError{exitFailure, err}
 	}
-	e.Repeat = run.Experiment.Repeat
-	e.Timing.Runtime = time.Duration(run.Experiment.RuntimeSeconds * float64(time.Second))
-	e.Timing.Ramp = time.Duration(run.Experiment.RampSeconds * float64(time.Second))
 	t.Experiment, t.Seed, t.Dir, t.Resume = e, run.Seed, dir, true
 	return t, nil
 }

@@ -43,8 +43,16 @@ func newProgress(w io.Writer, quiet bool, o trial.Options) progress {
 	if quiet {
 		return silent{}
 	}
-	p := pace{trials: experiment.Trials(o.Experiment, o.Seed), experiment: o.Experiment}
-	if !o.Resume {
+	p := pace{trials: experiment.Trials(o.Experiment, o.Seed), experiment: o.Experiment, began: time.Now()}
+	for _, why := range o.LeftOut {
+		fmt.Fprintf(w, "left out: %s\n", why)
+	}
+	switch {
+	case o.Resume:
+	case o.Experiment.Budget > 0:
+		fmt.Fprintf(w, "%s: %s for at least %d trials of %s each; results go to %s\n",
+			o.Experiment.Name, o.Experiment.Budget, len(p.trials), o.Experiment.Timing.Runtime, o.Dir)
+	default:
 		fmt.Fprintf(w, "%s: %d trials, about %s; results go to %s\n",
 			o.Experiment.Name, len(p.trials), experiment.Estimate(o.Experiment).Round(time.Second), o.Dir)
 	}
@@ -66,6 +74,7 @@ func (silent) Close()                       {}
 type pace struct {
 	experiment *experiment.Experiment
 	trials     []experiment.Planned
+	began      time.Time
 
 	costs       []time.Duration // of the trials that this process runs
 	first       int             // trials that were done before
@@ -77,12 +86,15 @@ func (p *pace) begin(done int) {
 	p.last = time.Now()
 	if p.costs == nil {
 		p.start, p.first = p.last, done
-		p.costs = experiment.Costs(p.experiment, p.trials[done:])
+		p.costs = experiment.Costs(p.experiment, p.trials[min(done, len(p.trials)):])
 	}
 }
 
 // left is the time that is left with done trials behind.
 func (p *pace) left(done int) time.Duration {
+	if p.experiment.Budget > 0 {
+		return max(0, p.experiment.Budget-time.Since(p.began)).Round(time.Second)
+	}
 	// The estimate alone counts at first, as if as much had been seen of it.
 	const prior = 20 * time.Second
 	var past, rest time.Duration
@@ -106,6 +118,7 @@ type bar struct {
 	bar     *progressbar.ProgressBar
 	text    string
 	done    int
+	all     int
 	stop    chan struct{}
 	stopped sync.WaitGroup
 }
@@ -139,15 +152,15 @@ func newBar(w io.Writer, p pace) *bar {
 
 func (b *bar) Note(text string) { b.show(func() { b.text = text }) }
 
-func (b *bar) Begin(t result.Trial, done, _ int) {
+func (b *bar) Begin(t result.Trial, done, all int) {
 	b.show(func() {
 		b.begin(done)
-		b.text, b.done = t.Stack+" "+t.Workload, done
+		b.text, b.done, b.all = t.Stack+" "+t.Workload, done, all
 	})
 }
 
-func (b *bar) End(_ result.Trial, done, _ int) {
-	b.show(func() { b.begin(done); b.done = done })
+func (b *bar) End(_ result.Trial, done, all int) {
+	b.show(func() { b.begin(done); b.done, b.all = done, all })
 }
 
 // Close leaves the line as if nothing had been there.
@@ -164,13 +177,17 @@ func (b *bar) show(change func()) {
 	change()
 	left := ""
 	if b.costs != nil {
-		left = fmt.Sprintf("%d/%d, %s left: ", b.done, len(b.trials), b.left(b.done))
+		left = fmt.Sprintf("%d/%d, %s left: ", b.done, b.all, b.left(b.done))
 	}
 	// What the bar adds to the text: a percentage, a frame, and the last column,
 	// behind which some terminals begin a new line.
 	const frame = 10
 	b.bar.Describe(fit(left+b.text, columns(b.w, 80)-b.width-frame))
-	_ = b.bar.Set(b.done)
+	at := b.done
+	if budget := b.experiment.Budget; budget > 0 { // the trials to come are not known
+		at = int(float64(len(b.trials)) * min(1, time.Since(b.began).Seconds()/budget.Seconds()))
+	}
+	_ = b.bar.Set(at)
 }
 
 // fit gives text exactly width columns, so that the bar does not jump.

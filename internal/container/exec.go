@@ -34,6 +34,12 @@ const (
 // returns. A program that cannot be started, and an engine that ends
 // meanwhile, are errors; how the program itself ends is not.
 func (c *Container) Exec(ctx context.Context, argv []string, dir string) (workload.Exit, error) {
+	return c.ExecUntil(ctx, nil, argv, dir)
+}
+
+// ExecUntil is Exec for a program that gets SIGINT once enough is closed, and
+// is then waited for.
+func (c *Container) ExecUntil(ctx context.Context, enough <-chan struct{}, argv []string, dir string) (workload.Exit, error) {
 	p := &process{container: c, ended: make(chan error, 1)}
 	files := c.cgroupFiles()
 	before, _ := oomKills(files)
@@ -43,7 +49,7 @@ func (c *Container) Exec(ctx context.Context, argv []string, dir string) (worklo
 	if err != nil {
 		return workload.Exit{}, fmt.Errorf("run %s in container %s: %w", argv[0], c.Name, c.engine.down(err))
 	}
-	err = p.wait(ctx)
+	err = p.wait(ctx, enough)
 	if p.handle != nil {
 		p.handle.Close()
 	}
@@ -112,7 +118,7 @@ func (p *process) start(ctx context.Context, argv []string, dir, mark string) er
 // wait waits until the process ended, also when its engine does not notice.
 // When ctx ends first, it kills the process, as often as it takes: the engine
 // may be about to start it.
-func (p *process) wait(ctx context.Context) error {
+func (p *process) wait(ctx context.Context, enough <-chan struct{}) error {
 	var (
 		engine = p.container.engine
 		look   = time.NewTicker(time.Second)
@@ -127,6 +133,9 @@ func (p *process) wait(ctx context.Context) error {
 			return engine.down(errors.New("nobody waits for the process any more"))
 		case <-engine.containerd:
 			return engine.down(errors.New("nobody waits for the process any more"))
+		case <-enough:
+			enough = nil
+			p.signal(ctx, unix.SIGINT)
 		case <-look.C:
 			if p.lives(ctx) {
 				gone = 0
@@ -201,9 +210,11 @@ func (p *process) find(ctx context.Context) {
 }
 
 // kill sends SIGKILL to the process; its children are ended by their mark.
-func (p *process) kill(ctx context.Context) {
+func (p *process) kill(ctx context.Context) { p.signal(ctx, unix.SIGKILL) }
+
+func (p *process) signal(ctx context.Context, s unix.Signal) {
 	if p.find(ctx); p.handle != nil {
-		_ = unix.PidfdSendSignal(int(p.handle.Fd()), unix.SIGKILL, nil, 0) // gone already is as good
+		_ = unix.PidfdSendSignal(int(p.handle.Fd()), s, nil, 0) // gone already is as good
 	}
 }
 

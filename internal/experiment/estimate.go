@@ -68,6 +68,15 @@ func Costs(e *Experiment, trials []Planned) []time.Duration {
 	return costs
 }
 
+// Undo is how long it takes to undo what a run of e changes.
+func Undo(e *Experiment) time.Duration {
+	var total time.Duration
+	for _, s := range e.Stacks {
+		total += setUp(s.Line) / 3
+	}
+	return total
+}
+
 // device names the device that a stack has to itself; "" for sources that are
 // made for each stack, and directories.
 func device(l line.Line) string {

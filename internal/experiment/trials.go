@@ -48,12 +48,18 @@ func Trials(e *Experiment, seed uint64) []Planned {
 	for b := 1; b <= e.Repeat; b++ {
 		start := len(trials)
 		trials = append(trials, block...)
-		shuffle(trials[start:], rand.NewPCG(seed, uint64(b)))
+		Shuffle(trials[start:], seed, b)
 		for i := start; i < len(trials); i++ {
 			trials[i].Seq, trials[i].Block, trials[i].Repeat = i+1, b, b
 		}
 	}
 	return trials
+}
+
+// Shuffle puts the trials of a block, counted from 1, into the random order
+// that Trials describes.
+func Shuffle(trials []Planned, seed uint64, block int) {
+	shuffle(trials, rand.NewPCG(seed, uint64(block)))
 }
 
 func shuffle(trials []Planned, random *rand.PCG) {

@@ -62,9 +62,12 @@ type Experiment struct {
 	RuntimeSeconds float64 `json:"runtime_seconds"` // measured time of a trial, unless its workload says otherwise
 	RampSeconds    float64 `json:"ramp_seconds"`    // time before it that is not measured
 
-	Fixed         bool    `json:"fixed,omitempty"`          // every trial takes its whole time, however precise it is before
-	Target        float64 `json:"target,omitempty"`         // the precision to stop at: half of the 95% interval as a share of the mean
-	BudgetSeconds float64 `json:"budget_seconds,omitempty"` // of the whole run; 0 when there is none
+	Fixed         bool     `json:"fixed,omitempty"`          // every trial takes its whole time, however precise it is before
+	Target        float64  `json:"target,omitempty"`         // the precision to stop at: half of the 95% interval as a share of the mean
+	Jobs          int      `json:"jobs,omitempty"`           // that the workloads with most of them were given; 0 when they have their own
+	SizeBytes     int64    `json:"size_bytes,omitempty"`     // that workloads' files were given; 0 when they have their own
+	LeftOut       []string `json:"left_out,omitempty"`       // stacks and workloads that do not fit these settings, and why
+	BudgetSeconds float64  `json:"budget_seconds,omitempty"` // of the whole run; 0 when there is none
 }
 
 // Mark is a caveat that is shown wherever a number of the stack appears.

@@ -48,25 +48,40 @@ var errStuck = fmt.Errorf("it was killed and did not end within %s: the kernel w
 // started is a child process that dies with us, and leads a process group of
 // its own, so that a Ctrl-C at the terminal reaches us alone. After errStuck
 // the child is still there, and may write to where it was told.
-func started(ctx context.Context, mark string, argv []string, adjust func(*exec.Cmd)) error {
+//
+// When enough is closed, the child gets SIGINT, and is waited for.
+func started(ctx context.Context, enough <-chan struct{}, mark string, argv []string, adjust func(*exec.Cmd)) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", journal.MarkVariable+"="+mark)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	adjust(cmd)
-	ended := make(chan error, 1)
+	ended, running := make(chan error, 1), make(chan struct{})
 	go func() {
 		// The kernel sends the death signal when the thread that forked ends,
 		// not the process.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		ended <- cmd.Run()
+		err := cmd.Start()
+		close(running)
+		if err == nil {
+			err = cmd.Wait()
+		}
+		ended <- err
 	}()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
+	<-running
+	for asked := false; ctx.Err() == nil; {
+		select {
+		case err := <-ended:
+			return err
+		case <-enough:
+			if !asked && cmd.Process != nil {
+				_ = cmd.Process.Signal(unix.SIGINT) // gone already is as good
+			}
+			asked, enough = true, nil
+		case <-ctx.Done():
+		}
 	}
 	select {
 	case err := <-ended:
@@ -79,7 +94,7 @@ func started(ctx context.Context, mark string, argv []string, adjust func(*exec.
 // command runs a program to its end; its error carries what the program said.
 func command(ctx context.Context, mark string, argv ...string) error {
 	var out bytes.Buffer
-	err := started(ctx, mark, argv, func(c *exec.Cmd) { c.Stdout, c.Stderr = &out, &out })
+	err := started(ctx, nil, mark, argv, func(c *exec.Cmd) { c.Stdout, c.Stderr = &out, &out })
 	switch {
 	case errors.Is(err, errStuck):
 		return fmt.Errorf("%s: %w: %w", strings.Join(argv, " "), ctx.Err(), err)
@@ -95,7 +110,8 @@ type host struct{ journal *journal.Journal }
 
 func (*host) sees(scratch string) string { return scratch }
 
-func (h *host) exec(ctx context.Context, argv []string, dir, _ string) (workload.Exit, error) {
+func (h *host) exec(ctx context.Context, p process) (workload.Exit, error) {
+	argv := p.argv
 	if _, err := exec.LookPath(argv[0]); err != nil {
 		return workload.Exit{Code: 127, Stderr: argv[0] + ": command not found"}, nil //nolint:nilerr // told as a shell does
 	}
@@ -105,7 +121,7 @@ func (h *host) exec(ctx context.Context, argv []string, dir, _ string) (workload
 	)
 	kills := oomKills()
 	entry, err := h.journal.Do(ctx, &journal.Process{Argv: argv}, func(mark string) error {
-		runErr = started(ctx, mark, argv, func(c *exec.Cmd) { c.Dir, c.Stdout, c.Stderr = dir, &stderr, &stderr })
+		runErr = started(ctx, p.enough, mark, argv, func(c *exec.Cmd) { c.Dir, c.Stdout, c.Stderr = p.dir, &stderr, &stderr })
 		return nil
 	})
 	if err != nil {
@@ -162,7 +178,11 @@ func (t *tail) String() string { return string(t.b) }
 
 // Run runs a step in the scratch directory, below Env.Scratch, which keeps
 // its files and outputs, and gives the outputs that the process left there.
-func (s *Stack) Run(ctx context.Context, step *workload.Step, scratch string) (map[string][]byte, workload.Exit, error) {
+//
+// live, which may be nil, gets what the process appends to the step's Live
+// output, in the caller's turn never twice at a time, and asks the process to
+// end by giving true. The Live output is then not among those that Run gives.
+func (s *Stack) Run(ctx context.Context, step *workload.Step, scratch string, live func(appended []byte) (enough bool)) (map[string][]byte, workload.Exit, error) {
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
 		return nil, workload.Exit{}, err
 	}
@@ -184,12 +204,25 @@ func (s *Stack) Run(ctx context.Context, step *workload.Step, scratch string) (m
 	if err := os.WriteFile(filepath.Join(scratch, "command"), said, 0o644); err != nil {
 		return nil, workload.Exit{}, err
 	}
-	exit, err := s.execute.exec(ctx, argv, dir, scratch)
+	p := process{argv: argv, dir: dir}
+	var follow *follower
+	if live != nil && step.Live != "" {
+		follow = startFollower(filepath.Join(scratch, step.Live), live)
+		p.enough = follow.enough
+	}
+	exit, err := s.execute.exec(ctx, p)
+	if follow != nil {
+		exit.Asked = follow.end()
+		err = errors.Join(err, follow.err)
+	}
 	if err != nil {
 		return nil, exit, err
 	}
 	outputs := map[string][]byte{}
 	for _, name := range step.Outputs {
+		if follow != nil && name == step.Live {
+			continue
+		}
 		b, err := os.ReadFile(filepath.Join(scratch, name))
 		if errors.Is(err, os.ErrNotExist) {
 			continue // the workload tells what is missing

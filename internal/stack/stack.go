@@ -82,10 +82,16 @@ type Stack struct {
 
 // executor runs a step's process and waits for it.
 type executor interface {
-	// exec runs argv with its scratch directory; both are the host's paths.
-	exec(ctx context.Context, argv []string, dir, scratch string) (workload.Exit, error)
+	exec(ctx context.Context, p process) (workload.Exit, error)
 	// sees translates a scratch directory of the host to what the process sees.
 	sees(scratch string) string
+}
+
+// process is what an executor runs.
+type process struct {
+	argv   []string
+	dir    string          // as the process sees it
+	enough <-chan struct{} // when closed, the process is to end by itself; nil for never
 }
 
 // resolve gives the table's entry for each node of a line that was checked.

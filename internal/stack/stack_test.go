@@ -154,7 +154,7 @@ func writeThere(t *testing.T, e *Env, s *Stack) {
 			"--output=" + workload.ScratchDir + "/out", "--output-format=terse"},
 		Outputs: []string{"out"},
 	}
-	outputs, exit, err := s.Run(t.Context(), step, filepath.Join(e.Scratch, "1"))
+	outputs, exit, err := s.Run(t.Context(), step, filepath.Join(e.Scratch, "1"), nil)
 	if err != nil || exit.Code != 0 {
 		t.Fatalf("%+v, %v", exit, err)
 	}
@@ -255,7 +255,7 @@ func TestCancelEndsAStepAtOnce(t *testing.T) {
 			step := &workload.Step{Argv: []string{"fio", "--name=x", "--ioengine=null", "--size=1m", "--time_based", "--runtime=1000",
 				"--output=" + workload.ScratchDir + "/out"}}
 			start := time.Now()
-			_, _, err := s.Run(ctx, step, filepath.Join(e.Scratch, "1"))
+			_, _, err := s.Run(ctx, step, filepath.Join(e.Scratch, "1"), nil)
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v", err)
 			}

@@ -104,6 +104,6 @@ func (c *contained) sees(scratch string) string {
 	return scratchDir + strings.TrimPrefix(scratch, c.scratch)
 }
 
-func (c *contained) exec(ctx context.Context, argv []string, dir, _ string) (workload.Exit, error) {
-	return c.container.Exec(ctx, argv, dir)
+func (c *contained) exec(ctx context.Context, p process) (workload.Exit, error) {
+	return c.container.ExecUntil(ctx, p.enough, p.argv, p.dir)
 }

@@ -147,6 +147,16 @@ func (s *Stopper) Add(rate float64) Decision {
 	return s.decision
 }
 
+// End has the Stopper look a last time, because no more samples come: the
+// maximum time is over but for a sample that was late.
+func (s *Stopper) End() Decision {
+	if !s.decision.Stop {
+		s.rule.Max = time.Duration(s.samples) * s.rule.Interval
+		s.look()
+	}
+	return s.decision
+}
+
 func (s *Stopper) look() {
 	most := s.samplesIn(s.rule.Max)
 	s.nextLook = min(most, int(math.Ceil(float64(s.samples)*growth)))

@@ -15,7 +15,6 @@ import (
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/journal"
-	"plimsoll/internal/observe"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/stack"
@@ -33,6 +32,7 @@ type Options struct {
 	Command    []string // what the user typed
 	Version    string
 	Allow      []stack.Permission
+	LeftOut    []string // stacks and workloads of the experiment that settings left out, and why
 	Progress   Progress
 }
 
@@ -84,7 +84,8 @@ func Run(ctx context.Context, o Options) (_ *result.Run, err error) {
 	defer func() { err = errors.Join(err, r.store.Close()) }()
 	err = r.journalled(ctx)
 	status := result.RunComplete
-	if slices.ContainsFunc(r.store.Run().Trials, func(t result.Trial) bool { return t.Status == result.TrialPlanned }) {
+	unfinished := slices.ContainsFunc(r.store.Run().Trials, func(t result.Trial) bool { return t.Status == result.TrialPlanned })
+	if unfinished || r.Experiment.Budget > 0 && r.store.Run().Points == nil {
 		status = result.RunInterrupted
 	}
 	err = errors.Join(err, r.store.Finish(status))
@@ -167,6 +168,8 @@ func (r *runner) openStore(ctx context.Context) error {
 			Name: r.Experiment.Name, Question: r.Experiment.Question, Baseline: r.Experiment.Baseline,
 			Repeat: r.Experiment.Repeat, Source: r.Experiment.Source, File: r.Experiment.File,
 			RuntimeSeconds: r.Experiment.Timing.Runtime.Seconds(), RampSeconds: r.Experiment.Timing.Ramp.Seconds(),
+			Jobs: r.Experiment.Scaled.Jobs, SizeBytes: r.Experiment.Scaled.Bytes, LeftOut: r.LeftOut,
+			Fixed: r.Experiment.Fixed, Target: r.Experiment.Target, BudgetSeconds: r.Experiment.Budget.Seconds(),
 		},
 		Environment: r.host.Environment(ctx),
 	}
@@ -269,34 +272,28 @@ func (r *runner) journalled(ctx context.Context) (err error) {
 	return r.trials(ctx)
 }
 
-// trials runs what is planned, in its order.
+// trials runs one trial after the other, as the schedule has them.
 func (r *runner) trials(ctx context.Context) error {
-	all := r.store.Run().Trials
-	done := 0
-	for _, t := range all {
-		if t.Status != result.TrialPlanned {
-			done++
-		}
-	}
-	for _, t := range all {
-		if t.Status != result.TrialPlanned {
-			continue
-		}
+	s := r.newSchedule()
+	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r.Progress.Begin(t, done, len(all))
-		t, err := r.trial(ctx, t)
+		t, ok, err := s.next()
+		if err != nil || !ok {
+			return err
+		}
+		all := len(r.store.Run().Trials)
+		r.Progress.Begin(t, t.Seq-1, all)
+		t, err = r.trial(ctx, t)
 		if err != nil {
 			return err
 		}
 		if err := r.store.SaveTrial(t); err != nil {
 			return fmt.Errorf("store trial %d: %w", t.Seq, err)
 		}
-		done++
-		r.Progress.End(t, done, len(all))
+		r.Progress.End(t, t.Seq, all)
 	}
-	return nil
 }
 
 // trial runs one trial. Whatever goes wrong with it ends it with its reason;
@@ -341,99 +338,6 @@ func (r *runner) trial(ctx context.Context, t result.Trial) (result.Trial, error
 	// What failed may have left the stack half dead (an engine that was
 	// killed, a full file system): the next trial gets a new one.
 	return t, r.down(ctx, t.Stack)
-}
-
-// patience is how long the parts of a trial may take that have no time of
-// their own: set-up, and writing back.
-var patience = 20 * time.Minute
-
-// slowest is the least speed, in bytes per second, at which laying out files
-// is waited for.
-const slowest = 4 << 20
-
-// patient ends a trial that hangs: on a device or an engine that does not
-// answer.
-func (r *runner) patient(ctx context.Context, t result.Trial) (context.Context, context.CancelFunc) {
-	w := r.loads[t.Workload]
-	timing := w.Timing(r.Experiment.Timing)
-	limit := patience + timing.Ramp + timing.Runtime + time.Duration(w.NeedBytes()/slowest)*time.Second
-	return context.WithTimeoutCause(ctx, limit, &workload.Error{Problem: result.Problem{
-		What:   fmt.Sprintf("%s on %s", t.Workload, t.Stack),
-		Why:    fmt.Sprintf("it had not ended after %s, and was given up", limit.Round(time.Second)),
-		Remedy: "see whether the device and the Docker engine still answer: dmesg; ps -eo pid,stat,wchan:32,args",
-	}})
-}
-
-// measure brings what the trial needs into place and drives the workload.
-func (r *runner) measure(ctx context.Context, t *result.Trial) error {
-	if p := r.given[t.Stack]; p != nil {
-		return &stack.Unsupported{Problem: *p}
-	}
-	s, err := r.bringUp(ctx, t.Stack)
-	if err != nil {
-		return err
-	}
-	w := r.loads[t.Workload]
-	scratch, err := r.store.ArtifactDir(*t)
-	if err != nil {
-		return err
-	}
-	t.Artifacts = filepath.Join("artifacts", filepath.Base(scratch))
-	if scratch, err = filepath.Abs(scratch); err != nil {
-		return err
-	}
-	if err := r.prepare(ctx, s, w, scratch); err != nil {
-		return err
-	}
-	timing := w.Timing(r.Experiment.Timing)
-	step, err := w.Drive(s.Target, timing)
-	if err != nil {
-		return err
-	}
-	if err := s.Flush(); err != nil {
-		return err
-	}
-	before, err := observe.ReadCounters(s.Devices)
-	if err != nil {
-		return err
-	}
-	outputs, exit, err := s.Run(ctx, step, scratch)
-	if err != nil {
-		return err
-	}
-	after, err := observe.ReadCounters(s.Devices)
-	if err != nil {
-		return err
-	}
-	m, err := w.Read(outputs, exit)
-	if err != nil {
-		return err
-	}
-	honesty := observe.Judge(m, after.Since(before), float64(timing.Runtime)/float64(timing.Ramp+timing.Runtime))
-	t.Measurement, t.Honesty = &m, &honesty
-	return s.Flush()
-}
-
-// prepare lays out the workload's files, once for as long as the stack is up.
-func (r *runner) prepare(ctx context.Context, s *upStack, w experiment.Workload, scratch string) error {
-	step, err := w.Prepare(s.Target)
-	if err != nil || step == nil {
-		return err
-	}
-	key := fmt.Sprint(step.Argv, step.Files) // workloads that share a file share its layout
-	if s.prepared[key] {
-		return nil
-	}
-	r.env.Trace(fmt.Sprintf("laying out the files of %s", w.Name))
-	outputs, exit, err := s.Run(ctx, step, filepath.Join(scratch, "prepare"))
-	if err != nil {
-		return err
-	}
-	if _, err := w.Read(outputs, exit); err != nil {
-		return fmt.Errorf("lay out files: %w", err)
-	}
-	s.prepared[key] = true
-	return nil
 }
 
 // bringUp gives the stack, up. Stacks stay up between their trials, so that

@@ -25,7 +25,11 @@ type Target struct {
 // Timing is how long a trial measures.
 type Timing struct {
 	Ramp    time.Duration // not measured, directly before Runtime
-	Runtime time.Duration // measured
+	Runtime time.Duration // measured; the most of it, for a step that is watched
+
+	// Sample asks for a step that can be watched, and says how often it is to
+	// tell of itself; 0 for one that is not. Only Watchable workloads heed it.
+	Sample time.Duration
 }
 
 // ScratchDir is the placeholder in Argv for the directory that holds a step's
@@ -38,6 +42,7 @@ type Step struct {
 	Files   map[string][]byte // written to the scratch directory before the start, by base name
 	Outputs []string          // base names of what the process leaves in the scratch directory
 	Dir     string            // working directory; "" for the scratch directory
+	Live    string            // one of Outputs, when the process appends to it while it runs and SIGINT ends it well; "" otherwise
 }
 
 // Exit is how a step's process ended.
@@ -45,6 +50,7 @@ type Exit struct {
 	Code      int    // exit code; 128+n when signal n ended it
 	Signal    string // "killed"; "" when it exited by itself
 	OOMKilled bool   // the kernel's OOM killer ended a process of the step
+	Asked     bool   // the process was asked to end, with SIGINT, and did: Code and Signal are what it makes of that
 	Stderr    string // last 8 KiB
 }
 
@@ -71,6 +77,43 @@ type Workload interface {
 	// Programs names the programs that steps start ("fio").
 	Programs() []string
 }
+
+// Watchable is a workload whose measured step can be followed while it runs,
+// and be ended before its time.
+type Watchable interface {
+	Workload
+	// Watch follows one process of a step that Drive made for a Timing with
+	// Sample.
+	Watch() Watch
+}
+
+// Scalable is a workload whose load can be made to fit a host.
+type Scalable interface {
+	Workload
+	// NumJobs is how many threads or processes do I/O at the same time.
+	NumJobs() int
+	// Scale gives the workload with so many jobs, on a file of so many bytes; 0
+	// leaves either as it is. The error tells why there can be no such one.
+	Scale(jobs int, bytes int64) (Workload, error)
+}
+
+// Watch follows one process. It is not safe for concurrent use.
+type Watch interface {
+	// Feed takes what the process appended to its step's Live output, and gives
+	// the rates, in I/Os per second, of the intervals that it completes. What
+	// happens before the measured time gives none.
+	Feed(appended []byte) []float64
+	// Read is as Workload.Read once the process ended, without what it did in
+	// the first warmup intervals, a multiple of WarmupUnit.
+	Read(exit Exit, warmup int) (result.Measurement, error)
+	// Final is the output at the end of the process, without what it said
+	// before.
+	Final() []byte
+}
+
+// WarmupUnit is the granularity, in intervals, at which a Watch can leave out
+// a beginning.
+const WarmupUnit = 5
 
 // Kind is one kind of workload: the key that selects it in an experiment
 // file, and how its parameters are read.

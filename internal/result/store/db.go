@@ -109,22 +109,37 @@ func createRun(db *sql.DB, run result.Run) error {
 		if _, err := tx.Exec("INSERT INTO run (one, record) VALUES (1, ?)", header); err != nil {
 			return err
 		}
-		for _, t := range run.Trials {
-			record, histograms, err := encodeTrial(t)
-			if err != nil {
-				return err
-			}
-			_, err = tx.Exec("INSERT INTO trial (seq, block, stack, workload, repeat, status, record) VALUES (?, ?, ?, ?, ?, ?, ?)",
-				t.Seq, t.Block, t.Stack, t.Workload, t.Repeat, string(t.Status), record)
-			if err != nil {
-				return fmt.Errorf("trial %d: %w", t.Seq, err)
-			}
-			if err := saveHistograms(tx, t.Seq, histograms); err != nil {
-				return err
-			}
-		}
-		return nil
+		return insertTrials(tx, run.Trials)
 	})
+}
+
+func insertTrials(tx *sql.Tx, trials []result.Trial) error {
+	for _, t := range trials {
+		record, histograms, err := encodeTrial(t)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec("INSERT INTO trial (seq, block, stack, workload, repeat, status, record) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			t.Seq, t.Block, t.Stack, t.Workload, t.Repeat, string(t.Status), record)
+		if err != nil {
+			return fmt.Errorf("trial %d: %w", t.Seq, err)
+		}
+		if err := saveHistograms(tx, t.Seq, histograms); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addTrials stores further planned trials.
+func addTrials(db *sql.DB, trials []result.Trial) error {
+	return inTx(db, func(tx *sql.Tx) error { return insertTrials(tx, trials) })
+}
+
+// removeTrials removes the planned trials behind the first keep.
+func removeTrials(db *sql.DB, keep int) error {
+	_, err := db.Exec("DELETE FROM trial WHERE seq > ? AND status = ?", keep, string(result.TrialPlanned))
+	return err
 }
 
 // saveHeader replaces everything of the run but its trials.

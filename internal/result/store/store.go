@@ -190,6 +190,40 @@ func (s *Store) SaveTrial(t result.Trial) error {
 	return nil
 }
 
+// Plan adds trials to the plan, behind those that are there.
+func (s *Store) Plan(trials []result.Trial) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, t := range trials {
+		if t.Seq != len(s.run.Trials)+i+1 || t.Status != result.TrialPlanned {
+			return fmt.Errorf("planning trial %d (%s) in %s: planned trials follow upon the %d that are there", t.Seq, t.Status, s.dir, len(s.run.Trials))
+		}
+	}
+	if err := addTrials(s.db, trials); err != nil {
+		return explain("storing more of the plan", s.dir, err)
+	}
+	s.run.Trials = append(s.run.Trials, trials...)
+	return nil
+}
+
+// Withdraw takes trials that have not been run out of the plan. They must be
+// its last ones, so that Seq stays without gaps.
+func (s *Store) Withdraw(trials int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keep := len(s.run.Trials) - trials
+	for _, t := range s.run.Trials[max(0, keep):] {
+		if t.Status != result.TrialPlanned {
+			return fmt.Errorf("withdrawing trial %d from %s: it was run (%s)", t.Seq, s.dir, t.Status)
+		}
+	}
+	if err := removeTrials(s.db, keep); err != nil {
+		return explain("withdrawing trials from the plan", s.dir, err)
+	}
+	s.run.Trials = s.run.Trials[:keep]
+	return nil
+}
+
 // SaveHeader stores everything of the run but its id, its schema and its
 // trials, which stay as they are.
 func (s *Store) SaveHeader(run result.Run) error {

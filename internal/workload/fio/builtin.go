@@ -64,17 +64,25 @@ func (w *builtin) Drive(target workload.Target, t workload.Timing) (*workload.St
 	if err != nil {
 		return nil, err
 	}
-	return &workload.Step{
+	step := &workload.Step{
 		Argv:    command(outputName, jobFileName),
 		Files:   map[string][]byte{jobFileName: []byte(w.jobFile(file, t))},
 		Outputs: []string{outputName},
 		Dir:     directory(target),
-	}, nil
+	}
+	if t.Sample > 0 {
+		step.Argv, step.Live = command(outputName, jobFileName, statusInterval(t.Sample)), outputName
+	}
+	return step, nil
 }
 
 // Read implements workload.Workload.
 func (w *builtin) Read(outputs map[string][]byte, exit workload.Exit) (result.Measurement, error) {
-	return reader{engine: w.Engine, direct: w.Direct, blockSize: w.BS}.read(outputs, exit)
+	return w.reader().read(outputs, exit)
+}
+
+func (w *builtin) reader() reader {
+	return reader{engine: w.Engine, direct: w.Direct, blockSize: w.BS}
 }
 
 // jobFile is the measured job. It depends on nothing but the declaration, the

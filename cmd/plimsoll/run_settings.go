@@ -1,0 +1,208 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"plimsoll/internal/experiment"
+	"plimsoll/internal/observe"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+	"plimsoll/internal/trial"
+)
+
+// runOptions are the flags of plimsoll run.
+type runOptions struct {
+	seed    string
+	repeat  string
+	runtime string
+	ramp    string
+	fixed   string
+	target  string
+	budget  string
+	jobs    string
+	size    string
+	on      string
+
+	out     string
+	resume  string
+	destroy []string
+	dryRun  bool
+	quiet   bool
+}
+
+// addTo adds the flags that change an experiment.
+func (o *runOptions) addTo(f *pflag.FlagSet) {
+	f.StringVar(&o.seed, "seed", "", "`number` that fixes the trials' random order (default: the file's, or a random one)")
+	f.StringVar(&o.repeat, "repeat", "", "`number` of trials of each stack and workload (default: the file's)")
+	f.StringVar(&o.runtime, "runtime", "", "measured `time` of each trial, such as 30s; of longer ones than 40s, the most (default: the file's)")
+	f.StringVar(&o.ramp, "ramp", "", "`time` before it that is not measured (default: the file's)")
+	f.StringVar(&o.fixed, "fixed", "", "measure every trial for exactly this `time`, such as 10m, however soon its mean is known")
+	f.StringVar(&o.target, "target", "", "how precisely to know a mean: half of its 95% interval, as a `share` of it (default: the file's, or 3%)")
+	f.StringVar(&o.budget, "budget", "", "`time` for the whole run, such as 15m: it goes where intervals are widest")
+	f.StringVar(&o.jobs, "jobs", "", "`number` of jobs of the workloads that have most; the others get no more")
+	f.StringVar(&o.size, "size", "", "`size` of every workload's file, such as 4GiB; loop devices grow with it")
+	f.StringVar(&o.on, "on", "", "a `device` (see --destroy) or dir:PATH to take the place of loop devices")
+}
+
+// given tells whether one of these flags was used.
+func (o runOptions) given() bool {
+	return slices.ContainsFunc([]string{o.seed, o.repeat, o.runtime, o.ramp, o.fixed, o.target, o.budget, o.jobs, o.size, o.on},
+		func(s string) bool { return s != "" })
+}
+
+// settings has the command line win over the experiment, which is nil when it
+// cannot be read: what is wrong with the command line is told all the same.
+func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
+	r := settingsReader{}
+	known := e != nil
+	if !known {
+		e = new(experiment.Experiment)
+	}
+	if o.repeat != "" {
+		n, err := strconv.Atoi(o.repeat)
+		if e.Repeat = n; err != nil || n < 1 || n > experiment.MaxRepeat {
+			r.wrong("repeat", o.repeat, fmt.Sprintf("a number from 1 to %d", experiment.MaxRepeat))
+		}
+	}
+	const aTime = "a time of more than nothing with its unit, such as 500ms, 10s or 2m30s"
+	r.time("runtime", o.runtime, 1, aTime, &e.Timing.Runtime)
+	r.time("ramp", o.ramp, 0, "a time with its unit, such as 5s, or 0s for none", &e.Timing.Ramp)
+	if r.time("fixed", o.fixed, 1, aTime, &e.Timing.Runtime); o.fixed != "" {
+		e.Fixed = true
+	}
+	if o.target != "" {
+		share, err := strconv.ParseFloat(strings.TrimSuffix(o.target, "%"), 64)
+		if e.Target = share / 100; err != nil || !strings.HasSuffix(o.target, "%") || share <= 0 || share >= 100 {
+			r.wrong("target", o.target, "a share of the mean, above 0% and below 100%, such as 3%")
+		}
+	}
+	switch {
+	case o.seed != "":
+		seed, err := strconv.ParseUint(o.seed, 10, 64)
+		if t.Seed = seed; err != nil {
+			r.wrong("seed", o.seed, "a whole number from 0 to 2^64-1")
+		}
+	case e.Seed != nil:
+		t.Seed = *e.Seed
+	default:
+		t.Seed = rand.Uint64() >> 11 // exact in every JSON reader
+	}
+	scale := r.scale(o)
+	var budget time.Duration
+	r.time("budget", o.budget, 1, "a time of more than nothing with its unit, such as 3m or 1h30m", &budget)
+	r.exclude("budget", o.budget, "fixed", o.fixed, "in a budget, trials take what time there is")
+	r.exclude("budget", o.budget, "repeat", o.repeat, "in a budget, each point gets as many trials as it needs")
+	r.exclude("fixed", o.fixed, "runtime", o.runtime, "both are the measured time")
+	r.exclude("fixed", o.fixed, "target", o.target, "a fixed time ends at no precision")
+	if len(r.problems) > 0 || !known {
+		return errors.Join(r.problems...)
+	}
+	leftOut, err := scale.Apply(e)
+	if err != nil {
+		return err
+	}
+	e.Scaled = scale
+	t.LeftOut = leftOut
+	if budget > 0 {
+		return experiment.Fit(e, budget)
+	}
+	return nil
+}
+
+// settingsReader reads flags and collects what is wrong with them.
+type settingsReader struct{ problems []error }
+
+func (r *settingsReader) wrong(flag, text, what string) {
+	r.problems = append(r.problems, fmt.Errorf("--%s takes %s, not %q", flag, what, text))
+}
+
+// time reads a time of at least least into to, if the flag was given.
+func (r *settingsReader) time(flag, text string, least time.Duration, what string, to *time.Duration) {
+	if text == "" {
+		return
+	}
+	d, err := time.ParseDuration(text)
+	if *to = d; err != nil || d < least {
+		r.wrong(flag, text, what)
+	}
+}
+
+// exclude refuses two flags that cannot go together.
+func (r *settingsReader) exclude(flag, text, other, otherText, why string) {
+	if text != "" && otherText != "" {
+		r.problems = append(r.problems, fmt.Errorf("--%s %s does not go together with --%s %s: %s", flag, text, other, otherText, why))
+	}
+}
+
+// scale reads what fits an experiment to the host.
+func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
+	if o.jobs != "" {
+		n, err := strconv.Atoi(o.jobs)
+		if s.Jobs = n; err != nil || n < 1 {
+			r.wrong("jobs", o.jobs, "a number from 1")
+		}
+	}
+	if o.size != "" {
+		bytes, err := line.ParseSize(o.size)
+		if s.Bytes = bytes; err != nil || bytes <= 0 {
+			r.wrong("size", o.size, "a size with its unit, such as 512MiB or 4GiB")
+		}
+	}
+	if o.on != "" {
+		l, err := line.Parse(o.on)
+		if err != nil || len(l.Nodes) != 1 || !slices.Contains([]string{line.NameDevice, "by-id", "serial", "dir"}, l.Nodes[0].Name) {
+			r.wrong("on", o.on, "a block device (/dev/nvme0n1, by-id:NAME, serial:NUMBER) or a directory (dir:/srv/data)")
+			return s
+		}
+		s.On = &l.Nodes[0]
+		if s.On.Name != "dir" {
+			return s
+		}
+		if s.On.Arg, err = filepath.Abs(s.On.Arg); err != nil {
+			r.problems = append(r.problems, err)
+			return s
+		}
+		mount, err := observe.MountOf(s.On.Arg)
+		if err != nil {
+			r.problems = append(r.problems, fmt.Errorf("--on %s: %w", o.on, err))
+			return s
+		}
+		s.FileSystem = mount.FSType
+	}
+	return s
+}
+
+// restore gives an experiment the settings that a run was started with.
+func restore(e *experiment.Experiment, run *result.Run) error {
+	was := run.Experiment
+	if _, err := (experiment.Scale{Jobs: was.Jobs, Bytes: was.SizeBytes}).Apply(e); err != nil {
+		return err
+	}
+	var stacks []experiment.Stack
+	for _, s := range run.Stacks { // with devices and directories as they were then
+		at := slices.IndexFunc(e.Stacks, func(d experiment.Stack) bool { return d.Name == s.Name })
+		if at < 0 {
+			return fmt.Errorf("run %s has a stack %s that its experiment does not", run.ID, s.Name)
+		}
+		l, err := line.Parse(s.Line)
+		if err != nil {
+			return err
+		}
+		e.Stacks[at].Line = l
+		stacks = append(stacks, e.Stacks[at])
+	}
+	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+	e.Stacks, e.Baseline, e.Repeat = stacks, was.Baseline, was.Repeat
+	e.Timing.Runtime, e.Timing.Ramp, e.Budget = seconds(was.RuntimeSeconds), seconds(was.RampSeconds), seconds(was.BudgetSeconds)
+	e.Fixed, e.Target = was.Fixed, was.Target
+	return nil
+}

@@ -1,0 +1,59 @@
+package experiment
+
+import (
+	"fmt"
+	"time"
+
+	"plimsoll/internal/workload"
+)
+
+// How a budget is spent.
+const (
+	// enoughRepeats are the trials of a point below which no test can find a
+	// difference from another.
+	enoughRepeats = 4
+	// firstShare of a budget goes to so many trials of every point; the rest is
+	// for those of which least is known then.
+	firstShare = 0.7
+	// shortest is the least measured time of a trial that a budget can force.
+	shortest = 250 * time.Millisecond
+)
+
+// Fit makes the trials of e so short, and their first blocks so few, that all
+// points are measured within a budget and time is left for those whose
+// intervals are wide. It makes no trial longer than e says, and leaves the
+// times that workloads have of their own. A budget in which not every point
+// can be measured once is an error that says how much it takes.
+func Fit(e *Experiment, budget time.Duration) error {
+	full := e.Timing
+	takes := func(repeat int, share float64) time.Duration {
+		short := *e
+		short.Repeat, short.Timing = repeat, scaled(full, share)
+		return Estimate(&short) + Undo(e)
+	}
+	least := min(1, float64(shortest)/float64(full.Runtime))
+	if need := takes(1, least); need > budget {
+		return fmt.Errorf("a budget of %s is too short for %s: to set up its %d stacks and measure each point once takes about %s; give it more, smaller files (--size), or an experiment with fewer stacks and workloads",
+			budget, e.Name, len(e.Stacks), need.Round(time.Second))
+	}
+	first := time.Duration(firstShare * float64(budget))
+	for e.Repeat = enoughRepeats; e.Repeat > 1 && takes(e.Repeat, least) > budget; e.Repeat-- {
+	}
+	// The cost grows linearly with the times.
+	low, high := takes(e.Repeat, 0), takes(e.Repeat, 1)
+	share := 1.0
+	if high > first && high > low {
+		share = max(least, float64(first-low)/float64(high-low))
+	}
+	e.Timing, e.Budget = scaled(full, share), budget
+	return nil
+}
+
+// scaled is a part of both times, in whole milliseconds.
+func scaled(t workload.Timing, share float64) workload.Timing {
+	part := func(d time.Duration) time.Duration {
+		return time.Duration(share * float64(d)).Round(time.Millisecond)
+	}
+	t.Ramp, t.Runtime = part(t.Ramp), part(t.Runtime)
+	return t
+}

@@ -1,0 +1,173 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"plimsoll/internal/stack/line"
+	"plimsoll/internal/workload"
+)
+
+// Scale fits an experiment to a host. Fields that are empty change nothing.
+type Scale struct {
+	// Jobs is how many jobs the workloads with the most of them get; none gets
+	// more. Levels of a factor that are numbers of jobs keep their meaning:
+	// those above Jobs are left out.
+	Jobs int
+	// Bytes is the size that every workload's file gets. Loop devices and tmpfs
+	// that this would fill grow by as much.
+	Bytes int64
+	// On takes the place of the stacks' loop devices: a block device or a
+	// directory, as the first node of a stack.
+	On *line.Node
+	// FileSystem is what a directory in On lies on, such as "ext4".
+	FileSystem string
+}
+
+// Apply changes e, and tells for each stack and workload that it leaves out
+// why. It is an error when what remains is no experiment.
+func (s Scale) Apply(e *Experiment) (leftOut []string, err error) {
+	var problems []error
+	if s.Jobs > 0 || s.Bytes > 0 {
+		before := largest(e)
+		leftOut, problems = s.workloads(e)
+		if after := largest(e); after > before {
+			grow(e, float64(after)/float64(before))
+		}
+	}
+	if s.On != nil {
+		leftOut = append(leftOut, s.sources(e)...)
+	}
+	if len(e.Workloads) == 0 {
+		problems = append(problems, fmt.Errorf("no workload of %s is left: %s", e.Name, lines(leftOut)))
+	}
+	if len(e.Stacks) == 0 {
+		problems = append(problems, fmt.Errorf("no stack of %s is left: %s", e.Name, lines(leftOut)))
+	}
+	return leftOut, errors.Join(problems...)
+}
+
+func lines(of []string) (text string) {
+	for _, l := range of {
+		text += "\n  " + l
+	}
+	return text
+}
+
+// largest is the space that the largest files of e take.
+func largest(e *Experiment) (bytes int64) {
+	for _, w := range e.Workloads {
+		bytes = max(bytes, w.NeedBytes())
+	}
+	return bytes
+}
+
+func (s Scale) workloads(e *Experiment) (leftOut []string, problems []error) {
+	most := 0
+	for _, w := range e.Workloads {
+		if scalable, ok := w.Workload.(workload.Scalable); ok {
+			most = max(most, scalable.NumJobs())
+		}
+	}
+	var kept []Workload
+	for _, w := range e.Workloads {
+		scalable, ok := w.Workload.(workload.Scalable)
+		if !ok {
+			leftOut = append(leftOut, fmt.Sprintf("workload %s: it cannot be scaled", w.Name))
+			continue
+		}
+		jobs := scalable.NumJobs()
+		switch {
+		case s.Jobs == 0:
+		case isLevel(w.Levels, jobs) && jobs > s.Jobs:
+			leftOut = append(leftOut, fmt.Sprintf("workload %s: it has %d jobs, more than %d", w.Name, jobs, s.Jobs))
+			continue
+		case isLevel(w.Levels, jobs):
+		case jobs == most:
+			jobs = s.Jobs
+		default:
+			jobs = min(jobs, s.Jobs)
+		}
+		scaled, err := scalable.Scale(jobs, s.Bytes)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("workload %s: %w", w.Name, err))
+			continue
+		}
+		w.Workload = scaled
+		kept = append(kept, w)
+	}
+	e.Workloads = kept
+	return leftOut, problems
+}
+
+// isLevel tells whether a number of jobs is the level of a factor.
+func isLevel(levels map[string]string, jobs int) bool {
+	for _, level := range levels {
+		if level == strconv.Itoa(jobs) {
+			return true
+		}
+	}
+	return false
+}
+
+// grow makes sources of a declared size larger.
+func grow(e *Experiment, factor float64) {
+	const unit = 1 << 20
+	for i := range e.Stacks {
+		source := &e.Stacks[i].Line.Nodes[0]
+		source.Options = slices.Clone(source.Options)
+		for j, o := range source.Options {
+			if size, err := line.ParseSize(o.Value); o.Key == "size" && err == nil {
+				whole := (int64(factor*float64(size)) + unit - 1) / unit * unit
+				source.Options[j].Value = line.FormatSize(whole)
+			}
+		}
+	}
+}
+
+// sources puts s.On under every stack that stands on a loop device, or says
+// why that would be another stack than was asked about.
+func (s Scale) sources(e *Experiment) (leftOut []string) {
+	var kept []Stack
+	for _, stack := range e.Stacks {
+		on, why := s.source(stack.Line)
+		if why != "" {
+			leftOut = append(leftOut, fmt.Sprintf("stack %s: %s", stack.Name, why))
+			if e.Baseline == stack.Name {
+				e.Baseline = ""
+			}
+			continue
+		}
+		stack.Line, stack.Text = on, on.String()
+		kept = append(kept, stack)
+	}
+	e.Stacks = kept
+	return leftOut
+}
+
+func (s Scale) source(l line.Line) (on line.Line, why string) {
+	source := l.Nodes[0]
+	if source.Name != "loop" {
+		return l, ""
+	}
+	for _, o := range source.Options {
+		if o.Key != "size" && o.Key != "dir" {
+			return l, fmt.Sprintf("%s=%s is about loop devices", o.Key, o.Value)
+		}
+	}
+	rest := l.Nodes[1:]
+	if s.On.Name == "dir" {
+		switch {
+		case len(rest) == 0:
+			return l, "a directory has no raw device"
+		case rest[0].Name != s.FileSystem:
+			return l, fmt.Sprintf("%s lies on %s", s.On.Arg, s.FileSystem)
+		case len(rest[0].Options) > 0:
+			return l, fmt.Sprintf("%s lies on a file system that is there already, without the options of %s", s.On.Arg, rest[0])
+		}
+		rest = rest[1:]
+	}
+	return line.Line{Nodes: append([]line.Node{*s.On}, rest...)}, ""
+}

@@ -1,0 +1,130 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"plimsoll/internal/experiment"
+	"plimsoll/internal/observe"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack"
+	"plimsoll/internal/workload"
+)
+
+// patience is how long the parts of a trial may take that have no time of
+// their own: set-up, and writing back.
+var patience = 20 * time.Minute
+
+// slowest is the least speed, in bytes per second, at which laying out files
+// is waited for.
+const slowest = 4 << 20
+
+// patient ends a trial that hangs: on a device or an engine that does not
+// answer.
+func (r *runner) patient(ctx context.Context, t result.Trial) (context.Context, context.CancelFunc) {
+	w := r.loads[t.Workload]
+	timing := w.Timing(r.Experiment.Timing)
+	limit := patience + timing.Ramp + timing.Runtime + time.Duration(w.NeedBytes()/slowest)*time.Second
+	return context.WithTimeoutCause(ctx, limit, &workload.Error{Problem: result.Problem{
+		What:   fmt.Sprintf("%s on %s", t.Workload, t.Stack),
+		Why:    fmt.Sprintf("it had not ended after %s, and was given up", limit.Round(time.Second)),
+		Remedy: "see whether the device and the Docker engine still answer: dmesg; ps -eo pid,stat,wchan:32,args",
+	}})
+}
+
+// measure brings what the trial needs into place and drives the workload.
+func (r *runner) measure(ctx context.Context, t *result.Trial) error {
+	if p := r.given[t.Stack]; p != nil {
+		return &stack.Unsupported{Problem: *p}
+	}
+	s, err := r.bringUp(ctx, t.Stack)
+	if err != nil {
+		return err
+	}
+	w := r.loads[t.Workload]
+	scratch, err := r.store.ArtifactDir(*t)
+	if err != nil {
+		return err
+	}
+	t.Artifacts = filepath.Join("artifacts", filepath.Base(scratch))
+	if scratch, err = filepath.Abs(scratch); err != nil {
+		return err
+	}
+	if err := r.prepare(ctx, s, w, scratch); err != nil {
+		return err
+	}
+	m, counters, err := r.drive(ctx, s, w, t, scratch)
+	if err != nil {
+		return err
+	}
+	timing := w.Timing(r.Experiment.Timing)
+	honesty := observe.Judge(m.all, counters, m.all.RuntimeSeconds/(m.all.RuntimeSeconds+timing.Ramp.Seconds()))
+	t.Measurement, t.Honesty = &m.steady, &honesty
+	return s.Flush()
+}
+
+// measured is what a workload reported: of all its measured time, which is
+// what device counters can be compared with, and without its warm-up.
+type measured struct{ all, steady result.Measurement }
+
+// drive runs the workload's measured step and gives what the workload reported
+// and what the devices counted. A step that can be watched ends as soon as its
+// mean is known; t then says why.
+func (r *runner) drive(ctx context.Context, s *upStack, w experiment.Workload, t *result.Trial, scratch string) (m measured, counted observe.Counters, err error) {
+	timing := w.Timing(r.Experiment.Timing)
+	follow := r.follow(w, &timing)
+	step, err := w.Drive(s.Target, timing)
+	if err != nil {
+		return m, counted, err
+	}
+	if err := s.Flush(); err != nil {
+		return m, counted, err
+	}
+	before, err := observe.ReadCounters(s.Devices)
+	if err != nil {
+		return m, counted, err
+	}
+	var live func([]byte) bool
+	if follow != nil {
+		live = follow.feed
+	}
+	outputs, exit, err := s.Run(ctx, step, scratch, live)
+	if err != nil {
+		return m, counted, err
+	}
+	after, err := observe.ReadCounters(s.Devices)
+	if err != nil {
+		return m, counted, err
+	}
+	if counted = after.Since(before); follow != nil {
+		m, err = follow.end(exit, t, filepath.Join(scratch, step.Live))
+	} else {
+		m.all, err = w.Read(outputs, exit)
+		m.steady = m.all
+	}
+	return m, counted, err
+}
+
+// prepare lays out the workload's files, once for as long as the stack is up.
+func (r *runner) prepare(ctx context.Context, s *upStack, w experiment.Workload, scratch string) error {
+	step, err := w.Prepare(s.Target)
+	if err != nil || step == nil {
+		return err
+	}
+	key := fmt.Sprint(step.Argv, step.Files) // workloads that share a file share its layout
+	if s.prepared[key] {
+		return nil
+	}
+	r.env.Trace(fmt.Sprintf("laying out the files of %s", w.Name))
+	outputs, exit, err := s.Run(ctx, step, filepath.Join(scratch, "prepare"), nil)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Read(outputs, exit); err != nil {
+		return fmt.Errorf("lay out files: %w", err)
+	}
+	s.prepared[key] = true
+	return nil
+}

@@ -1,0 +1,131 @@
+package fio
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+	"plimsoll/internal/workload"
+)
+
+// statusInterval has fio print its whole state, as a JSON document like the
+// last one, again and again. Each holds all since the ramp, so that the
+// difference of two is what happened between them.
+func statusInterval(every time.Duration) string {
+	return fmt.Sprintf("--status-interval=%dms", every.Milliseconds())
+}
+
+// watch follows one fio that prints its status.
+type watch struct {
+	reader
+	pending []byte // appended, and not yet looked at
+	lines   []byte // of the document that is under way; nil between documents
+	notes   []byte // what is no document
+	final   []byte // the last whole document
+
+	samples int
+	last    state
+	kept    []result.Measurement // after each WarmupUnit samples
+}
+
+// state is what a status says of progress.
+type state struct {
+	ios     uint64
+	seconds float64 // measured
+}
+
+// Watch implements workload.Watchable.
+func (w *builtin) Watch() workload.Watch { return &watch{reader: w.reader()} }
+
+// Feed implements workload.Watch.
+func (w *watch) Feed(appended []byte) (rates []float64) {
+	w.pending = append(w.pending, appended...)
+	for {
+		end := bytes.IndexByte(w.pending, '\n')
+		if end < 0 {
+			return rates
+		}
+		line := w.pending[:end+1]
+		w.pending = w.pending[end+1:]
+		if rate, ok := w.line(line); ok {
+			rates = append(rates, rate)
+		}
+	}
+}
+
+// line takes a whole line. fio's documents begin and end with a brace alone.
+func (w *watch) line(line []byte) (rate float64, ok bool) {
+	brace := bytes.TrimRight(line, "\r\n")
+	switch {
+	case w.lines == nil && bytes.HasPrefix(line, []byte("{")):
+		w.lines = append([]byte{}, line...)
+	case w.lines == nil:
+		w.notes = append(w.notes, line...)
+	default:
+		w.lines = append(w.lines, line...)
+		if bytes.Equal(brace, []byte("}")) {
+			w.final, w.lines = w.lines, nil
+			return w.document()
+		}
+	}
+	return 0, false
+}
+
+// document looks at a status.
+func (w *watch) document() (rate float64, ok bool) {
+	out, err := decodeOutput(w.final)
+	if err != nil {
+		return 0, false // Read tells, of the last one
+	}
+	var now state
+	latencies := uint64(0)
+	for _, j := range out.Jobs {
+		now.ios += j.Read.IOs + j.Write.IOs
+		now.seconds = max(now.seconds, float64(max(j.Read.RuntimeMS, j.Write.RuntimeMS))/1000)
+		latencies += j.Read.Total.N + j.Write.Total.N
+	}
+	if now.ios > 0 && latencies == 0 {
+		return 0, false // the ramp: fio does not measure yet
+	}
+	before := w.last
+	if now.ios < before.ios || now.seconds <= before.seconds {
+		return 0, false
+	}
+	w.last = now
+	if w.samples++; w.samples%workload.WarmupUnit == 0 {
+		m, failed := merge(out.Jobs, mergeHistograms)
+		if failed != nil {
+			m = result.Measurement{} // not one I/O so far: there is nothing to leave out
+		}
+		w.kept = append(w.kept, m)
+	}
+	return float64(now.ios-before.ios) / (now.seconds - before.seconds), true
+}
+
+// Read implements workload.Watch.
+func (w *watch) Read(exit workload.Exit, warmup int) (result.Measurement, error) {
+	if exit.Asked && !exit.OOMKilled && exit.Code == interrupted {
+		exit.Code, exit.Signal = 0, ""
+	}
+	m, err := w.read(map[string][]byte{outputName: w.Final()}, exit)
+	if err != nil || warmup == 0 {
+		return m, err
+	}
+	return stats.Since(m, w.kept[warmup/workload.WarmupUnit-1]), nil
+}
+
+// interrupted is fio's exit code after SIGINT.
+const interrupted = 128
+
+// Final implements workload.Watch.
+func (w *watch) Final() []byte {
+	if len(w.pending) > 0 {
+		w.Feed([]byte("\n")) // the last line had no end
+	}
+	if w.lines != nil { // cut short
+		return append(bytes.Clone(w.notes), w.lines...)
+	}
+	return append(bytes.Clone(w.notes), w.final...)
+}
