@@ -32,6 +32,8 @@ type runOptions struct {
 	size    string
 	on      string
 
+	precondition string
+
 	out     string
 	resume  string
 	destroy []string
@@ -50,12 +52,13 @@ func (o *runOptions) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.budget, "budget", "", "`time` for the whole run, such as 15m: it goes where intervals are widest")
 	f.StringVar(&o.jobs, "jobs", "", "`number` of jobs of the workloads that have most; the others get no more")
 	f.StringVar(&o.size, "size", "", "`size` of every workload's file, such as 4GiB; loop devices grow with it")
+	f.StringVar(&o.precondition, "precondition", "", "what is written before the first trial, such as `snia`, or passes=2,rounds=25,round=10s (default: the file's, or the workload's files once)")
 	f.StringVar(&o.on, "on", "", "a `device` (see --destroy) or dir:PATH to take the place of loop devices")
 }
 
 // given tells whether one of these flags was used.
 func (o runOptions) given() bool {
-	return slices.ContainsFunc([]string{o.seed, o.repeat, o.runtime, o.ramp, o.fixed, o.target, o.budget, o.jobs, o.size, o.on},
+	return slices.ContainsFunc([]string{o.seed, o.repeat, o.runtime, o.ramp, o.fixed, o.target, o.budget, o.jobs, o.size, o.on, o.precondition},
 		func(s string) bool { return s != "" })
 }
 
@@ -95,6 +98,12 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 		t.Seed = *e.Seed
 	default:
 		t.Seed = rand.Uint64() >> 11 // exact in every JSON reader
+	}
+	if o.precondition != "" {
+		p, err := experiment.ParsePrecondition(o.precondition)
+		if e.Precondition = p; err != nil {
+			r.problems = append(r.problems, fmt.Errorf("--precondition %s: %w", o.precondition, err))
+		}
 	}
 	scale := r.scale(o)
 	var budget time.Duration
@@ -203,6 +212,11 @@ func restore(e *experiment.Experiment, run *result.Run) error {
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 	e.Stacks, e.Baseline, e.Repeat = stacks, was.Baseline, was.Repeat
 	e.Timing.Runtime, e.Timing.Ramp, e.Budget = seconds(was.RuntimeSeconds), seconds(was.RampSeconds), seconds(was.BudgetSeconds)
-	e.Fixed, e.Target = was.Fixed, was.Target
-	return nil
+	e.Fixed, e.Target, e.Precondition = was.Fixed, was.Target, experiment.Precondition{}
+	if was.Precondition == "" {
+		return nil
+	}
+	var err error
+	e.Precondition, err = experiment.ParsePrecondition(was.Precondition)
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/steady"
 )
 
 // What a run spends beside the measured time, as seen on a host of two slow
@@ -62,7 +63,13 @@ func Costs(e *Experiment, trials []Planned) []time.Duration {
 		// Workloads that need the same space of the same files lay them out once.
 		if files := fmt.Sprint(w.Layout(), w.NeedBytes()); !up[t.Stack][files] {
 			up[t.Stack][files] = true
-			costs[i] += time.Duration(float64(w.NeedBytes()) / float64(speed) * float64(time.Second))
+			passes := max(1, e.Precondition.Passes)
+			costs[i] += time.Duration(float64(passes) * float64(w.NeedBytes()) / float64(speed) * float64(time.Second))
+		}
+		// At least a window of rounds; how many more it takes is not known.
+		if rounds := "rounds of " + t.Workload; e.Precondition.Rounds > 0 && !up[t.Stack][rounds] {
+			up[t.Stack][rounds] = true
+			costs[i] += time.Duration(steady.SNIA.Window) * e.Precondition.Round
 		}
 	}
 	return costs

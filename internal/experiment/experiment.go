@@ -15,23 +15,24 @@ import (
 )
 
 // Experiment is a question and what answers it. Parse makes valid ones; a
-// command line may then change Repeat, Timing, Fixed, Target, and Budget (see
+// command line may then change Repeat, Timing, Precondition, Fixed, Target, and Budget (see
 // Fit).
 type Experiment struct {
-	Name      string
-	Question  string
-	Baseline  string // name of the stack that others are compared with; "" for none
-	Repeat    int    // trials of each stack and workload
-	Timing    workload.Timing
-	Fixed     bool          // every trial takes its whole time
-	Target    float64       // precision at which a trial or a point may end before its time: half of the 95% interval as a share of the mean
-	Budget    time.Duration // of the whole run, which decides as it goes how many trials each point gets; 0 for none, when all get Repeat
-	Scaled    Scale         // what Scale.Apply was given; nothing for an experiment as in its file
-	Seed      *uint64       // of the order of the trials; nil to draw one for each run
-	Stacks    []Stack       // in the order of the file
-	Workloads []Workload    // in the order of the file
-	Source    string        // text of the file
-	File      string        // name of the file, as Parse was given it
+	Name         string
+	Question     string
+	Baseline     string // name of the stack that others are compared with; "" for none
+	Repeat       int    // trials of each stack and workload
+	Timing       workload.Timing
+	Fixed        bool          // every trial takes its whole time
+	Target       float64       // precision at which a trial or a point may end before its time: half of the 95% interval as a share of the mean
+	Budget       time.Duration // of the whole run, which decides as it goes how many trials each point gets; 0 for none, when all get Repeat
+	Precondition Precondition
+	Scaled       Scale      // what Scale.Apply was given; nothing for an experiment as in its file
+	Seed         *uint64    // of the order of the trials; nil to draw one for each run
+	Stacks       []Stack    // in the order of the file
+	Workloads    []Workload // in the order of the file
+	Source       string     // text of the file
+	File         string     // name of the file, as Parse was given it
 }
 
 // Stack is a named stack.

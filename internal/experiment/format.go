@@ -10,16 +10,19 @@ import (
 // what editors show of them. Parse reads the same keys from YAML nodes, so
 // that every problem has its line.
 type File struct {
-	Name      Name                 `yaml:"name" jsonschema:"required" jsonschema_description:"Name of the experiment, part of file names."`
-	Question  string               `yaml:"question" jsonschema:"required,minLength=1" jsonschema_description:"The question that the experiment answers, in one sentence."`
-	Baseline  Name                 `yaml:"baseline" jsonschema_description:"The stack that the others are compared with. Without one, stacks are ranked but not compared."`
-	Repeat    int                  `yaml:"repeat" jsonschema:"minimum=1,maximum=1000,default=5" jsonschema_description:"Trials of each stack and workload. At least 4 are needed to tell a difference from chance."`
-	Runtime   Duration             `yaml:"runtime" jsonschema:"default=10s" jsonschema_description:"Measured time of each trial: 1s, 500ms, 2m30s."`
-	Ramp      Duration             `yaml:"ramp" jsonschema:"default=0s" jsonschema_description:"Time before the measured time in which load is driven but not counted."`
-	Seed      uint64               `yaml:"seed" jsonschema:"minimum=0" jsonschema_description:"Seed of the random order of trials. Without one, every run draws its own and stores it."`
-	Factors   map[string]Levels    `yaml:"factors" jsonschema_description:"What is varied on purpose: names and their levels. Stacks and workloads that mention a factor ($jobs, in their name and in their text) stand for one of each level."`
-	Stacks    map[string]StackText `yaml:"stacks" jsonschema:"required" jsonschema_description:"Storage stacks by name, source first."`
-	Workloads map[string]Load      `yaml:"workloads" jsonschema:"required" jsonschema_description:"Workloads by name."`
+	Name         Name                 `yaml:"name" jsonschema:"required" jsonschema_description:"Name of the experiment, part of file names."`
+	Question     string               `yaml:"question" jsonschema:"required,minLength=1" jsonschema_description:"The question that the experiment answers, in one sentence."`
+	Baseline     Name                 `yaml:"baseline" jsonschema_description:"The stack that the others are compared with. Without one, stacks are ranked but not compared."`
+	Repeat       int                  `yaml:"repeat" jsonschema:"minimum=1,maximum=1000,default=5" jsonschema_description:"Trials of each stack and workload. At least 4 are needed to tell a difference from chance."`
+	Runtime      Duration             `yaml:"runtime" jsonschema:"default=10s" jsonschema_description:"Measured time of each trial: 1s, 500ms, 2m30s."`
+	Ramp         Duration             `yaml:"ramp" jsonschema:"default=0s" jsonschema_description:"Time before the measured time in which load is driven but not counted."`
+	Fixed        bool                 `yaml:"fixed" jsonschema:"default=false" jsonschema_description:"Every trial takes its whole runtime. Otherwise trials of more than 40 s end once their mean is known."`
+	Target       Share                `yaml:"target" jsonschema:"default=3%" jsonschema_description:"How precisely to know a mean: half of its 95% interval as a share of it."`
+	Precondition Preconditioning      `yaml:"precondition" jsonschema_description:"What is written before the first trial of a workload on a stack: snia, or some of device, passes=2, rounds=25 and round=1m, separated by commas. Without it, the workload's files, once."`
+	Seed         uint64               `yaml:"seed" jsonschema:"minimum=0" jsonschema_description:"Seed of the random order of trials. Without one, every run draws its own and stores it."`
+	Factors      map[string]Levels    `yaml:"factors" jsonschema_description:"What is varied on purpose: names and their levels. Stacks and workloads that mention a factor ($jobs, in their name and in their text) stand for one of each level."`
+	Stacks       map[string]StackText `yaml:"stacks" jsonschema:"required" jsonschema_description:"Storage stacks by name, source first."`
+	Workloads    map[string]Load      `yaml:"workloads" jsonschema:"required" jsonschema_description:"Workloads by name."`
 }
 
 // Name is the name of an experiment, a stack or a workload. It becomes part
@@ -70,6 +73,26 @@ var durationRegexp = regexp.MustCompile(durationPattern)
 // JSONSchema describes a duration to editors.
 func (Duration) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: durationPattern, Examples: []any{"1s", "500ms", "2m30s"}}
+}
+
+// Share is a share of a whole, in per cent.
+type Share string
+
+// JSONSchema describes a share to editors.
+func (Share) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Pattern: `^[0-9]+(\.[0-9]+)?%$`, Examples: []any{"3%"}}
+}
+
+// Preconditioning is a Precondition as it is written.
+type Preconditioning string
+
+// JSONSchema describes preconditioning to editors.
+func (Preconditioning) JSONSchema() *jsonschema.Schema {
+	setting := `(device|passes=[0-9]+|rounds=[0-9]+|round=[0-9a-z.]+)`
+	return &jsonschema.Schema{
+		Type: "string", Pattern: `^(snia|` + setting + `)(, *` + setting + `)*$`,
+		Examples: []any{"snia", "passes=2,rounds=25,round=10s"},
+	}
 }
 
 // StackText is a stack in the notation of docs/stacks.md.

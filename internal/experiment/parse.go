@@ -140,16 +140,19 @@ func yamlProblem(text []byte, err error) Problem {
 func (p *parser) file(root *yaml.Node) {
 	var factors, stacks, workloads *yaml.Node
 	seen := p.mapping(root, "an experiment", map[string]func(*yaml.Node){
-		"name":      func(n *yaml.Node) { p.e.Name = p.name(n, "name") },
-		"question":  func(n *yaml.Node) { p.e.Question = p.text(n, "question") },
-		"baseline":  func(n *yaml.Node) { p.e.Baseline, p.baseline = p.text(n, "baseline"), n },
-		"repeat":    func(n *yaml.Node) { p.e.Repeat = p.repeat(n) },
-		"runtime":   func(n *yaml.Node) { p.e.Timing.Runtime = p.duration(n, "runtime", 1) },
-		"ramp":      func(n *yaml.Node) { p.e.Timing.Ramp = p.duration(n, "ramp", 0) },
-		"seed":      func(n *yaml.Node) { p.e.Seed = p.seed(n) },
-		"factors":   func(n *yaml.Node) { factors = n },
-		"stacks":    func(n *yaml.Node) { stacks = n },
-		"workloads": func(n *yaml.Node) { workloads = n },
+		"name":         func(n *yaml.Node) { p.e.Name = p.name(n, "name") },
+		"question":     func(n *yaml.Node) { p.e.Question = p.text(n, "question") },
+		"baseline":     func(n *yaml.Node) { p.e.Baseline, p.baseline = p.text(n, "baseline"), n },
+		"repeat":       func(n *yaml.Node) { p.e.Repeat = p.repeat(n) },
+		"runtime":      func(n *yaml.Node) { p.e.Timing.Runtime = p.duration(n, "runtime", 1) },
+		"ramp":         func(n *yaml.Node) { p.e.Timing.Ramp = p.duration(n, "ramp", 0) },
+		"fixed":        func(n *yaml.Node) { p.e.Fixed = p.flag(n, "fixed") },
+		"target":       func(n *yaml.Node) { p.e.Target = p.share(n, "target") },
+		"precondition": func(n *yaml.Node) { p.e.Precondition = p.precondition(n) },
+		"seed":         func(n *yaml.Node) { p.e.Seed = p.seed(n) },
+		"factors":      func(n *yaml.Node) { factors = n },
+		"stacks":       func(n *yaml.Node) { stacks = n },
+		"workloads":    func(n *yaml.Node) { workloads = n },
 	})
 	if seen == nil {
 		return
@@ -383,6 +386,35 @@ func (p *parser) duration(n *yaml.Node, key string, least time.Duration) time.Du
 		p.problem(n, fmt.Sprintf("%s of %s measures nothing", key, n.Value), "write a time of more than nothing: 10s")
 	}
 	return d
+}
+
+func (p *parser) flag(n *yaml.Node, key string) (set bool) {
+	if n.Tag != "!!bool" || n.Decode(&set) != nil {
+		p.problem(n, fmt.Sprintf("%s is true or false, not %s", key, describe(n)), "")
+	}
+	return set
+}
+
+// share reads a share of a whole in per cent.
+func (p *parser) share(n *yaml.Node, key string) float64 {
+	share, err := strconv.ParseFloat(strings.TrimSuffix(n.Value, "%"), 64)
+	if n.Kind != yaml.ScalarNode || err != nil || !strings.HasSuffix(n.Value, "%") || !(share > 0 && share < 100) {
+		p.problem(n, fmt.Sprintf("%s is a share above 0%% and below 100%%, not %s", key, describe(n)), "write 3%")
+		return 0
+	}
+	return share / 100
+}
+
+func (p *parser) precondition(n *yaml.Node) Precondition {
+	if n.Kind != yaml.ScalarNode {
+		p.problem(n, "precondition is written on one line, not as "+describe(n), "write "+preconditionKeys)
+		return Precondition{}
+	}
+	asked, err := ParsePrecondition(n.Value)
+	if err != nil {
+		p.problem(n, "precondition: "+strings.ReplaceAll(err.Error(), "\n", "; "), "")
+	}
+	return asked
 }
 
 func (p *parser) repeat(n *yaml.Node) int {

@@ -66,6 +66,7 @@ type Experiment struct {
 	Target        float64  `json:"target,omitempty"`         // the precision to stop at: half of the 95% interval as a share of the mean
 	Jobs          int      `json:"jobs,omitempty"`           // that the workloads with most of them were given; 0 when they have their own
 	SizeBytes     int64    `json:"size_bytes,omitempty"`     // that workloads' files were given; 0 when they have their own
+	Precondition  string   `json:"precondition,omitempty"`   // what was asked for beyond one pass over the files, as experiment files write it
 	LeftOut       []string `json:"left_out,omitempty"`       // stacks and workloads that do not fit these settings, and why
 	BudgetSeconds float64  `json:"budget_seconds,omitempty"` // of the whole run; 0 when there is none
 }

@@ -26,7 +26,9 @@ const slowest = 4 << 20
 func (r *runner) patient(ctx context.Context, t result.Trial) (context.Context, context.CancelFunc) {
 	w := r.loads[t.Workload]
 	timing := w.Timing(r.Experiment.Timing)
-	limit := patience + timing.Ramp + timing.Runtime + time.Duration(w.NeedBytes()/slowest)*time.Second
+	asked := r.Experiment.Precondition
+	limit := patience + timing.Ramp + timing.Runtime + time.Duration(asked.Rounds)*asked.Round
+	limit += time.Duration(max(1, asked.Passes)) * time.Duration(w.NeedBytes()/slowest) * time.Second
 	return context.WithTimeoutCause(ctx, limit, &workload.Error{Problem: result.Problem{
 		What:   fmt.Sprintf("%s on %s", t.Workload, t.Stack),
 		Why:    fmt.Sprintf("it had not ended after %s, and was given up", limit.Round(time.Second)),
@@ -52,7 +54,7 @@ func (r *runner) measure(ctx context.Context, t *result.Trial) error {
 	if scratch, err = filepath.Abs(scratch); err != nil {
 		return err
 	}
-	if err := r.prepare(ctx, s, w, scratch); err != nil {
+	if err := r.precondition(ctx, s, w, t, scratch); err != nil {
 		return err
 	}
 	m, counters, err := r.drive(ctx, s, w, t, scratch)
@@ -105,26 +107,4 @@ func (r *runner) drive(ctx context.Context, s *upStack, w experiment.Workload, t
 		m.steady = m.all
 	}
 	return m, counted, err
-}
-
-// prepare lays out the workload's files, once for as long as the stack is up.
-func (r *runner) prepare(ctx context.Context, s *upStack, w experiment.Workload, scratch string) error {
-	step, err := w.Prepare(s.Target)
-	if err != nil || step == nil {
-		return err
-	}
-	key := fmt.Sprint(step.Argv, step.Files) // workloads that share a file share its layout
-	if s.prepared[key] {
-		return nil
-	}
-	r.env.Trace(fmt.Sprintf("laying out the files of %s", w.Name))
-	outputs, exit, err := s.Run(ctx, step, filepath.Join(scratch, "prepare"), nil)
-	if err != nil {
-		return err
-	}
-	if _, err := w.Read(outputs, exit); err != nil {
-		return fmt.Errorf("lay out files: %w", err)
-	}
-	s.prepared[key] = true
-	return nil
 }

@@ -56,13 +56,16 @@ type runner struct {
 	loads map[string]experiment.Workload
 	up    map[string]*upStack
 	given map[string]*result.Problem // stacks that will not come up, and why
+
+	filled map[string]*result.Preconditioning // by what stacks occupy: devices that were written
 }
 
-// upStack is a stack that is up, and the steps that laid out files on it.
+// upStack is a stack that is up, and what was done to it.
 type upStack struct {
 	*stack.Stack
 	occupies string
-	prepared map[string]bool // by workload
+	prepared map[string]bool // steps that laid out files
+	ready    map[string]bool // workloads that the stack is preconditioned for
 }
 
 // Run runs the experiment's trials that have not been run yet and gives the
@@ -96,7 +99,7 @@ func newRunner(o Options) *runner {
 	r := &runner{
 		Options: o, host: hostinfo.New(),
 		lines: map[string]experiment.Stack{}, loads: map[string]experiment.Workload{},
-		up: map[string]*upStack{}, given: map[string]*result.Problem{},
+		up: map[string]*upStack{}, given: map[string]*result.Problem{}, filled: map[string]*result.Preconditioning{},
 	}
 	for _, s := range o.Experiment.Stacks {
 		r.lines[s.Name] = s
@@ -169,7 +172,7 @@ func (r *runner) openStore(ctx context.Context) error {
 			Repeat: r.Experiment.Repeat, Source: r.Experiment.Source, File: r.Experiment.File,
 			RuntimeSeconds: r.Experiment.Timing.Runtime.Seconds(), RampSeconds: r.Experiment.Timing.Ramp.Seconds(),
 			Jobs: r.Experiment.Scaled.Jobs, SizeBytes: r.Experiment.Scaled.Bytes, LeftOut: r.LeftOut,
-			Fixed: r.Experiment.Fixed, Target: r.Experiment.Target, BudgetSeconds: r.Experiment.Budget.Seconds(),
+			Precondition: r.Experiment.Precondition.String(), Fixed: r.Experiment.Fixed, Target: r.Experiment.Target, BudgetSeconds: r.Experiment.Budget.Seconds(),
 		},
 		Environment: r.host.Environment(ctx),
 	}
@@ -355,11 +358,14 @@ func (r *runner) bringUp(ctx context.Context, name string) (*upStack, error) {
 			}
 		}
 	}
+	if err := r.fill(ctx, name, l, occupies); err != nil {
+		return nil, err
+	}
 	made, err := r.env.Up(ctx, name, l)
 	if err != nil {
 		return nil, err
 	}
-	r.up[name] = &upStack{Stack: made, occupies: occupies, prepared: map[string]bool{}}
+	r.up[name] = &upStack{Stack: made, occupies: occupies, prepared: map[string]bool{}, ready: map[string]bool{}}
 	info := result.Stack{
 		Name: name, Line: l.String(), Marks: stack.Marks(l), Devices: made.Devices, Facts: made.Facts, Levels: r.lines[name].Levels,
 	}

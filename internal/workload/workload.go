@@ -97,6 +97,15 @@ type Scalable interface {
 	Scale(jobs int, bytes int64) (Workload, error)
 }
 
+// Filler is a workload that can write all of a block device.
+type Filler interface {
+	// Fill writes the target, a block device, once from start to end.
+	Fill(Target) (*Step, error)
+	// Filled reads the outputs of Fill; like Workload.Read, it gives a *Error
+	// when the process failed.
+	Filled(outputs map[string][]byte, exit Exit) error
+}
+
 // Watch follows one process. It is not safe for concurrent use.
 type Watch interface {
 	// Feed takes what the process appended to its step's Live output, and gives

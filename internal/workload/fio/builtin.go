@@ -55,6 +55,21 @@ func (w *builtin) Prepare(target workload.Target) (*workload.Step, error) {
 	return layoutStep(target, file, w.NeedBytes(), w.Engine, w.Direct), nil
 }
 
+// Fill implements workload.Filler.
+func (w *builtin) Fill(target workload.Target) (*workload.Step, error) {
+	file, err := fileName(target)
+	if err != nil {
+		return nil, err
+	}
+	return layoutStep(target, file, target.SizeBytes, w.Engine, true), nil
+}
+
+// Filled implements workload.Filler.
+func (w *builtin) Filled(outputs map[string][]byte, exit workload.Exit) error {
+	_, err := w.Read(outputs, exit)
+	return err
+}
+
 // Drive is the measured step.
 func (w *builtin) Drive(target workload.Target, t workload.Timing) (*workload.Step, error) {
 	if err := fits(target, w.NeedBytes()); err != nil {

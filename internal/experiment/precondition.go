@@ -1,0 +1,98 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"plimsoll/internal/steady"
+)
+
+// Precondition is what is done to a stack before the first trial of a workload
+// on it, in the sense of the SNIA Solid State Storage Performance Test
+// Specification: a solid-state drive that was never written, or long idle, is
+// faster than the same drive at work.
+type Precondition struct {
+	// Passes is how many times all that a workload may touch is written from
+	// start to end (workload-independent); 0 is once.
+	Passes int
+	// Device has the whole of a block device written so many times, before
+	// anything stands on it. Loop devices and directories have no use for it.
+	Device bool
+	// Rounds is how many rounds of the workload itself are driven at most, each
+	// for Round, until it is steady (workload-dependent); 0 for none.
+	Rounds int
+	Round  time.Duration
+}
+
+// SNIA is what the specification asks for: twice the device, then at most 25
+// rounds of a minute.
+var SNIA = Precondition{Passes: 2, Device: true, Rounds: steady.MaxRounds, Round: time.Minute}
+
+const (
+	maxPasses    = 100
+	maxRounds    = 1000
+	defaultRound = time.Minute
+	// preconditionKeys is the notation, for those who got it wrong.
+	preconditionKeys = "snia, or some of device, passes=2, rounds=25 and round=1m, separated by commas"
+)
+
+// ParsePrecondition reads the notation of files and the command line: "snia",
+// or settings that are separated by commas: "passes=2,rounds=25,round=10s".
+// "snia,round=10s" changes one of snia's. The error has all problems.
+func ParsePrecondition(text string) (p Precondition, err error) {
+	var problems []error
+	number := func(key, value string, most int, to *int) {
+		n, err := strconv.Atoi(value)
+		if *to = n; err != nil || n < 1 || n > most {
+			problems = append(problems, fmt.Errorf("%s is a number from 1 to %d, not %q", key, most, value))
+		}
+	}
+	for i, word := range strings.Split(text, ",") {
+		key, value, _ := strings.Cut(strings.TrimSpace(word), "=")
+		switch {
+		case key == "snia" && i == 0 && value == "":
+			p = SNIA
+		case key == "device" && value == "":
+			p.Device = true
+		case key == "passes":
+			number(key, value, maxPasses, &p.Passes)
+		case key == "rounds":
+			number(key, value, maxRounds, &p.Rounds)
+		case key == "round":
+			d, err := time.ParseDuration(value)
+			if p.Round = d; err != nil || d <= 0 {
+				problems = append(problems, fmt.Errorf("round is a time of more than nothing, such as 1m, not %q", value))
+			}
+		default:
+			problems = append(problems, fmt.Errorf("unknown setting %q: known are %s", word, preconditionKeys))
+		}
+	}
+	switch {
+	case p.Round > 0 && p.Rounds == 0:
+		p.Rounds = steady.MaxRounds
+	case p.Rounds > 0 && p.Round == 0:
+		p.Round = defaultRound
+	}
+	if p.Rounds > 0 && p.Rounds < steady.SNIA.Window {
+		problems = append(problems, fmt.Errorf("%d rounds are fewer than the %d that a window takes", p.Rounds, steady.SNIA.Window))
+	}
+	return p, errors.Join(problems...)
+}
+
+// String is the notation; "" for what is done in any case.
+func (p Precondition) String() string {
+	var words []string
+	if p.Device {
+		words = append(words, "device")
+	}
+	if p.Passes > 1 || p.Device && p.Passes == 1 {
+		words = append(words, fmt.Sprintf("passes=%d", p.Passes))
+	}
+	if p.Rounds > 0 {
+		words = append(words, fmt.Sprintf("rounds=%d,round=%s", p.Rounds, p.Round))
+	}
+	return strings.Join(words, ",")
+}

@@ -1,0 +1,156 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"plimsoll/internal/experiment"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+	"plimsoll/internal/steady"
+	"plimsoll/internal/workload"
+)
+
+// precondition lays out the workload's files and drives its rounds, once for
+// as long as the stack is up, and tells t what was done.
+func (r *runner) precondition(ctx context.Context, s *upStack, w experiment.Workload, t *result.Trial, scratch string) error {
+	if s.ready[w.Name] {
+		return nil
+	}
+	asked := r.Experiment.Precondition
+	done, err := r.prepare(ctx, s, w, scratch)
+	if err != nil {
+		return err
+	}
+	if device := r.filled[s.occupies]; device != nil && done != nil {
+		done.Kind, done.Passes, done.Bytes = device.Kind, device.Passes, device.Bytes
+	}
+	if asked.Rounds > 0 {
+		if done == nil {
+			done = &result.Preconditioning{}
+		}
+		if done.Rounds, err = r.rounds(ctx, s, w, scratch); err != nil {
+			return err
+		}
+	}
+	t.Preconditioning, s.ready[w.Name] = done, true
+	return nil
+}
+
+// prepare lays out the workload's files, unless another workload that shares
+// them did. done is nil where there is nothing to lay out.
+func (r *runner) prepare(ctx context.Context, s *upStack, w experiment.Workload, scratch string) (done *result.Preconditioning, err error) {
+	step, err := w.Prepare(s.Target)
+	if err != nil || step == nil {
+		return nil, err
+	}
+	passes := max(1, r.Experiment.Precondition.Passes)
+	done = &result.Preconditioning{Kind: result.PreconditionedFile, Passes: passes, Bytes: w.NeedBytes()}
+	key := fmt.Sprint(step.Argv, step.Files) // workloads that share a file share its layout
+	if s.prepared[key] {
+		return done, nil
+	}
+	for pass := 1; pass <= passes; pass++ {
+		r.env.Trace(ofMany(fmt.Sprintf("laying out the files of %s", w.Name), pass, passes))
+		outputs, exit, err := s.Run(ctx, step, filepath.Join(scratch, "prepare"), nil)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Read(outputs, exit); err != nil {
+			return nil, fmt.Errorf("lay out files: %w", err)
+		}
+	}
+	s.prepared[key] = true
+	return done, nil
+}
+
+func ofMany(what string, i, n int) string {
+	if n > 1 {
+		return fmt.Sprintf("%s, pass %d of %d", what, i, n)
+	}
+	return what
+}
+
+// rounds drives the workload, round after round, until the last five are
+// steady or there have been as many as were asked for.
+func (r *runner) rounds(ctx context.Context, s *upStack, w experiment.Workload, scratch string) (*result.Rounds, error) {
+	asked := r.Experiment.Precondition
+	out := &result.Rounds{Seconds: asked.Round.Seconds()}
+	var verdict steady.Verdict
+	for n := 1; n <= asked.Rounds; n++ {
+		r.env.Trace(fmt.Sprintf("preconditioning with %s, round %d of at most %d", w.Name, n, asked.Rounds))
+		step, err := w.Drive(s.Target, workload.Timing{Runtime: asked.Round})
+		if err != nil {
+			return nil, err
+		}
+		outputs, exit, err := s.Run(ctx, step, filepath.Join(scratch, fmt.Sprintf("round-%02d", n)), nil)
+		if err != nil {
+			return nil, err
+		}
+		m, err := w.Read(outputs, exit)
+		if err != nil {
+			return nil, fmt.Errorf("round %d of preconditioning: %w", n, err)
+		}
+		out.IOPS = append(out.IOPS, m.IOPS())
+		if verdict = steady.SNIA.Judge(out.IOPS); verdict.Settled {
+			break
+		}
+	}
+	finite := func(x float64) float64 {
+		if math.IsNaN(x) {
+			return 0
+		}
+		return x
+	}
+	out.Settled, out.Why, out.From, out.To = verdict.Settled, verdict.Why, verdict.From, verdict.To
+	out.Average, out.First, out.Last = verdict.Average, verdict.First, verdict.Last
+	out.Excursion, out.Slope = finite(verdict.Excursion), finite(verdict.Slope)
+	return out, nil
+}
+
+// fill writes a block device from start to end before the first stack on it
+// comes up, where that was asked for. File systems are made without discarding
+// what is there, so that the device stays as it is now.
+func (r *runner) fill(ctx context.Context, name string, l line.Line, occupies string) (err error) {
+	asked := r.Experiment.Precondition
+	if !asked.Device || occupies == "" || r.filled[occupies] != nil {
+		return nil
+	}
+	var filler workload.Filler
+	for _, w := range r.Experiment.Workloads {
+		if f, ok := w.Workload.(workload.Filler); ok {
+			filler = f
+			break
+		}
+	}
+	if filler == nil {
+		return nil
+	}
+	raw := line.Line{Nodes: l.Nodes[:1]}
+	s, err := r.env.Up(ctx, name, raw)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Down(context.WithoutCancel(ctx))) }()
+	passes := max(1, asked.Passes)
+	step, err := filler.Fill(s.Target)
+	if err != nil {
+		return err
+	}
+	for pass := 1; pass <= passes; pass++ {
+		r.env.Trace(ofMany("writing all of "+raw.String(), pass, passes))
+		scratch := filepath.Join(r.env.Scratch, "fill-"+name)
+		outputs, exit, err := s.Run(ctx, step, scratch, nil)
+		if err != nil {
+			return err
+		}
+		if err := filler.Filled(outputs, exit); err != nil {
+			return fmt.Errorf("write all of %s: %w", raw, err)
+		}
+	}
+	r.filled[occupies] = &result.Preconditioning{Kind: result.PreconditionedDevice, Passes: passes, Bytes: s.Target.SizeBytes}
+	return nil
+}
