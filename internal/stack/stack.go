@@ -150,11 +150,15 @@ func (e *Env) Check(ctx context.Context, l line.Line, need int64) error {
 		return err
 	}
 	for i, k := range layers {
-		if k.check == nil {
-			continue
+		if k.check != nil {
+			if err := k.check(ctx, e, l.Nodes[i], need); err != nil {
+				return err
+			}
 		}
-		if err := k.check(ctx, e, l.Nodes[i], need); err != nil {
-			return err
+		if k.checkOn != nil {
+			if err := k.checkOn(e, l.Nodes[:i], l.Nodes[i]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
