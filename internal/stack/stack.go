@@ -74,7 +74,8 @@ type Stack struct {
 	own     bool   // block goes away with the stack
 	dir     string // mounted directory, on the host
 	flush   []string
-	execute executor // where steps run
+	ready   []func() error // before each trial, in this order
+	execute executor       // where steps run
 	env     *Env
 	undo    []*journal.Entry
 	locks   []*os.File // on devices, while the stack is up

@@ -393,6 +393,9 @@ func (r *runner) measure(ctx context.Context, t *result.Trial) error {
 	if err := s.Flush(); err != nil {
 		return err
 	}
+	if err := s.Ready(); err != nil {
+		return err
+	}
 	before, err := observe.ReadCounters(s.Devices)
 	if err != nil {
 		return err
