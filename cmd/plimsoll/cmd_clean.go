@@ -17,8 +17,8 @@ func newCleanCommand(a *app) *cobra.Command {
 		Use:   "clean",
 		Short: "Undo what crashed runs left behind",
 		Long: `Undo every change to the host that a run made and could not take back, because
-it crashed, was killed, or the host lost power: loop devices, file systems,
-mounts, Docker engines, containers, cgroups, directories and files.
+it crashed, was killed, or the host lost power: loop devices, I/O schedulers, file
+systems, mounts, Docker engines, containers, cgroups, directories and files.
 
 Each run keeps a journal of its changes below the state directory. clean goes
 through the journals, newest change first, and touches nothing that is not in

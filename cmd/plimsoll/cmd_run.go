@@ -85,6 +85,9 @@ func (a *app) run(cmd *cobra.Command, args []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := askPrograms(cmd.Context(), options.Experiment); err != nil {
+		return err
+	}
 	if o.dryRun {
 		return a.dryRun(cmd.Context(), options)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // everyChange brings each kind of change with it: files, directories, a loop
-// device, a file system, mounts, an engine, its cgroup, a container, and
+// device, its I/O scheduler, a file system, mounts, an engine, its cgroup, a container, and
 // processes on the host.
 const everyChange = `
 name: every-change
@@ -25,7 +25,7 @@ repeat: 1
 runtime: 200ms
 seed: 1
 stacks:
-  raw: loop(size=32MiB)
+  raw: loop(size=32MiB) > scheduler:mq-deadline
   volume: loop(size=48MiB) > ext4 > volume
 workloads:
   W: {fio: {rw: randwrite, size: 8MiB}}
@@ -64,9 +64,9 @@ func TestACrashAtAnyStepIsUndone(t *testing.T) {
 			}
 			if done {
 				// 2 stacks make at least: work directory; file and loop
-				// device each; mkfs, directory and mount; engine's
+				// device each; scheduler; mkfs, directory and mount; engine's
 				// directories, cgroup, engine, container; processes.
-				if crashes < 2*15 {
+				if crashes < 2*16 {
 					t.Errorf("only %d steps were crashed at", crashes)
 				}
 				return

@@ -129,6 +129,7 @@ func cacheOf(s *stack) (cause, remedy string) {
 		source = &line.Node{}
 	}
 	asked, _ := source.Option("direct-io")
+	_, cold := source.Option("cold")
 	switch {
 	case view != nil && view.Name == nodeFuse:
 		return "fuse-overlayfs reads and writes through the page cache, O_DIRECT or not.",
@@ -139,6 +140,9 @@ func cacheOf(s *stack) (cause, remedy string) {
 	case source.Name == nodeLoop && asked != "off" && fact(s, "loop direct-io", asked) == "off":
 		return "The loop device works with direct-io off although the stack asks for it: the file system below refuses it.",
 			"Put the loop file on a file system with direct I/O (the option dir)."
+	case source.Name == nodeLoop && asked == "off" && cold:
+		return "Its file was not in the page cache when a trial started, but with direct-io=off whatever is written stays there, and whatever was read once.",
+			"Set direct-io=on: a cold start makes reads honest for a while, and writes never."
 	case source.Name == nodeLoop && asked == "off":
 		return "With direct-io=off a loop device keeps its file in the page cache, O_DIRECT or not.",
 			"Set direct-io=on, or leave the option out."

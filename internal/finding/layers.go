@@ -14,6 +14,7 @@ const (
 	nodeTmpfs  = "tmpfs"
 	nodeVolume = "volume"
 	nodeFuse   = "fuse-overlayfs"
+	nodeSched  = "scheduler"
 )
 
 // split tells the source, the file system and what the workload sees, each
@@ -25,6 +26,9 @@ func split(l line.Line) (source, fileSystem, view *line.Node) {
 	}
 	source = &l.Nodes[0]
 	rest := l.Nodes[1:]
+	for len(rest) > 0 && rest[0].Name == nodeSched {
+		rest = rest[1:] // a setting of the device below
+	}
 	if source.Name != nodeDir && source.Name != nodeTmpfs && len(rest) > 0 {
 		fileSystem, rest = &rest[0], rest[1:]
 	}
@@ -94,6 +98,8 @@ func replaced(a, b line.Line) (string, bool) {
 	_, _, viewA := split(a)
 	_, _, viewB := split(b)
 	switch {
+	case x.Name == nodeSched && y.Name == nodeSched:
+		return fmt.Sprintf("the I/O scheduler, %s or %s", x.Arg, y.Arg), true
 	case x.Name == y.Name && x.Arg == y.Arg:
 		return optionChanged(x, y)
 	case viewA == &a.Nodes[at] && viewB == &b.Nodes[at]:

@@ -53,8 +53,8 @@ var places = []string{
 // settings that a careless engine changes.
 var settings = []string{"/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding", "/proc/sys/net/bridge/bridge-nf-call-iptables"}
 
-// Look takes the host's state: mounts, loop devices, processes that a run
-// starts, network interfaces, cgroups, kernel settings, and files in the
+// Look takes the host's state: mounts, loop devices, I/O schedulers, processes
+// that a run starts, network interfaces, cgroups, kernel settings, and files in the
 // places where runs and engines work.
 func Look() State {
 	s := State{}
@@ -68,6 +68,11 @@ func Look() State {
 	for _, l := range loops {
 		backing, _ := os.ReadFile(l + "/loop/backing_file")
 		s["loop "+filepath.Base(l)] = strings.TrimSpace(string(backing))
+	}
+	schedulers, _ := filepath.Glob("/sys/block/*/queue/scheduler")
+	for _, f := range schedulers {
+		set, _ := os.ReadFile(f)
+		s["setting "+f] = strings.TrimSpace(string(set))
 	}
 	nets, _ := filepath.Glob("/sys/class/net/*")
 	for _, n := range nets {

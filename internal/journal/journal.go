@@ -50,6 +50,7 @@ var kinds = map[string]func() Change{
 	"engine":    func() Change { return new(Engine) },
 	"container": func() Change { return new(Container) },
 	"cgroup":    func() Change { return new(Cgroup) },
+	"setting":   func() Change { return new(Setting) },
 }
 
 func kindOf(c Change) string {

@@ -32,11 +32,11 @@ func TestMain(m *testing.M) {
 }
 
 // childSteps is how many changes a child makes.
-const childSteps = 7
+const childSteps = 8
 
 // child makes one change of each kind that needs no Docker engine: a
-// directory, a file, a loop device on it, a file system, a mount, a cgroup
-// and a process that is still running at the end.
+// directory, a file, a loop device on it, its I/O scheduler, a file system, a
+// mount, a cgroup and a process that is still running at the end.
 func child(state string) error {
 	ctx := context.Background()
 	j, err := Create(state, "child")
@@ -75,6 +75,11 @@ func child(state string) error {
 				return err
 			}
 			_, err = j.Do(ctx, &Loop{Number: number, Backing: file}, run("losetup", device, file))
+			return err
+		},
+		func() error {
+			c := &Setting{Path: schedulerOf(device), Value: "mq-deadline"}
+			_, err := j.Do(ctx, c, func(string) error { return c.Make() })
 			return err
 		},
 		func() error {

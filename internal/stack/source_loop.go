@@ -26,6 +26,7 @@ var loopSource = &layer{
 			{Key: "size", Value: line.Size, Summary: "size of the device", Default: defaultLoopSize},
 			{Key: "direct-io", Value: line.OnOff, Summary: "whether the loop device passes the page cache of the file system under it by", Default: "on"},
 			{Key: "dir", Value: line.Path, Summary: "directory of the file", Default: "below the state directory"},
+			{Key: "cold", Value: line.Flag, Summary: "drop the file from the page cache before each trial"},
 		},
 	},
 	marks: []result.Mark{result.MarkLoop},
@@ -51,7 +52,13 @@ var loopSource = &layer{
 		if !ok {
 			return nil
 		}
-		return checkDirectory(dir, 0)
+		if err := checkDirectory(dir, 0); err != nil {
+			return err
+		}
+		if _, cold := n.Option("cold"); cold {
+			return checkCold(dir)
+		}
+		return nil
 	},
 	up: upLoop,
 }
@@ -97,6 +104,13 @@ func upLoop(ctx context.Context, b *build, n line.Node) error {
 		}}
 	}
 	b.fact("loop direct-io", map[bool]string{true: "on", false: "off"}[got])
+	if _, cold := n.Option("cold"); cold {
+		if err := checkCold(dir); err != nil {
+			return err
+		}
+		b.ready = append(b.ready, func() error { return dropCache(backing) })
+		b.fact("page cache before each trial", "holds nothing of the loop device's file, or the trial fails")
+	}
 	return nil
 }
 

@@ -74,7 +74,8 @@ type Stack struct {
 	own     bool   // block goes away with the stack
 	dir     string // mounted directory, on the host
 	flush   []string
-	execute executor // where steps run
+	ready   []func() error // before each trial, in this order
+	execute executor       // where steps run
 	env     *Env
 	undo    []*journal.Entry
 	locks   []*os.File // on devices, while the stack is up
@@ -156,11 +157,15 @@ func (e *Env) Check(ctx context.Context, l line.Line, need int64) error {
 		return err
 	}
 	for i, k := range layers {
-		if k.check == nil {
-			continue
+		if k.check != nil {
+			if err := k.check(ctx, e, l.Nodes[i], need); err != nil {
+				return err
+			}
 		}
-		if err := k.check(ctx, e, l.Nodes[i], need); err != nil {
-			return err
+		if k.checkOn != nil {
+			if err := k.checkOn(e, l.Nodes[:i], l.Nodes[i]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -104,6 +104,8 @@ func TestStacks(t *testing.T) {
 	}{
 		{line: "loop(size=64MiB)", fact: "loop direct-io=on", raw: true},
 		{line: "loop(size=64MiB, direct-io=off)", fact: "loop direct-io=off", raw: true},
+		{line: "loop(size=64MiB) > scheduler:bfq", fact: "I/O scheduler set=bfq on loop", raw: true},
+		{line: "loop(size=64MiB) > scheduler:mq-deadline > ext4", fact: "I/O scheduler set=mq-deadline on loop"},
 		{line: "loop(size=64MiB) > ext4", fact: "mount options=rw"},
 		{line: `loop(size=64MiB) > ext4(mkfs="-b 1024", mount="noatime,dioread_lock")`, fact: "mount options=noatime"},
 		{line: "loop(size=320MiB) > xfs", fact: "file system=xfs"},

@@ -16,6 +16,9 @@ type layer struct {
 	// check tells, touching nothing, what speaks against the node; nil for
 	// nothing. need is the space that the workloads take, in bytes.
 	check func(ctx context.Context, e *Env, n line.Node, need int64) error
+	// checkOn tells the same of a node for which what is below it, source
+	// first, matters.
+	checkOn func(e *Env, below []line.Node, n line.Node) error
 	// up makes the node on what the layers below left in b.
 	up func(ctx context.Context, b *build, n line.Node) error
 }
@@ -25,6 +28,7 @@ var table = func() []*layer {
 	layers := []*layer{
 		loopSource, deviceSource, byIDSource, serialSource, dirSource, tmpfsSource,
 		ext4, xfs, btrfs,
+		scheduler,
 		volume,
 	}
 	return append(layers, drivers()...)

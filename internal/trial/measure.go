@@ -84,6 +84,9 @@ func (r *runner) drive(ctx context.Context, s *upStack, w experiment.Workload, t
 	if err := s.Flush(); err != nil {
 		return m, counted, err
 	}
+	if err := s.Ready(); err != nil {
+		return m, counted, err
+	}
 	before, err := observe.ReadCounters(s.Devices)
 	if err != nil {
 		return m, counted, err

@@ -22,7 +22,7 @@ var passed = words(`
 	fallocate fadvise_hint overwrite invalidate pre_read create_serialize create_fsync create_on_open
 	fsync fdatasync sync_file_range end_fsync fsync_on_close sync direct buffered atomic write_hint
 	rwmixread rwmixwrite rwmixcycle loops numjobs runtime timeout time_based ramp_time
-	thinktime thinktime_spin thinktime_blocks thinktime_blocks_type thinktime_iotime
+	thinkcycles thinktime thinktime_spin thinktime_blocks thinktime_blocks_type thinktime_iotime
 	rate rate_min ratemin rate_process rate_cycle ratecycle rate_ignore_thinktime rate_iops rate_iops_min
 	max_latency latency_target latency_window latency_percentile latency_run
 	mem iomem iomem_align mem_align hugepage-size lockmem clocksource gtod_cpu
@@ -35,7 +35,7 @@ var passed = words(`
 	block_error_percentiles disk_util error_dump unified_rw_reporting gtod_reduce
 	disable_lat disable_clat disable_slat disable_bw_measurement disable_bw bwavgtime iopsavgtime
 	write_bw_log write_lat_log write_iops_log write_hist_log per_job_logs log_entries log_avg_msec log_hist_msec
-	log_hist_coarseness log_max_value log_offset log_prio log_compression log_compression_cpus
+	log_hist_coarseness log_max_value log_window_value log_offset log_prio log_compression log_compression_cpus
 	log_store_compressed log_unix_epoch log_alternate_epoch log_alternate_epoch_clock_id
 	hipri hipri_percentage cmdprio_percentage cmdprio_class cmdprio cmdprio_bssplit fixedbufs registerfiles
 	sqthread_poll sqthread_poll_cpu nonvectored uncached nowait force_async userspace_reap`)

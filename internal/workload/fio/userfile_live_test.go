@@ -22,9 +22,9 @@ func fioSays(t *testing.T, args ...string) string {
 	return string(said)
 }
 
-// A newer plimsoll passes options that an older fio does not know. That fio
-// then says so when files are laid out, before anything is measured, and the
-// error has the option's name.
+// A newer plimsoll passes options that an older fio does not know. Where fio
+// was not asked before, it says so when files are laid out, before anything is
+// measured, and the error has the option's name.
 func TestOptionThatThisFioDoesNotKnow(t *testing.T) {
 	fioSays(t, "--version")
 	w, mistakes := newUserFile("my.fio", []byte("[job]\nsize=1m\nrw=randread\n"))

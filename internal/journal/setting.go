@@ -1,0 +1,97 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Setting is one value of a file in sysfs, such as the I/O scheduler of a
+// device. What it was is learned before the change is journalled.
+type Setting struct {
+	Path  string
+	Value string // what the run sets
+	Was   string // filled in by Do
+	Boot  string // the kernel's boot id then, filled in by Do: no setting outlives the kernel
+}
+
+// What implements Change.
+func (c *Setting) What() string { return fmt.Sprintf("set %s to %s", c.Path, c.Value) }
+
+func (c *Setting) precheck() (err error) {
+	if c.Boot, err = bootID(); err != nil {
+		return err
+	}
+	c.Was, _, err = Choices(c.Path)
+	return err
+}
+
+// Make sets the value, and fails when the kernel does not say it back.
+func (c *Setting) Make() error {
+	if err := set(c.Path, c.Value); err != nil {
+		return err
+	}
+	now, _, err := Choices(c.Path)
+	if err == nil && now != c.Value {
+		err = fmt.Errorf("%s: %s was written, and the kernel says %s", c.Path, c.Value, now)
+	}
+	return err
+}
+
+// undo writes back what was. A value that is not the run's was set by somebody
+// else since, or never by the run; after a reboot the file may be another
+// device's; and a device that is gone took its settings with it.
+func (c *Setting) undo(context.Context, string) error {
+	boot, err := bootID()
+	if err != nil || boot != c.Boot {
+		return err
+	}
+	now, _, err := Choices(c.Path)
+	if err == nil && now == c.Value {
+		err = set(c.Path, c.Was)
+	}
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) {
+		return nil
+	}
+	return err
+}
+
+func set(path, value string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}
+
+// Choices reads a setting: the word in brackets where the kernel lists what it
+// offers ("none [mq-deadline] kyber"), or else the whole text, which is then
+// all that is offered.
+func Choices(path string) (chosen string, offered []string, err error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", nil, err
+	}
+	text := strings.TrimSpace(string(b))
+	for _, word := range strings.Fields(text) {
+		bare := strings.Trim(word, "[]")
+		if bare != word {
+			chosen = bare
+		}
+		offered = append(offered, bare)
+	}
+	if chosen == "" {
+		return text, []string{text}, nil
+	}
+	return chosen, offered, nil
+}
+
+func bootID() (string, error) {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(b)), err
+}

@@ -1,0 +1,102 @@
+package fio
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/workload"
+)
+
+// File implements workload.Asker.
+func (w *userFile) File() string { return w.name }
+
+// Ask implements workload.Asker: fio reads the job file and goes no further.
+func (w *userFile) Ask(known []workload.Problem) workload.Question {
+	var rest bytes.Buffer
+	for number, line := range w.numbered() {
+		if !slices.ContainsFunc(known, func(p workload.Problem) bool { return p.Line == number }) {
+			rest.WriteString(line)
+		}
+		rest.WriteByte('\n')
+	}
+	return workload.Question{Argv: []string{name, "--parse-only", "-"}, Stdin: rest.Bytes()}
+}
+
+// numbered gives the lines of the file, from 1, without their ends.
+func (w *userFile) numbered() func(yield func(int, string) bool) {
+	return func(yield func(int, string) bool) {
+		number := 0
+		for line := range strings.Lines(string(w.text)) {
+			number++
+			if !yield(number, strings.TrimRight(line, "\r\n")) {
+				return
+			}
+		}
+	}
+}
+
+// complaint is what fio says about one line, in the words of all versions from
+// 3.18 on (parse.c and init.c of fio).
+type complaint struct {
+	key     string
+	unknown bool // else it is the value that fio does not take
+}
+
+// Answer implements workload.Asker. fio tells of all unknown options of a
+// section, names the section, and stops there.
+func (w *userFile) Answer(known []workload.Problem, code int, said string) []workload.Problem {
+	if code == 0 {
+		return nil
+	}
+	var (
+		problems []workload.Problem
+		pending  []complaint
+	)
+	for line := range strings.Lines(said) {
+		line = strings.TrimSpace(line)
+		if text, ok := strings.CutPrefix(line, "Bad option <"); ok {
+			pending = append(pending, complaint{key: keyOf(strings.TrimSuffix(text, ">")), unknown: true})
+		} else if text, ok := strings.CutPrefix(line, "fio: failed parsing "); ok {
+			pending = append(pending, complaint{key: keyOf(text)})
+		} else if text, ok := strings.CutPrefix(line, "fio: job "); ok && strings.HasSuffix(text, " dropped") {
+			problems = append(problems, w.locate(known, pending, strings.TrimSuffix(text, " dropped"))...)
+			pending = nil
+		}
+	}
+	return problems
+}
+
+// locate finds the lines of a section that fio complains about.
+func (w *userFile) locate(known []workload.Problem, complaints []complaint, section string) []workload.Problem {
+	var problems []workload.Problem
+	current := ""
+	for number, line := range w.numbered() {
+		line = strings.Trim(line, " \t")
+		if title, ok := strings.CutPrefix(line, "["); ok {
+			current = strings.TrimSuffix(title, "]")
+			continue
+		}
+		at := slices.IndexFunc(complaints, func(c complaint) bool { return c.key == keyOf(line) })
+		if current != section || at < 0 || slices.ContainsFunc(known, func(p workload.Problem) bool { return p.Line == number }) {
+			continue
+		}
+		p := workload.Problem{
+			Line: number, What: fmt.Sprintf("the fio of this host does not take %q", line),
+			Remedy: "write a value that this fio has (fio --cmdhelp=" + keyOf(line) + "), or install a newer fio",
+		}
+		if complaints[at].unknown {
+			p.What = fmt.Sprintf("the fio of this host does not know the option %q, or not with this ioengine", keyOf(line))
+			p.Remedy = "install a newer fio (fio --version tells which one this is), or leave the option out"
+		}
+		problems = append(problems, p)
+	}
+	return problems
+}
+
+// keyOf gives the option of a line.
+func keyOf(line string) string {
+	key, _, _ := strings.Cut(line, "=")
+	return strings.TrimSpace(key)
+}
