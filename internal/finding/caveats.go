@@ -13,9 +13,6 @@ const (
 	// wideInterval is the width of a median's interval, as a share of the
 	// median, above which small differences cannot be seen.
 	wideInterval = 0.25
-	// steadySeconds is the measured time below which a trial cannot have
-	// shown a steady state: SNIA's test rounds take a minute each.
-	steadySeconds = 60
 )
 
 // caveats says what limits the conclusions, one finding each.
@@ -74,13 +71,6 @@ func caveats(v *view) []Finding {
 	if tests, stacks := tests(againstBaseline(v), siblings(v)); float64(tests)*stats.Alpha >= 1 {
 		say("chance", stacks, fmt.Sprintf("%d comparisons at the 5%% level: about %.0f would look significant by chance alone", tests, float64(tests)*stats.Alpha),
 			"p values are not corrected for the number of comparisons. Trust large ratios before small ones, and repeat the experiment for what matters.")
-	}
-
-	short := stacksOf(cells, func(c *cell) bool { return runtime(c) < steadySeconds })
-	if len(short) > 0 {
-		shortest := slices.MinFunc(cells, func(a, b *cell) int { return cmp.Compare(runtime(a), runtime(b)) })
-		say("steady", short, fmt.Sprintf("Trials measured %.3g s: no steady state was established", runtime(shortest)),
-			"Devices slow down once their caches and spare blocks are used up, which takes minutes of writing. Short runs rank stacks; they do not tell what a device sustains.")
 	}
 	return out
 }

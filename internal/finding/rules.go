@@ -19,6 +19,7 @@ var rules = []rule{
 	{"submission", submission},
 	{"amplification", amplification},
 	{"caveats", caveats},
+	{"steadiness", steadiness},
 	{"missing", missing},
 }
 

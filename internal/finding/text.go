@@ -160,3 +160,11 @@ func tooFew(n [2]int) []string {
 	return []string{fmt.Sprintf("%d against %s cannot differ at the 5%% level (p is %s at best): repeat each %d times",
 		n[0], count(n[1], "trial"), digits(stats.SmallestP(n[0], n[1])), stats.RepeatsNeeded())}
 }
+
+// sentence gives a text that begins with a capital letter and ends with a stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + strings.TrimRight(text[1:], ". ") + "."
+}
