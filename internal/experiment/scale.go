@@ -19,7 +19,8 @@ type Scale struct {
 	// Bytes is the size that every workload's file gets. Loop devices and tmpfs
 	// that this would fill grow by as much.
 	Bytes int64
-	// On takes the place of the stacks' loop devices: a block device or a
+	// On takes the place of the stacks' loop devices and, when it is a block
+	// device itself, of the block devices that they name: a device or a
 	// directory, as the first node of a stack.
 	On *line.Node
 	// FileSystem is what a directory in On lies on, such as "ext4".
@@ -149,7 +150,7 @@ func (s Scale) sources(e *Experiment) (leftOut []string) {
 
 func (s Scale) source(l line.Line) (on line.Line, why string) {
 	source := l.Nodes[0]
-	if source.Name != "loop" {
+	if source.Name != "loop" && (device(l) == "" || s.On.Name == "dir") {
 		return l, ""
 	}
 	for _, o := range source.Options {
