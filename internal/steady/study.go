@@ -1,6 +1,7 @@
 package steady
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -58,9 +59,7 @@ func (s Study) withDefaults() Study {
 	if s.Confidence == 0 {
 		s.Confidence = DefaultStudy.Confidence
 	}
-	if s.Fewest == 0 {
-		s.Fewest = DefaultStudy.Fewest
-	}
+	s.Fewest = max(s.Fewest, DefaultStudy.Fewest)
 	if s.Most == 0 {
 		s.Most = max(DefaultStudy.Most, s.Fewest)
 	}
@@ -73,7 +72,11 @@ func (s Study) Judge() []PointState {
 	pairs := make([]int, len(s.Points))   // that a point is part of
 	settled := make([]int, len(s.Points)) // that have their verdict
 	for _, pair := range s.Pairs {
-		done := s.settled(s.Points[pair[0]], s.Points[pair[1]])
+		a, b := s.Points[pair[0]], s.Points[pair[1]]
+		if s.hopeless(a) || s.hopeless(b) {
+			continue // whatever the other one does, there will be no verdict
+		}
+		done := s.Compare(a, b) != NoVerdict
 		for _, i := range pair {
 			pairs[i]++
 			if done {
@@ -88,17 +91,19 @@ func (s Study) Judge() []PointState {
 		switch {
 		case p.Ended != "":
 			state.Reason, state.Why = CannotGoOn, p.Ended
-		case n < s.Fewest:
+		case n < min(s.Fewest, s.Most):
 			state.Open, state.Reason = true, TooFewTrials
-			state.Why = fmt.Sprintf("%d of at least %d trials were run", n, s.Fewest)
-		case relative <= s.Target:
+			state.Why = fmt.Sprintf("%d of at least %d trials were run", n, min(s.Fewest, s.Most))
+		case s.hopeless(p):
+			state.Reason, state.Why = CannotGoOn, fmt.Sprintf("nothing was completed in any of its %d trials", n)
+		case n >= s.Fewest && relative <= s.Target:
 			state.Reason, state.Why = Precise, fmt.Sprintf("the mean is known within %s after %d trials, %s was asked for", percent(relative), n, percent(s.Target))
 		case pairs[i] > 0 && settled[i] == pairs[i]:
 			state.Reason = Settled
-			state.Why = fmt.Sprintf("every comparison with it had its verdict after %d trials (its mean is known within %s)", n, percent(relative))
+			state.Why = fmt.Sprintf("every comparison with it had its verdict after %d trials (%s)", n, known(relative))
 		default:
 			state.Open, state.Reason = n < s.Most, Undecided
-			state.Why = fmt.Sprintf("its mean is known within %s after %d trials, %s was asked for", percent(relative), n, percent(s.Target))
+			state.Why = fmt.Sprintf("%s after %d trials, %s was asked for", known(relative), n, percent(s.Target))
 			if pairs[i] > 0 {
 				state.Why += fmt.Sprintf(", and %d of its %d comparisons have no verdict", pairs[i]-settled[i], pairs[i])
 			}
@@ -111,74 +116,99 @@ func (s Study) Judge() []PointState {
 	return out
 }
 
+func known(relative float64) string {
+	if math.IsInf(relative, 1) {
+		return "no share of its mean can be asked for"
+	}
+	return "its mean is known within " + percent(relative)
+}
+
+// hopeless tells whether no comparison with a point can ever have a verdict:
+// it ended too soon, or does nothing, so that there is no ratio.
+func (s Study) hopeless(p StudyPoint) bool {
+	if len(p.Values) < s.Fewest {
+		return p.Ended != ""
+	}
+	return slices.Max(p.Values) <= 0
+}
+
 // Next gives the points, by index in ascending order, that the next block of
 // trials should have: at first all, then the wider half of those that are
 // open, since that is where time buys most, each with its open partners, so
-// that what is compared is measured at the same time. It is empty when no
-// point is open.
+// that what is compared is measured at the same time. No open point is left
+// with fewer than half the trials of another: the widest may be one that no
+// number of trials helps. Next is empty when no point is open.
 func (s Study) Next() []int {
 	s = s.withDefaults()
 	states := s.Judge()
-	var open []int
+	var open, few []int
+	most := 0 // trials of an open point
 	for i, state := range states {
-		if state.Open {
-			open = append(open, i)
+		if !state.Open {
+			continue
+		}
+		open, most = append(open, i), max(most, len(s.Points[i].Values))
+		if state.Reason == TooFewTrials {
+			few = append(few, i)
 		}
 	}
-	few := slices.DeleteFunc(slices.Clone(open), func(i int) bool { return states[i].Reason != TooFewTrials })
 	if len(few) > 0 {
 		return few
 	}
-	slices.SortStableFunc(open, func(a, b int) int { return compareDescending(states[a].Relative, states[b].Relative) })
-	next := slices.Clone(open[:(len(open)+1)/2])
+	widest := slices.Clone(open)
+	slices.SortStableFunc(widest, func(a, b int) int { return cmp.Compare(states[b].Relative, states[a].Relative) })
+	widest = widest[:(len(widest)+1)/2]
+	next := slices.Clone(widest)
 	for _, pair := range s.Pairs {
-		if s.settled(s.Points[pair[0]], s.Points[pair[1]]) {
-			continue
-		}
 		for k, i := range pair {
-			if slices.Contains(open[:(len(open)+1)/2], i) && states[pair[1-k]].Reason == Undecided && states[pair[1-k]].Open {
-				next = append(next, pair[1-k])
+			partner := pair[1-k]
+			if slices.Contains(widest, i) && states[partner].Open && s.Compare(s.Points[i], s.Points[partner]) == NoVerdict {
+				next = append(next, partner)
 			}
+		}
+	}
+	for _, i := range open {
+		if 2*len(s.Points[i].Values) <= most {
+			next = append(next, i)
 		}
 	}
 	slices.Sort(next)
 	return slices.Compact(next)
 }
 
-func compareDescending(a, b float64) int {
-	switch {
-	case a > b:
-		return -1
-	case a < b:
-		return 1
-	}
-	return 0
-}
+// Outcome is what a comparison of two points has come to.
+type Outcome string
 
-// settled tells whether a comparison has its verdict: the points differ, and
-// so says the rank test that findings use, or their ratio is known to be 1
-// within the target. Each look at a pair that grows spends a part of the level,
-// alpha/(k(k+1)) at the k-th, of which the sum over all looks is alpha: who
-// looks until something is significant would otherwise always find it.
-func (s Study) settled(a, b StudyPoint) bool {
-	if a.Ended != "" || b.Ended != "" {
-		return true // there is nothing more to come
+// The outcomes of comparisons.
+const (
+	Differ    Outcome = "differ"     // so say the interval of their ratio and the rank test of findings
+	Alike     Outcome = "alike"      // their ratio is known to be 1 within the target
+	NoVerdict Outcome = "no verdict" // neither, so far
+)
+
+// Compare gives the outcome of a comparison of two points. It looks at their
+// ratio's interval, whose level is spent little by little: the k-th look at a
+// pair that grows has alpha/(k(k+1)), of which the sum over all looks is alpha.
+// Who looks at the same level until something is significant always finds it.
+// A look is counted for each value of either point, since each gives a new
+// chance to err.
+func (s Study) Compare(a, b StudyPoint) Outcome {
+	s = s.withDefaults()
+	if min(len(a.Values), len(b.Values)) < s.Fewest {
+		return NoVerdict
 	}
-	fewest := min(len(a.Values), len(b.Values))
-	if fewest < s.Fewest {
-		return false
-	}
-	k := float64(fewest - s.Fewest + 1)
-	level := (1 - s.Confidence) / (k * (k + 1))
-	low, high, ok := logRatio(a.Values, b.Values, 1-level)
+	k := float64(len(a.Values) + len(b.Values) - 2*s.Fewest + 1)
+	low, high, ok := logRatio(a.Values, b.Values, 1-(1-s.Confidence)/(k*(k+1)))
+	margin := math.Log1p(s.Target)
 	switch {
 	case !ok:
-		return false
-	case low > 0 || high < 0:
-		return stats.MannWhitney(a.Values, b.Values) < stats.Alpha
+		return NoVerdict
+	case (low > 0 || high < 0) && stats.MannWhitney(a.Values, b.Values) < stats.Alpha:
+		return Differ
+	case -margin < low && high < margin:
+		return Alike
 	}
-	margin := math.Log1p(s.Target)
-	return -margin < low && high < margin
+	return NoVerdict
 }
 
 // relativeHalfWidth is half of Student's interval of the mean, as a share of it.
@@ -188,7 +218,7 @@ func relativeHalfWidth(values []float64, confidence float64) float64 {
 		return math.Inf(1)
 	}
 	mean, squares := meanAndSquares(values)
-	if !(mean > 0) {
+	if !(mean > 0) || math.IsInf(squares, 1) {
 		return math.Inf(1)
 	}
 	return studentQuantile((1+confidence)/2, n-1) * math.Sqrt(squares/float64(n-1)/float64(n)) / mean
