@@ -68,68 +68,99 @@ func (s Study) withDefaults() Study {
 
 // Judge gives the state of every point.
 func (s Study) Judge() []PointState {
-	s = s.withDefaults()
-	pairs := make([]int, len(s.Points))   // that a point is part of
-	settled := make([]int, len(s.Points)) // that have their verdict
+	states, _ := s.withDefaults().examine()
+	return states
+}
+
+// examine gives the state of every point, and the pairs for whose verdict it
+// is worth to wait.
+func (s Study) examine() (states []PointState, waiting [][2]int) {
+	waits := make([]int, len(s.Points))   // comparisons of a point that more trials may decide
+	decided := make([]int, len(s.Points)) // those that have their verdict
 	for _, pair := range s.Pairs {
 		a, b := s.Points[pair[0]], s.Points[pair[1]]
-		if s.hopeless(a) || s.hopeless(b) {
-			continue // whatever the other one does, there will be no verdict
-		}
-		done := s.Compare(a, b) != NoVerdict
-		for _, i := range pair {
-			pairs[i]++
-			if done {
-				settled[i]++
+		counts := decided
+		if s.compare(a.Values, b.Values) == NoVerdict {
+			if !s.canDecide(a, b) {
+				continue
 			}
+			counts, waiting = waits, append(waiting, pair)
 		}
+		counts[pair[0]]++
+		counts[pair[1]]++
 	}
-	out := make([]PointState, len(s.Points))
+	states = make([]PointState, len(s.Points))
 	for i, p := range s.Points {
-		n, relative := len(p.Values), relativeHalfWidth(p.Values, s.Confidence)
-		state := PointState{Relative: relative}
-		switch {
-		case p.Ended != "":
-			state.Reason, state.Why = CannotGoOn, p.Ended
-		case n < min(s.Fewest, s.Most):
-			state.Open, state.Reason = true, TooFewTrials
-			state.Why = fmt.Sprintf("%d of at least %d trials were run", n, min(s.Fewest, s.Most))
-		case s.hopeless(p):
-			state.Reason, state.Why = CannotGoOn, fmt.Sprintf("nothing was completed in any of its %d trials", n)
-		case n >= s.Fewest && relative <= s.Target:
-			state.Reason, state.Why = Precise, fmt.Sprintf("the mean is known within %s after %d trials, %s was asked for", percent(relative), n, percent(s.Target))
-		case pairs[i] > 0 && settled[i] == pairs[i]:
-			state.Reason = Settled
-			state.Why = fmt.Sprintf("every comparison with it had its verdict after %d trials (%s)", n, known(relative))
-		default:
-			state.Open, state.Reason = n < s.Most, Undecided
-			state.Why = fmt.Sprintf("%s after %d trials, %s was asked for", known(relative), n, percent(s.Target))
-			if pairs[i] > 0 {
-				state.Why += fmt.Sprintf(", and %d of its %d comparisons have no verdict", pairs[i]-settled[i], pairs[i])
-			}
-			if !state.Open {
-				state.Reason = MostTrials
-			}
+		states[i] = s.judge(p, waits[i], decided[i])
+	}
+	return states, waiting
+}
+
+func (s Study) judge(p StudyPoint, waiting, decided int) PointState {
+	n, fewest := len(p.Values), min(s.Fewest, s.Most)
+	state := PointState{Relative: relativeHalfWidth(p.Values, s.Confidence)}
+	known := "no share of its mean can be asked for"
+	if !math.IsInf(state.Relative, 1) {
+		known = "its mean is known within " + percent(state.Relative)
+	}
+	switch {
+	case p.Ended != "":
+		state.Reason, state.Why = CannotGoOn, p.Ended
+	case n < fewest:
+		state.Open, state.Reason = true, TooFewTrials
+		state.Why = fmt.Sprintf("%d of at least %d trials were run", n, fewest)
+	case nothing(p):
+		state.Reason, state.Why = CannotGoOn, fmt.Sprintf("nothing was completed in any of its %d trials", n)
+	case waiting > 0:
+		state.Open, state.Reason = n < s.Most, Undecided
+		state.Why = fmt.Sprintf("%d of its %d comparisons have no verdict after %d trials (%s)", waiting, waiting+decided, n, known)
+	case state.Relative <= s.Target:
+		state.Reason, state.Why = Precise, fmt.Sprintf("%s after %d trials, %s was asked for", known, n, percent(s.Target))
+	case decided > 0:
+		state.Reason, state.Why = Settled, fmt.Sprintf("every comparison with it had its verdict after %d trials (%s)", n, known)
+	default:
+		state.Open, state.Reason = n < s.Most, Undecided
+		state.Why = fmt.Sprintf("%s after %d trials, %s was asked for", known, n, percent(s.Target))
+	}
+	if state.Reason == Undecided && !state.Open {
+		state.Reason = MostTrials
+	}
+	return state
+}
+
+// nothing tells whether a point does nothing: it has no ratio to any other.
+func nothing(p StudyPoint) bool {
+	return len(p.Values) > 0 && slices.Max(p.Values) <= 0
+}
+
+// canDecide tells whether more trials can give a comparison its verdict: there
+// is a look to come, and none of the points ended before it.
+func (s Study) canDecide(a, b StudyPoint) bool {
+	if s.Fewest > s.Most || nothing(a) || nothing(b) {
+		return false
+	}
+	reach := s.Most
+	for _, p := range []StudyPoint{a, b} {
+		if p.Ended != "" {
+			reach = min(reach, len(p.Values))
 		}
-		out[i] = state
 	}
-	return out
+	n := min(len(a.Values), len(b.Values))
+	return n >= s.Most || s.lookAfter(n) <= reach
 }
 
-func known(relative float64) string {
-	if math.IsInf(relative, 1) {
-		return "no share of its mean can be asked for"
+// lookAfter is how many trials of both points the first look takes that comes
+// after n trials. Looks are a quarter further apart each time, and the last is
+// at Most.
+func (s Study) lookAfter(n int) int {
+	look := s.Fewest
+	for look <= n {
+		look += (look + 3) / 4
 	}
-	return "its mean is known within " + percent(relative)
-}
-
-// hopeless tells whether no comparison with a point can ever have a verdict:
-// it ended too soon, or does nothing, so that there is no ratio.
-func (s Study) hopeless(p StudyPoint) bool {
-	if len(p.Values) < s.Fewest {
-		return p.Ended != ""
+	if n < s.Most {
+		look = min(look, s.Most)
 	}
-	return slices.Max(p.Values) <= 0
+	return look
 }
 
 // Next gives the points, by index in ascending order, that the next block of
@@ -140,7 +171,7 @@ func (s Study) hopeless(p StudyPoint) bool {
 // number of trials helps. Next is empty when no point is open.
 func (s Study) Next() []int {
 	s = s.withDefaults()
-	states := s.Judge()
+	states, waiting := s.examine()
 	var open, few []int
 	most := 0 // trials of an open point
 	for i, state := range states {
@@ -159,10 +190,11 @@ func (s Study) Next() []int {
 	slices.SortStableFunc(widest, func(a, b int) int { return cmp.Compare(states[b].Relative, states[a].Relative) })
 	widest = widest[:(len(widest)+1)/2]
 	next := slices.Clone(widest)
-	for _, pair := range s.Pairs {
+	for _, pair := range waiting {
 		for k, i := range pair {
 			partner := pair[1-k]
-			if slices.Contains(widest, i) && states[partner].Open && s.Compare(s.Points[i], s.Points[partner]) == NoVerdict {
+			behind := len(s.Points[partner].Values) <= len(s.Points[i].Values)
+			if slices.Contains(widest, i) && states[partner].Open && behind {
 				next = append(next, partner)
 			}
 		}
@@ -181,34 +213,101 @@ type Outcome string
 
 // The outcomes of comparisons.
 const (
-	Differ    Outcome = "differ"     // so say the interval of their ratio and the rank test of findings
-	Alike     Outcome = "alike"      // their ratio is known to be 1 within the target
+	Differ    Outcome = "differ"     // says the rank test that findings use
+	Alike     Outcome = "alike"      // says the same test, if one of them were faster by the target, and if the other were
 	NoVerdict Outcome = "no verdict" // neither, so far
 )
 
-// Compare gives the outcome of a comparison of two points. It looks at their
-// ratio's interval, whose level is spent little by little: the k-th look at a
-// pair that grows has alpha/(k(k+1)), of which the sum over all looks is alpha.
-// Who looks at the same level until something is significant always finds it.
-// A look is counted for each value of either point, since each gives a new
-// chance to err.
+// Compare gives the outcome of a comparison of two points: that of the first
+// look at it that gave a verdict. There are looks at as many trials of both as
+// Fewest says, at a quarter more, and so on up to Most. Each spends a part of
+// the level, and the sum over all looks is the level: who looks until
+// something is significant otherwise always finds it. For the same reason a
+// look leaves out trials that one of the points has and the other lacks.
 func (s Study) Compare(a, b StudyPoint) Outcome {
-	s = s.withDefaults()
-	if min(len(a.Values), len(b.Values)) < s.Fewest {
+	return s.withDefaults().compare(a.Values, b.Values)
+}
+
+func (s Study) compare(a, b []float64) Outcome {
+	if s.Fewest > s.Most {
 		return NoVerdict
 	}
-	k := float64(len(a.Values) + len(b.Values) - 2*s.Fewest + 1)
-	low, high, ok := logRatio(a.Values, b.Values, 1-(1-s.Confidence)/(k*(k+1)))
-	margin := math.Log1p(s.Target)
-	switch {
-	case !ok:
-		return NoVerdict
-	case (low > 0 || high < 0) && stats.MannWhitney(a.Values, b.Values) < stats.Alpha:
-		return Differ
-	case -margin < low && high < margin:
-		return Alike
+	k := 1
+	for n := s.Fewest; n <= min(len(a), len(b), s.Most); n = s.lookAfter(n) {
+		if outcome := look(a[:n], b[:n], s.Target, (1-s.Confidence)*share(k)); outcome != NoVerdict {
+			return outcome
+		}
+		k++
 	}
 	return NoVerdict
+}
+
+// share of the level that the k-th look spends. The sum over all k is 1. At
+// four trials the smallest p value of the rank test is 0.57 of 5%, so that
+// less than that would be spent in vain; the sum of 1/(k(k-1)) from 2 is 1.
+func share(k int) float64 {
+	const first = 0.6
+	if k == 1 {
+		return first
+	}
+	return (1 - first) / float64(k*(k-1))
+}
+
+// look compares two points at a level. That they are alike takes two tests,
+// that neither is the faster by the margin, each at the level (Schuirmann 1987).
+func look(a, b []float64, margin, level float64) Outcome {
+	if differs(a, b, level) {
+		return Differ
+	}
+	scaled := func(values []float64) []float64 {
+		out := make([]float64, len(values))
+		for i, v := range values {
+			out[i] = v * (1 + margin)
+		}
+		return out
+	}
+	// Each test is of one side, and so has half of a two-sided p value.
+	if above := scaled(a); stats.Median(above) > stats.Median(b) && differs(above, b, 2*level) {
+		if above := scaled(b); stats.Median(above) > stats.Median(a) && differs(above, a, 2*level) {
+			return Alike
+		}
+	}
+	return NoVerdict
+}
+
+// differs is the rank test, at a level. To count out its p value is slow, and
+// needless where the normal approximation is far from significant.
+func differs(a, b []float64, level float64) bool {
+	return roughP(a, b) < 2*level && stats.MannWhitney(a, b) < level
+}
+
+// roughP is the normal approximation of the rank test's two-sided p value.
+func roughP(a, b []float64) float64 {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	// Midranks, doubled, less those of the middle.
+	rank := func(v float64) float64 {
+		from, _ := slices.BinarySearch(all, v)
+		to := from
+		for to < len(all) && all[to] == v {
+			to++
+		}
+		return float64(from + to - len(all))
+	}
+	var sum, squares float64
+	for _, v := range a {
+		r := rank(v)
+		sum, squares = sum+r, squares+r*r
+	}
+	for _, v := range b {
+		r := rank(v)
+		squares += r * r
+	}
+	if squares == 0 {
+		return 1
+	}
+	n, m := float64(len(a)), float64(len(b))
+	return math.Erfc(math.Abs(sum) / math.Sqrt(2*squares*n*m/((n+m)*(n+m-1))))
 }
 
 // relativeHalfWidth is half of Student's interval of the mean, as a share of it.
@@ -222,30 +321,4 @@ func relativeHalfWidth(values []float64, confidence float64) float64 {
 		return math.Inf(1)
 	}
 	return studentQuantile((1+confidence)/2, n-1) * math.Sqrt(squares/float64(n-1)/float64(n)) / mean
-}
-
-// logRatio is Welch's interval of the difference of the means of logarithms:
-// of the logarithm of the ratio of a to b. ok is false where a value is not
-// above 0. The degrees of freedom are rounded down, to the safe side.
-func logRatio(a, b []float64, confidence float64) (low, high float64, ok bool) {
-	var mean, variance, degrees [2]float64
-	for i, values := range [][]float64{a, b} {
-		logs := make([]float64, len(values))
-		for j, v := range values {
-			if !(v > 0) {
-				return 0, 0, false
-			}
-			logs[j] = math.Log(v)
-		}
-		n := float64(len(values))
-		m, squares := meanAndSquares(logs)
-		mean[i], variance[i], degrees[i] = m, squares/(n-1)/n, n-1
-	}
-	difference, sum := mean[0]-mean[1], variance[0]+variance[1]
-	if sum == 0 {
-		return difference, difference, true
-	}
-	free := sum * sum / (variance[0]*variance[0]/degrees[0] + variance[1]*variance[1]/degrees[1])
-	width := studentQuantile((1+confidence)/2, max(1, int(free))) * math.Sqrt(sum)
-	return difference - width, difference + width, true
 }

@@ -16,7 +16,7 @@ type starCase struct {
 	right  float64 // verdicts of seven
 	wrong  float64
 	// With a budget of a fifth of the trials that 30 of each point are:
-	budget, turns float64 // verdicts and precise means, of 15, when the widest come first, and when all open points take turns
+	budget, turns knowledge // when the widest come first, and when all open points take turns
 }
 
 // starLevels are the true rates, the baseline's first.
@@ -31,7 +31,7 @@ func starCases() []starCase {
 		return c
 	}
 	return []starCase{
-		same("1%"), same("3%"), same("10%"), same("heavy tails"), same("outliers"),
+		same("1%"), same("3%"), same("10%"), same("heavy tails"), same("outliers"), same("drift"),
 		{name: "half 1%, half 10%", noises: []string{"1%", "10%", "1%", "10%", "1%", "10%", "1%", "10%"}},
 		{name: "3%, and one 10%", noises: []string{"3%", "3%", "10%", "3%", "3%", "3%", "3%", "3%"}},
 	}
@@ -58,8 +58,8 @@ func benchStars(replays int, seed uint64) []starCase {
 			c.trials += r.trials * share
 			c.right += r.right * share
 			c.wrong += r.wrong * share
-			c.budget += r.budget * share
-			c.turns += r.turns * share
+			c.budget.add(r.budget, share)
+			c.turns.add(r.turns, share)
 		})
 	}
 	return cases
@@ -69,16 +69,14 @@ func replayStar(name string, points []point, pairs [][2]int, seed uint64) (r sta
 	budget := len(points) * steady.DefaultStudy.Most / 5
 	s := simulate(points, pairs, seed, name)
 	for next := s.study.Next(); len(next) > 0; next = s.study.Next() {
-		if s.trials < budget && s.trials+len(next) >= budget {
-			r.budget = -1
-			next = next[:budget-s.trials]
+		if rest := budget - s.trials; rest > 0 && len(next) >= rest {
+			s.run(next[:rest])
+			r.budget = s.known()
+			continue
 		}
 		s.run(next)
-		if r.budget < 0 {
-			r.budget = s.known()
-		}
 	}
-	if s.trials <= budget {
+	if s.trials < budget {
 		r.budget = s.known()
 	}
 	r.trials = float64(s.trials)
@@ -110,22 +108,36 @@ func replayStar(name string, points []point, pairs [][2]int, seed uint64) (r sta
 	return r
 }
 
-// known is how many verdicts and precise means there are.
-func (s *simulation) known() (n float64) {
+// knowledge is what a study knows when its budget is spent.
+type knowledge struct {
+	verdicts float64
+	precise  float64 // means
+	widest   float64 // half-width of a mean's interval as a share of it
+}
+
+func (k *knowledge) add(other knowledge, share float64) {
+	k.verdicts += other.verdicts * share
+	k.precise += other.precise * share
+	k.widest += other.widest * share
+}
+
+func (s *simulation) known() (k knowledge) {
 	for _, pair := range s.study.Pairs {
-		n += truth(s.compare(pair) != steady.NoVerdict)
+		k.verdicts += truth(s.compare(pair) != steady.NoVerdict)
 	}
 	for _, state := range s.study.Judge() {
-		n += truth(state.Relative <= steady.DefaultStudy.Target)
+		k.precise += truth(state.Relative <= steady.DefaultStudy.Target)
+		k.widest = max(k.widest, state.Relative)
 	}
-	return n
+	return k
 }
 
 func writeStars(w io.Writer, cases []starCase) {
-	fmt.Fprintln(w, "| noise | trials of 240 | fewer | verdicts of 7 | wrong | known after 48 trials, of 15 | without order |")
-	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|")
+	fmt.Fprintln(w, "| noise | trials of 240 | fewer | verdicts of 7 | wrong | after 48 trials: verdicts | precise of 8 | widest | in turns: verdicts | precise | widest |")
+	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, c := range cases {
 		all := float64(len(starLevels) * steady.DefaultStudy.Most)
-		fmt.Fprintf(w, "| %s | %.0f | %.1fx | %.1f | %.2f | %.1f | %.1f |\n", c.name, c.trials, all/c.trials, c.right, c.wrong, c.budget, c.turns)
+		fmt.Fprintf(w, "| %s | %.0f | %.1fx | %.1f | %.2f | %.1f | %.1f | %s | %.1f | %.1f | %s |\n", c.name, c.trials, all/c.trials, c.right+c.wrong, c.wrong,
+			c.budget.verdicts, c.budget.precise, percent(c.budget.widest), c.turns.verdicts, c.turns.precise, percent(c.turns.widest))
 	}
 }
