@@ -1,7 +1,6 @@
 package steady
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -136,7 +135,7 @@ func nothing(p StudyPoint) bool {
 // canDecide tells whether more trials can give a comparison its verdict: there
 // is a look to come, and none of the points ended before it.
 func (s Study) canDecide(a, b StudyPoint) bool {
-	if s.Fewest > s.Most || nothing(a) || nothing(b) {
+	if nothing(a) || nothing(b) {
 		return false
 	}
 	reach := s.Most
@@ -146,21 +145,7 @@ func (s Study) canDecide(a, b StudyPoint) bool {
 		}
 	}
 	n := min(len(a.Values), len(b.Values))
-	return n >= s.Most || s.lookAfter(n) <= reach
-}
-
-// lookAfter is how many trials of both points the first look takes that comes
-// after n trials. Looks are a quarter further apart each time, and the last is
-// at Most.
-func (s Study) lookAfter(n int) int {
-	look := s.Fewest
-	for look <= n {
-		look += (look + 3) / 4
-	}
-	if n < s.Most {
-		look = min(look, s.Most)
-	}
-	return look
+	return n >= s.Most || slices.ContainsFunc(s.looks(), func(look int) bool { return look > n && look <= reach })
 }
 
 // Next gives the points, by index in ascending order, that the next block of
@@ -173,12 +158,12 @@ func (s Study) Next() []int {
 	s = s.withDefaults()
 	states, waiting := s.examine()
 	var open, few []int
-	most := 0 // trials of an open point
+	most, width := 0, 0.0 // of any open point
 	for i, state := range states {
 		if !state.Open {
 			continue
 		}
-		open, most = append(open, i), max(most, len(s.Points[i].Values))
+		open, most, width = append(open, i), max(most, len(s.Points[i].Values)), max(width, state.Relative)
 		if state.Reason == TooFewTrials {
 			few = append(few, i)
 		}
@@ -186,9 +171,7 @@ func (s Study) Next() []int {
 	if len(few) > 0 {
 		return few
 	}
-	widest := slices.Clone(open)
-	slices.SortStableFunc(widest, func(a, b int) int { return cmp.Compare(states[b].Relative, states[a].Relative) })
-	widest = widest[:(len(widest)+1)/2]
+	widest := slices.DeleteFunc(slices.Clone(open), func(i int) bool { return states[i].Relative < width/2 })
 	next := slices.Clone(widest)
 	for _, pair := range waiting {
 		for k, i := range pair {
@@ -229,85 +212,77 @@ func (s Study) Compare(a, b StudyPoint) Outcome {
 }
 
 func (s Study) compare(a, b []float64) Outcome {
-	if s.Fewest > s.Most {
-		return NoVerdict
-	}
-	k := 1
-	for n := s.Fewest; n <= min(len(a), len(b), s.Most); n = s.lookAfter(n) {
-		if outcome := look(a[:n], b[:n], s.Target, (1-s.Confidence)*share(k)); outcome != NoVerdict {
+	looks := s.looks()
+	for k, n := range looks {
+		if n > min(len(a), len(b)) {
+			break
+		}
+		if outcome := look(a[:n], b[:n], s.Target, (1-s.Confidence)*share(k, len(looks))); outcome != NoVerdict {
 			return outcome
 		}
-		k++
 	}
 	return NoVerdict
 }
 
-// share of the level that the k-th look spends. The sum over all k is 1. At
-// four trials the smallest p value of the rank test is 0.57 of 5%, so that
-// less than that would be spent in vain; the sum of 1/(k(k-1)) from 2 is 1.
-func share(k int) float64 {
+// looks are the numbers of trials at which a comparison is looked at: each is
+// half as many again as the one before, and the last is Most.
+func (s Study) looks() (looks []int) {
+	for n := s.Fewest; n < s.Most; n += (n + 1) / 2 {
+		looks = append(looks, n)
+	}
+	if s.Fewest <= s.Most {
+		looks = append(looks, s.Most)
+	}
+	return looks
+}
+
+// share of the level that look k, from 0, of several spends. The smallest
+// p value that four trials can have is 0.57 of 5%: less would be spent in vain.
+// The other looks share the rest equally.
+func share(k, looks int) float64 {
 	const first = 0.6
-	if k == 1 {
+	if k == 0 {
 		return first
 	}
-	return (1 - first) / float64(k*(k-1))
+	return (1 - first) / float64(looks-1)
 }
 
 // look compares two points at a level. That they are alike takes two tests,
 // that neither is the faster by the margin, each at the level (Schuirmann 1987).
 func look(a, b []float64, margin, level float64) Outcome {
-	if differs(a, b, level) {
+	if differs(a, b, 0, level) != 0 {
 		return Differ
 	}
-	scaled := func(values []float64) []float64 {
-		out := make([]float64, len(values))
-		for i, v := range values {
-			out[i] = v * (1 + margin)
-		}
-		return out
-	}
-	// Each test is of one side, and so has half of a two-sided p value.
-	if above := scaled(a); stats.Median(above) > stats.Median(b) && differs(above, b, 2*level) {
-		if above := scaled(b); stats.Median(above) > stats.Median(a) && differs(above, a, 2*level) {
-			return Alike
-		}
+	// Each of the two has one side, and so half of a two-sided p value.
+	if margin := math.Log1p(margin); differs(a, b, margin, 2*level) > 0 && differs(a, b, -margin, 2*level) < 0 {
+		return Alike
 	}
 	return NoVerdict
 }
 
-// differs is the rank test, at a level. To count out its p value is slow, and
-// needless where the normal approximation is far from significant.
-func differs(a, b []float64, level float64) bool {
-	return roughP(a, b) < 2*level && stats.MannWhitney(a, b) < level
-}
-
-// roughP is the normal approximation of the rank test's two-sided p value.
-func roughP(a, b []float64) float64 {
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	// Midranks, doubled, less those of the middle.
-	rank := func(v float64) float64 {
-		from, _ := slices.BinarySearch(all, v)
-		to := from
-		for to < len(all) && all[to] == v {
-			to++
+// differs tells whether a, multiplied by the exponential of shift, is above b
+// (1) or below it (-1) at a level, or neither. Two tests must say so: that of
+// ranks is exact whatever the distribution, as long as it is the same one; that
+// of trimmed means holds when one point is much noisier than the other.
+func differs(a, b []float64, shift, level float64) int {
+	difference, p := trimmedTest(a, b, shift)
+	if p >= level {
+		return 0
+	}
+	if shift != 0 {
+		shifted := make([]float64, len(a))
+		for i, v := range a {
+			shifted[i] = v * math.Exp(shift)
 		}
-		return float64(from + to - len(all))
+		a = shifted
 	}
-	var sum, squares float64
-	for _, v := range a {
-		r := rank(v)
-		sum, squares = sum+r, squares+r*r
-	}
-	for _, v := range b {
-		r := rank(v)
-		squares += r * r
-	}
-	if squares == 0 {
+	switch {
+	case stats.MannWhitney(a, b) >= level:
+		return 0
+	case difference > 0:
 		return 1
 	}
-	n, m := float64(len(a)), float64(len(b))
-	return math.Erfc(math.Abs(sum) / math.Sqrt(2*squares*n*m/((n+m)*(n+m-1))))
+	return -1
 }
 
 // relativeHalfWidth is half of Student's interval of the mean, as a share of it.
@@ -321,4 +296,44 @@ func relativeHalfWidth(values []float64, confidence float64) float64 {
 		return math.Inf(1)
 	}
 	return studentQuantile((1+confidence)/2, n-1) * math.Sqrt(squares/float64(n-1)/float64(n)) / mean
+}
+
+// trimmedTest is Yuen's test (1974) of the logarithms of two points: Welch's,
+// but with means that leave out a fifth of the values at either end, so that one
+// outlier does not hide a difference. Of fewer than five values none is left
+// out. It gives by how much a, multiplied by the exponential of shift, is above
+// b in logarithms, and the two-sided p value; that is 1 where a value is not
+// above 0. The degrees of freedom are rounded down, to the safe side.
+func trimmedTest(a, b []float64, shift float64) (difference, p float64) {
+	var mean, variance, degrees [2]float64 // variance of the mean
+	for i, values := range [][]float64{a, b} {
+		logs := make([]float64, len(values))
+		for j, v := range values {
+			if !(v > 0) || math.IsInf(v, 1) {
+				return 0, 1
+			}
+			logs[j] = math.Log(v)
+		}
+		slices.Sort(logs)
+		n, cut := len(logs), len(logs)/5
+		mean[i], _ = meanAndSquares(logs[cut : n-cut])
+		for j := range cut {
+			logs[j], logs[n-1-j] = logs[cut], logs[n-1-cut]
+		}
+		_, squares := meanAndSquares(logs)
+		kept := float64(n - 2*cut)
+		variance[i], degrees[i] = squares/(kept*(kept-1)), kept-1
+	}
+	difference = mean[0] - mean[1] + shift
+	sum := variance[0] + variance[1]
+	switch {
+	case difference == 0:
+		return 0, 1
+	case sum == 0:
+		return difference, 0
+	}
+	free := int(sum * sum / (variance[0]*variance[0]/degrees[0] + variance[1]*variance[1]/degrees[1]))
+	free = max(1, free)
+	t := math.Abs(difference) / math.Sqrt(sum)
+	return difference, 1 - studentWithin(math.Atan(t/math.Sqrt(float64(free))), free)
 }

@@ -6,9 +6,9 @@
 package main
 
 import (
+	"crypto/sha256"
 	"flag"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -55,13 +55,15 @@ type simulation struct {
 }
 
 func simulate(truth []point, pairs [][2]int, seed uint64, name string) *simulation {
-	hash := fnv.New64a()
-	hash.Write([]byte(name))
-	s := &simulation{truth: truth, shared: rand.New(rand.NewPCG(seed, hash.Sum64()))}
+	// Seeds that count up make generators whose beginnings resemble each other.
+	stream := func(i int) *rand.Rand {
+		return rand.New(rand.NewChaCha8(sha256.Sum256(fmt.Appendf(nil, "%s %d %d", name, seed, i))))
+	}
+	s := &simulation{truth: truth, shared: stream(-1)}
 	s.study.Pairs = pairs
 	s.study.Points = make([]steady.StudyPoint, len(truth))
 	for i := range truth {
-		s.rngs = append(s.rngs, rand.New(rand.NewPCG(seed, hash.Sum64()+uint64(i)+1)))
+		s.rngs = append(s.rngs, stream(i))
 	}
 	s.block.shock = s.shared.NormFloat64()
 	return s

@@ -15,7 +15,7 @@ type starCase struct {
 	trials float64
 	right  float64 // verdicts of seven
 	wrong  float64
-	// With a budget of a fifth of the trials that 30 of each point are:
+	// With a budget of a third of the trials that 30 of each point are:
 	budget, turns knowledge // when the widest come first, and when all open points take turns
 }
 
@@ -66,7 +66,7 @@ func benchStars(replays int, seed uint64) []starCase {
 }
 
 func replayStar(name string, points []point, pairs [][2]int, seed uint64) (r starCase) {
-	budget := len(points) * steady.DefaultStudy.Most / 5
+	budget := len(points) * steady.DefaultStudy.Most / 3
 	s := simulate(points, pairs, seed, name)
 	for next := s.study.Next(); len(next) > 0; next = s.study.Next() {
 		if rest := budget - s.trials; rest > 0 && len(next) >= rest {
@@ -112,7 +112,7 @@ func replayStar(name string, points []point, pairs [][2]int, seed uint64) (r sta
 type knowledge struct {
 	verdicts float64
 	precise  float64 // means
-	widest   float64 // half-width of a mean's interval as a share of it
+	widest   float64 // half-width of the mean's interval, as a share of it, of a point that is not settled
 }
 
 func (k *knowledge) add(other knowledge, share float64) {
@@ -127,13 +127,15 @@ func (s *simulation) known() (k knowledge) {
 	}
 	for _, state := range s.study.Judge() {
 		k.precise += truth(state.Relative <= steady.DefaultStudy.Target)
-		k.widest = max(k.widest, state.Relative)
+		if state.Reason != steady.Settled {
+			k.widest = max(k.widest, state.Relative)
+		}
 	}
 	return k
 }
 
 func writeStars(w io.Writer, cases []starCase) {
-	fmt.Fprintln(w, "| noise | trials of 240 | fewer | verdicts of 7 | wrong | after 48 trials: verdicts | precise of 8 | widest | in turns: verdicts | precise | widest |")
+	fmt.Fprintln(w, "| noise | trials of 240 | fewer | verdicts of 7 | wrong | after 80 trials: verdicts | precise of 8 | widest | in turns: verdicts | precise | widest |")
 	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, c := range cases {
 		all := float64(len(starLevels) * steady.DefaultStudy.Most)
