@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"plimsoll/internal/stats"
+
 	"pgregory.net/rapid"
 )
 
@@ -113,8 +115,8 @@ func TestWhatAStudyConcludes(t *testing.T) {
 		var reasons []Reason
 		for _, state := range states {
 			reasons = append(reasons, state.Reason)
-			if state.Why == "" {
-				t.Errorf("%s: %+v does not say why", c.story, state)
+			if state.Why == "" || math.IsNaN(state.Relative) {
+				t.Errorf("%s: %+v does not say why, or how precise the mean is", c.story, state)
 			}
 			if wants := state.Reason == TooFewTrials || state.Reason == Undecided; state.Open != wants {
 				t.Errorf("%s: %+v", c.story, state)
@@ -142,6 +144,8 @@ func TestCompare(t *testing.T) {
 		{"too few", around(100, 0.01, 3), around(200, 0.01, 30), NoVerdict},
 		{"four that do not overlap", around(100, 0.01, 4), around(110, 0.01, 4), Differ},
 		{"four of which one overlaps", []float64{100, 101, 102, 111}, []float64{110, 112, 113, 114}, NoVerdict},
+		// Trimmed means leave the odd one out, ranks do not.
+		{"six of which one overlaps", []float64{120, 100, 100.1, 100.2, 100.3, 100.4}, []float64{105, 105.1, 105.2, 105.3, 105.4, 105.5}, NoVerdict},
 		{"equal within the target", around(100, 0.01, 6), alternating(100.2, 0.01, 6), Alike},
 		{"different by less than the target is different", []float64{100, 100, 100, 100}, []float64{101, 101, 101, 101}, Differ},
 		{"beyond the target, not yet known to be different", around(100, 0.05, 6), alternating(104, 0.05, 6), NoVerdict},
@@ -183,6 +187,10 @@ func TestLooksSpendTheLevelAndNoMore(t *testing.T) {
 			t.Fatalf("looks at %v spend %v of the level", looks, sum)
 		}
 	})
+	// The first look spends what four trials need to differ, and hardly more.
+	if spent, need := stats.Alpha*share(0, 6), stats.SmallestP(4, 4); spent <= need || spent > 1.1*need {
+		t.Errorf("the first look spends %v, and four trials need %v", spent, need)
+	}
 	if got, want := DefaultStudy.looks(), []int{4, 6, 9, 14, 21, 30}; !slices.Equal(got, want) {
 		t.Errorf("looks at %v; docs/stopping.md says %v", got, want)
 	}
