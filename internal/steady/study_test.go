@@ -107,7 +107,7 @@ func TestWhatAStudyConcludes(t *testing.T) {
 			Study{Points: []StudyPoint{at(0, 100, 101, 102, 103), at(around(100, 0.01, 5)...)}, Pairs: first},
 			[]Reason{Undecided, Undecided}, []int{0, 1}, "1 of its 1 comparisons have no verdict"},
 		{"what is no rate is no share of one",
-			Study{Points: []StudyPoint{at(-1, -2, -3, 1), at(math.NaN(), 1, 2, 3), at(math.Inf(1), 1, 2, 3)}},
+			Study{Points: []StudyPoint{at(-1, -2, -3, 1), at(math.NaN(), 1, 2, 3), at(1, 2, 3, math.Inf(1))}},
 			[]Reason{Undecided, Undecided, Undecided}, []int{0, 1, 2}, "no share of its mean can be asked for after 4 trials, 3% was asked for"},
 		{"no points", Study{}, nil, nil, ""},
 	} {
