@@ -74,6 +74,10 @@ bench-overhead: setup-demo build ## compare bare fio with plimsoll on the same s
 bench-stopping: setup-build ## replay 68 series through the stopping rule: time saved, and how often it is right
 	$(GO) run ./scripts/bench-stopping
 
+.PHONY: bench-study
+bench-study: setup-build ## run the rule across trials on points whose truth is known: trials saved, and how often it is right
+	$(GO) run ./scripts/bench-study
+
 .PHONY: screenshots
 screenshots: setup-test build ## take the README's pictures of the newest run's report
 	scripts/screenshots.sh
