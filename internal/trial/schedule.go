@@ -102,7 +102,13 @@ func (s *schedule) next() (t result.Trial, ok bool, err error) {
 func (s *schedule) block(trials []result.Trial) (more []result.Trial) {
 	s.look(trials)
 	var planned []experiment.Planned
-	for _, i := range s.study.Next() {
+	// A verdict says which point is faster. By how much, which published results
+	// are about, takes narrow intervals as well.
+	size := s.study
+	size.Pairs, size.Target = nil, max(s.study.Target, sizeTarget)
+	next := append(s.study.Next(), size.Next()...)
+	slices.Sort(next)
+	for _, i := range slices.Compact(next) {
 		planned = append(planned, experiment.Planned{Stack: s.points[i].stack, Workload: s.points[i].workload})
 	}
 	block := 1
@@ -123,6 +129,10 @@ func (s *schedule) block(trials []result.Trial) (more []result.Trial) {
 	}
 	return more
 }
+
+// sizeTarget is how precisely to know the means of points whose comparisons
+// have their verdict: half of the interval as a share of the mean.
+const sizeTarget = 0.1
 
 // look takes what the trials measured into the study.
 func (s *schedule) look(trials []result.Trial) {
