@@ -78,7 +78,7 @@ func smallRun() (*result.Run, []finding.Finding, []finding.Point) {
 func TestHTMLGolden(t *testing.T) {
 	var got bytes.Buffer
 	run, findings, points := smallRun()
-	must(t, writePage(&got, run, findings, points))
+	must(t, writePage(&got, run, findings, points, ""))
 	const path = "testdata/report.golden.html"
 	if *updateHTML {
 		must(t, os.MkdirAll("testdata", 0o755))
@@ -110,11 +110,12 @@ func firstDifference(got, want []byte) string {
 // TestHTMLNeedsNothingElse reads the page as a browser's loader would: no
 // attribute, style or element may name anything outside of it.
 func TestHTMLNeedsNothingElse(t *testing.T) {
-	for _, u := range append(unusualRuns(), unusualRun{"sample", sampleRun()}) {
+	for _, u := range append(unusualRuns(), unusualRun{"stopped", stoppedRun()}, unusualRun{"swept", sweptRun()}) {
 		t.Run(u.name, func(t *testing.T) {
 			var b bytes.Buffer
-			must(t, HTML(&b, u.run, finding.All(u.run)))
-			html := b.String()
+			must(t, writePage(&b, u.run, finding.All(u.run), finding.Points(u.run), "'use strict'"))
+			html := strings.Replace(b.String(), "<script>'use strict'</script>", "", 1)
+			html = strings.Replace(html, `<script type="application/json" id="figure-data">`, "", 1)
 			for _, m := range regexp.MustCompile(`(?i)<(script|img|iframe|object|embed|base|form)[\s>]`).FindAllString(html, -1) {
 				t.Errorf("the page has a %s", m)
 			}
@@ -138,10 +139,16 @@ func TestHTMLNeedsNothingElse(t *testing.T) {
 // TestHTMLPolicy holds the page to what keeps scripts and requests out even if
 // escaping ever failed.
 func TestHTMLPolicy(t *testing.T) {
-	var b bytes.Buffer
-	must(t, HTML(&b, &result.Run{}, nil))
-	if want := `content="default-src 'none'; style-src 'unsafe-inline'; img-src data:"`; !strings.Contains(b.String(), want) {
-		t.Errorf("no content security policy %s", want)
+	for script, want := range map[string]string{
+		"": `content="default-src 'none'; style-src 'unsafe-inline'; img-src data:"`,
+		// printf alert | sha256sum | xxd -r -p | base64
+		"alert": `content="default-src 'none'; script-src 'sha256-35BQWN1npAn&#43;&#43;BSA6B5HNlcrDttNf7mHxpXNB&#43;Jg7IE='; style-src 'unsafe-inline'; img-src data:"`,
+	} {
+		var b bytes.Buffer
+		must(t, writePage(&b, &result.Run{}, nil, nil, script))
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("with the script %q: no content security policy %s", script, want)
+		}
 	}
 }
 

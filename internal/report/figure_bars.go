@@ -1,0 +1,184 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/result"
+)
+
+// throughput is the figure of the experiment, in the form in which the studies
+// print theirs: grouped bars, or lines where a factor was swept.
+func throughput(run *result.Run, points []finding.Point, findings []finding.Finding) (section, bool) {
+	s := section{Title: "Throughput"}
+	swept, rest := sweeps(run, points)
+	for _, w := range swept {
+		s.Figures = append(s.Figures, w.figure(run, findings))
+		for _, name := range w.series {
+			if slot := slotOf(w.slots, name); !slices.Contains(s.Legend, series{slot, name}) {
+				s.Legend = append(s.Legend, series{slot, name})
+			}
+		}
+	}
+	reach := map[string]float64{}
+	groups := barGroups(run, rest, findings)
+	for _, g := range groups {
+		reach[g.unit] = max(reach[g.unit], g.reach())
+	}
+	for _, g := range groups {
+		s.Figures = append(s.Figures, g.figure(reach[g.unit]))
+	}
+	s.Keys = barKeys(s.Figures)
+	switch {
+	case len(swept) > 0:
+		s.Note = fmt.Sprintf("Medians over trials against %s, with their intervals; scales are logarithmic.", swept[0].factor)
+	default:
+		s.Note = "Medians over trials with their intervals, one group for each workload: IOPS of random access, bandwidth of sequential access. Groups in the same unit share their scale."
+	}
+	return s, len(s.Figures) > 0
+}
+
+// barGroup is the bars of one workload.
+type barGroup struct {
+	workload  result.Workload
+	unit      string
+	points    []finding.Point
+	published []publishedRatio
+}
+
+func barGroups(run *result.Run, points []finding.Point, findings []finding.Finding) []barGroup {
+	var groups []barGroup
+	for _, w := range run.Workloads {
+		g := barGroup{workload: w, unit: "IOPS"}
+		if w.Pattern == "read" || w.Pattern == "write" || w.Pattern == "rw" {
+			g.unit = "B/s"
+		}
+		for _, p := range points {
+			if p.Workload == w.Name {
+				g.points = append(g.points, p)
+			}
+		}
+		for _, r := range publishedRatios(findings) {
+			if r.workload == w.Name && r.effect.Metric == metricIOPS {
+				g.published = append(g.published, r)
+			}
+		}
+		if len(g.points) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+const metricIOPS = "IOPS"
+
+// value is what a point shows in the group's unit, with its interval.
+func (g barGroup) value(p finding.Point) (v, low, high float64) {
+	if g.unit == "B/s" {
+		return p.BytesPerSecond, p.BytesLow, p.BytesHigh
+	}
+	return p.Median, p.Low, p.High
+}
+
+func (g barGroup) text(v float64) string {
+	if g.unit == "B/s" {
+		return bandwidthText(v)
+	}
+	return rateText(v)
+}
+
+// reach is the highest value that must be seen: of what devices answered, and
+// up to three times that of what memory did, as in the charts of a workload.
+func (g barGroup) reach() float64 {
+	s := barScale(g.points, func(p finding.Point) float64 {
+		v, _, high := g.value(p)
+		return finite(max(v, high))
+	})
+	return s.high / 1.04
+}
+
+func (g barGroup) figure(reach float64) figure {
+	s := linearScale(reach)
+	f := figure{
+		Kind: figureBars, Title: g.workload.Name, Note: g.unitName(), Height: 220, Wide: len(g.points) > 24,
+		Y: axis{Label: g.unitName(), High: s.high, Ticks: valueTicks(s.steps(4), g.text)},
+	}
+	longest := 0
+	for i, p := range g.points {
+		f.X.Names = append(f.X.Names, p.Stack)
+		longest = max(longest, len([]rune(p.Stack)))
+		v, low, high := g.value(p)
+		m := mark{Series: i, X: float64(i), Y: v, Class: sourceClass(p), Text: fmt.Sprintf("%s, %s: median %s", p.Stack, g.workload.Name, g.exact(v))}
+		if p.N > 1 && low > 0 && high >= low {
+			m.Low, m.High = low, high
+			m.Text += fmt.Sprintf(", interval %s to %s", g.exact(low), g.exact(high))
+		}
+		m.Text += ", " + counted(p.N, "trial") + sourceNote(p)
+		f.Marks = append(f.Marks, m)
+	}
+	f.X.High = float64(len(g.points))
+	f.Bottom = min(30+longest*5, 130)
+	for _, r := range g.published {
+		f.Marks = append(f.Marks, g.publishedMark(r)...)
+	}
+	return f
+}
+
+func (g barGroup) unitName() string {
+	if g.unit == "B/s" {
+		return "bandwidth"
+	}
+	return "IOPS"
+}
+
+func (g barGroup) exact(v float64) string {
+	if g.unit == "B/s" {
+		return exactText(v/1e6) + " MB/s"
+	}
+	return exactText(v) + " IOPS"
+}
+
+// publishedMark puts a published ratio where it would be on this host: that
+// many times what the ratio's baseline measured here.
+func (g barGroup) publishedMark(r publishedRatio) []mark {
+	at := func(stack string) int {
+		return slices.IndexFunc(g.points, func(p finding.Point) bool { return p.Stack == stack })
+	}
+	subject, baseline := at(r.effect.Subject), at(r.effect.Baseline)
+	if subject < 0 || baseline < 0 {
+		return nil
+	}
+	v, _, _ := g.value(g.points[baseline])
+	m := mark{Series: subject, X: float64(subject), Y: r.value * v, Class: r.class(),
+		Text: fmt.Sprintf("%s: published %s of %s (%s, %s), which would be %s here", r.effect.Subject, r.text, r.effect.Baseline, r.paper, r.where, g.exact(r.value*v))}
+	if r.low > 0 && !math.IsInf(r.high, 0) {
+		m.Low, m.High = r.low*v, r.high*v
+	}
+	return []mark{m}
+}
+
+// barKeys explains the classes of marks that the figures have.
+func barKeys(figures []figure) []legendKey {
+	var keys []legendKey
+	for _, k := range []legendKey{
+		{classDevice, "median, with its interval"},
+		{classUnknown, "source not checked"},
+		{classMemory, "served from memory: not what the storage does"},
+		{classPublished, "published, as a ratio to what its baseline measured here"},
+		{classBound, "published as a limit only"},
+		{"place", "published place of the change"},
+	} {
+		has := slices.ContainsFunc(figures, func(f figure) bool {
+			return slices.ContainsFunc(f.Marks, func(m mark) bool {
+				return m.Class == k.Class && f.Kind == figureBars || m.Class == k.Class && m.published()
+			}) ||
+				slices.ContainsFunc(f.Bands, func(b band) bool { return b.Class == k.Class })
+		})
+		if has {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
