@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"plimsoll/internal/finding"
 	"plimsoll/internal/result"
@@ -31,6 +30,7 @@ type figure struct {
 	Marks  []mark     `json:"marks,omitempty"`
 	Xs     []float64  `json:"xs,omitempty"`     // of the curves
 	Curves []curve    `json:"curves,omitempty"` // through many values, which have no text each
+	Each   int        `json:"each,omitempty"`   // samples of which a value of the curves is the mean; 0 for one
 	Unit   string     `json:"unit,omitempty"`   // of the values of curves: "ns", "IOPS"
 	Bands  []band     `json:"bands,omitempty"`  // grounds behind the marks, and lines across them
 
@@ -90,7 +90,7 @@ const (
 type curve struct {
 	Series int       `json:"s"`
 	Name   string    `json:"name"`
-	Y      []float64 `json:"y"`
+	Y      []float64 `json:"y"` // rounded to what a mark shows of it
 	Faint  bool      `json:"faint,omitempty"`
 }
 
@@ -187,25 +187,8 @@ func figureData(all []section) (template.JS, error) {
 	return template.JS(data), err
 }
 
-// exactText gives v with its thousands apart and at most three digits behind
-// the point: "12,345.678".
-func exactText(v float64) string {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return unknown
-	}
-	s := strconv.FormatFloat(math.Abs(v), 'f', 3, 64)
-	whole, rest, _ := strings.Cut(s, ".")
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	if rest = strings.TrimRight(rest, "0"); rest != "" {
-		whole += "." + rest
-	}
-	if v < 0 && whole != "0" {
-		return "-" + whole
-	}
-	return whole
-}
+// rounded keeps what exactText shows, so that the page carries no digit more.
+func rounded(v float64) float64 { return math.Round(v*1e3) / 1e3 }
 
 // slotOf gives the place of a name among others, which is its colour.
 func slotOf(names []string, name string) int { return max(slices.Index(names, name), 0) }

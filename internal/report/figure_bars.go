@@ -135,9 +135,9 @@ func (g barGroup) unitName() string {
 
 func (g barGroup) exact(v float64) string {
 	if g.unit == "B/s" {
-		return exactText(v/1e6) + " MB/s"
+		return exactBandwidth(v)
 	}
-	return exactText(v) + " IOPS"
+	return exactIOPS(v)
 }
 
 // publishedMark puts a published ratio where it would be on this host: that
@@ -165,7 +165,7 @@ func barKeys(figures []figure) []legendKey {
 	for _, k := range []legendKey{
 		{classDevice, "median, with its interval"},
 		{classUnknown, "source not checked"},
-		{classMemory, "served from memory: not what the storage does"},
+		{classMemory, "served from memory: not what the storage does, and cut where it leaves the figure"},
 		{classPublished, "published, as a ratio to what its baseline measured here"},
 		{classBound, "published as a limit only"},
 		{"place", "published place of the change"},

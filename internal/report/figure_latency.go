@@ -69,13 +69,14 @@ func latencyCurves(run *result.Run, points []finding.Point) (section, bool) {
 			continue
 		}
 		scale := logScale(low, high)
-		f.Y = axis{Label: "total latency", Log: true, Low: scale.low, High: scale.high, Ticks: valueTicks(scale.logSteps(5), latencyText)}
+		f.Y = axis{Label: "total latency", Log: true, Low: scale.low, High: scale.high, Ticks: valueTicks(scale.readableSteps(6), latencyText)}
 		f.X = axis{Label: "percentile", High: tailDecades}
 		for _, t := range []valueTick{{0, "0"}, {math.Log10(2), "50"}, {1, "90"}, {2, "99"}, {3, "99.9"}, {4, "99.99"}} {
 			f.X.Ticks = append(f.X.Ticks, t)
 		}
 		s.Figures = append(s.Figures, f)
 	}
+	s.Folded = len(s.Figures) > mostUnfolded
 	return s, len(s.Figures) > 0
 }
 
@@ -145,6 +146,7 @@ func latencySplits(run *result.Run, points []finding.Point, findings []finding.F
 		f.Y = axis{Label: "mean latency", High: scale.high, Ticks: valueTicks(scale.steps(4), latencyTick)}
 		s.Figures = append(s.Figures, f)
 	}
+	s.Folded = len(s.Figures) > mostUnfolded
 	s.Keys = []legendKey{{"slat", "submission (slat)"}, {"clat", "completion (clat)"}}
 	for _, k := range barKeys(s.Figures) {
 		if k.Class == classPublished {
@@ -160,5 +162,3 @@ func latencyTick(ns float64) string {
 	}
 	return latencyText(ns)
 }
-
-func exactNS(ns float64) string { return fmt.Sprintf("%s (%s ns)", latencyText(ns), exactText(ns)) }

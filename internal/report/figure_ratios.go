@@ -12,7 +12,7 @@ import (
 
 // mostRatios is how many rows the figure of ratios has at most. What is left
 // out is among the findings.
-const mostRatios = 24
+const mostRatios = 16
 
 // rowName is what a row of a figure compares.
 type rowName struct {
@@ -30,6 +30,7 @@ func ratios(points []finding.Point, findings []finding.Finding) (section, bool) 
 		published []publishedRatio
 	}
 	var rows []row
+	level := 0 // left out: neither published nor different
 	at := func(e finding.Effect, workload string) int {
 		return slices.IndexFunc(rows, func(r row) bool {
 			return r.workload == workload && r.effect.Subject == e.Subject && r.effect.Baseline == e.Baseline && r.effect.Metric == e.Metric
@@ -52,7 +53,12 @@ func ratios(points []finding.Point, findings []finding.Finding) (section, bool) 
 		})
 	}
 	for _, f := range findings {
-		if e := f.Effect; e != nil && f.Kind == finding.KindComparison && drawable(*e) && !fromMemory(*e, f.Workload) && at(*e, f.Workload) < 0 {
+		e := f.Effect
+		switch {
+		case e == nil || f.Kind != finding.KindComparison || !drawable(*e) || fromMemory(*e, f.Workload) || at(*e, f.Workload) >= 0:
+		case !e.Differs:
+			level++
+		default:
 			rows = append(rows, row{effect: *e, workload: f.Workload})
 		}
 	}
@@ -67,6 +73,8 @@ func ratios(points []finding.Point, findings []finding.Finding) (section, bool) 
 	if len(rows) > mostRatios {
 		s.Note += fmt.Sprintf(" The %d that say most are shown; all are among the findings.", mostRatios)
 		rows = rows[:mostRatios]
+	} else if level > 0 {
+		s.Note += fmt.Sprintf(" Among the findings: %s without a significant difference.", counted(level, "more comparison"))
 	}
 	f := figure{Kind: figureForest, Title: s.Title, Height: 46 * len(rows), Bottom: 30, Wide: true}
 	low, high := 1.0, 1.0
@@ -101,7 +109,10 @@ func ratios(points []finding.Point, findings []finding.Finding) (section, bool) 
 	f.X = axis{Label: "ratio", Log: true, Low: scale.low, High: scale.high, Ticks: valueTicks(scale.logSteps(6), func(v float64) string { return significant(v) + "×" })}
 	f.Y.High = float64(len(rows))
 	s.Figures = []figure{f}
-	s.Keys = []legendKey{{"ratio", "measured here, with its interval"}, {classUnsure, "no significant difference"}}
+	s.Keys = []legendKey{{"ratio", "measured here, with its interval"}}
+	if slices.ContainsFunc(f.Marks, func(m mark) bool { return m.Class == classUnsure }) {
+		s.Keys = append(s.Keys, legendKey{classUnsure, "no significant difference"})
+	}
 	if slices.ContainsFunc(f.Marks, func(m mark) bool { return m.Class == classPublished }) {
 		s.Keys = append(s.Keys, legendKey{classPublished, "published, with its tolerance"})
 	}

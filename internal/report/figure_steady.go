@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,7 +11,7 @@ import (
 
 // mostSamples is how many values a series is drawn with. Longer ones are
 // averaged over stretches of equal length, and say so.
-const mostSamples = 200
+const mostSamples = 120
 
 // rounds draws the workload-dependent preconditioning of each stack and
 // workload as the SNIA specification asks for: every round, the window that
@@ -19,7 +20,7 @@ func rounds(run *result.Run) (section, bool) {
 	s := section{Title: "Steady state before measuring",
 		Note: "IOPS of each round of preconditioning. Steady, as SNIA's Performance Test Specification has it: within the window rounds differ by no more than 20% of its average, and its line rises or falls by no more than 10%.",
 		Keys: []legendKey{{"window", "window that was judged"}, {"average", "its average, with 10% on either side"}, {"fit", "its least-squares line"}}}
-	for _, t := range run.Trials {
+	for _, t := range inOrder(run) {
 		if t.Preconditioning == nil || t.Preconditioning.Rounds == nil || len(t.Preconditioning.Rounds.IOPS) == 0 {
 			continue
 		}
@@ -29,8 +30,25 @@ func rounds(run *result.Run) (section, bool) {
 	return s, len(s.Figures) > 0
 }
 
-// mostUnfolded is how many small multiples of series a page bears before they
-// are folded away.
+// inOrder gives the trials of a run by workload and stack, as declared, and
+// then as they ran: figures of one workload stand together.
+func inOrder(run *result.Run) []result.Trial {
+	stacks, workloads := stackNames(run), []string{}
+	for _, w := range run.Workloads {
+		workloads = append(workloads, w.Name)
+	}
+	trials := slices.Clone(run.Trials)
+	slices.SortStableFunc(trials, func(a, b result.Trial) int {
+		return cmp.Or(
+			cmp.Compare(slotOf(workloads, a.Workload), slotOf(workloads, b.Workload)),
+			cmp.Compare(slotOf(stacks, a.Stack), slotOf(stacks, b.Stack)),
+			cmp.Compare(a.Seq, b.Seq))
+	})
+	return trials
+}
+
+// mostUnfolded is how many small multiples a section bears before they are
+// folded away.
 const mostUnfolded = 12
 
 func roundsFigure(t result.Trial, r result.Rounds) figure {
@@ -40,7 +58,10 @@ func roundsFigure(t result.Trial, r result.Rounds) figure {
 		f.Xs = append(f.Xs, float64(i+1))
 		high = max(high, finite(v))
 	}
-	f.Curves = []curve{{Name: "round", Y: r.IOPS}}
+	f.Curves = []curve{{Name: t.Stack}}
+	for _, v := range r.IOPS {
+		f.Curves[0].Y = append(f.Curves[0].Y, rounded(v))
+	}
 	switch {
 	case r.Settled:
 		f.Note = fmt.Sprintf("steady after %s of %s s", counted(r.To, "round"), exactText(r.Seconds))
@@ -84,7 +105,7 @@ func trialSeries(run *result.Run) (section, bool) {
 	type point struct{ stack, workload string }
 	var order []point
 	trials := map[point][]result.Trial{}
-	for _, t := range run.Trials {
+	for _, t := range inOrder(run) {
 		if t.Series == nil || len(t.Series.IOPS) == 0 || !(t.Series.IntervalSeconds > 0) {
 			continue
 		}
@@ -94,23 +115,20 @@ func trialSeries(run *result.Run) (section, bool) {
 		}
 		trials[p] = append(trials[p], t)
 	}
-	averaged := false
 	for _, p := range order {
-		f, a := seriesFigure(trials[p])
-		averaged = averaged || a
-		s.Figures = append(s.Figures, f)
+		s.Figures = append(s.Figures, seriesFigure(trials[p]))
 	}
-	if averaged {
-		s.Note += fmt.Sprintf(" Long series are averaged to at most %d values.", mostSamples)
+	if slices.ContainsFunc(s.Figures, func(f figure) bool { return f.Each > 1 }) {
+		s.Note += fmt.Sprintf(" Long series are averaged to at most %d values; the run's database has all.", mostSamples)
 	}
 	s.Folded = len(s.Figures) > mostUnfolded
 	s.Stops = stops(run)
 	return s, len(s.Figures) > 0 || s.Stops != nil
 }
 
-func seriesFigure(trials []result.Trial) (f figure, averaged bool) {
+func seriesFigure(trials []result.Trial) figure {
 	first := trials[0]
-	f = figure{Kind: figureSeries, Title: first.Stack + ", " + first.Workload, Height: 170, Bottom: 40, Unit: "IOPS"}
+	f := figure{Kind: figureSeries, Title: first.Stack + ", " + first.Workload, Height: 170, Bottom: 40, Unit: "IOPS"}
 	step, longest := 0.0, 0.0
 	for _, t := range trials {
 		seconds := t.Series.IntervalSeconds * float64(len(t.Series.IOPS))
@@ -126,12 +144,14 @@ func seriesFigure(trials []result.Trial) (f figure, averaged bool) {
 	for i, t := range trials {
 		c := curve{Name: fmt.Sprintf("trial %d", t.Seq), Faint: i > 0}
 		each := max(int(math.Round(step/t.Series.IntervalSeconds)), 1)
-		averaged = averaged || each > 1
+		if each > 1 {
+			f.Each = max(f.Each, each)
+		}
 		for samples := range slices.Chunk(t.Series.IOPS, each) {
 			if len(samples) < each && len(c.Y) > 0 {
 				break // a mean of fewer would scatter more
 			}
-			c.Y = append(c.Y, mean(samples))
+			c.Y = append(c.Y, shown(samples))
 			high = max(high, finite(c.Y[len(c.Y)-1]))
 		}
 		f.Curves = append(f.Curves, c)
@@ -153,7 +173,15 @@ func seriesFigure(trials []result.Trial) (f figure, averaged bool) {
 	scale := linearScale(high)
 	f.X = axis{Label: "seconds", High: longest, Ticks: valueTicks(linearScale(longest/1.04).steps(5), exactText)}
 	f.Y = axis{Label: "IOPS", High: scale.high, Ticks: valueTicks(scale.steps(4), rateText)}
-	return f, averaged
+	return f
+}
+
+// shown is a sample as it is, or the mean of several to the whole I/O.
+func shown(samples []float64) float64 {
+	if len(samples) == 1 {
+		return rounded(samples[0])
+	}
+	return math.Round(mean(samples))
 }
 
 // trialBands are the warm-up of a trial and the interval of its mean.

@@ -152,7 +152,7 @@ func line(b *strings.Builder, x, y percent) {
 	if b.Len() == 0 {
 		command = "M"
 	}
-	fmt.Fprintf(b, "%s%.5g %.5g", command, float64(x), float64(y))
+	fmt.Fprintf(b, "%s%.4g %.4g", command, float64(x), float64(y))
 }
 
 func (f figure) scale(a axis) scale {

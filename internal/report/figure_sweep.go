@@ -145,9 +145,9 @@ func (w sweep) value(p finding.Point) (v, low, high float64) {
 // figure draws one line for each series. Both axes are logarithmic: equal
 // factors are equal distances, as they are for findings (docs/curves.md).
 func (w sweep) figure(run *result.Run, findings []finding.Finding) figure {
-	unit, text, exact := "IOPS", rateText, func(v float64) string { return exactText(v) + " IOPS" }
+	unit, text, exact := "IOPS", rateText, exactIOPS
 	if w.bytes {
-		unit, text, exact = "bandwidth", bandwidthText, func(v float64) string { return exactText(v/1e6) + " MB/s" }
+		unit, text, exact = "bandwidth", bandwidthText, exactBandwidth
 	}
 	f := figure{Kind: figureLines, Title: w.title, Note: unit + " over " + w.factor, Height: 230, Bottom: 40}
 	low, high := math.Inf(1), 0.0
@@ -174,7 +174,7 @@ func (w sweep) figure(run *result.Run, findings []finding.Finding) figure {
 		low, high = 1, 1
 	}
 	s := logScale(low, high)
-	f.Y = axis{Label: unit, Log: true, Low: s.low, High: s.high, Ticks: valueTicks(s.logSteps(5), text)}
+	f.Y = axis{Label: unit, Log: true, Low: s.low, High: s.high, Ticks: valueTicks(s.readableSteps(6), text)}
 	first, last := w.points[0].x, w.points[len(w.points)-1].x
 	f.X.Label, f.X.Log, f.X.Low, f.X.High = w.factor, true, first/1.15, last*1.15
 	f.Bands = w.publishedPlaces(run, findings)

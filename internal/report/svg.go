@@ -140,6 +140,15 @@ func (s scale) logSteps(most int) []float64 {
 	return values
 }
 
+// readableSteps are logSteps, or 1, 2 and 5 times each power of ten where
+// there is room for as many.
+func (s scale) readableSteps(most int) []float64 {
+	if fine := s.fineLogSteps(most + 1); len(fine) <= most {
+		return fine
+	}
+	return s.logSteps(most)
+}
+
 func (s scale) fineLogSteps(most int) []float64 {
 	var values []float64
 	for e := math.Floor(math.Log10(s.low)); e <= math.Log10(s.high); e++ {

@@ -46,6 +46,12 @@ export function draw(figure, width, hidden) {
     ...parts.options,
     marks: layers.marks,
   });
+  // The figure is named as a whole; the parts that Plot names are no elements
+  // that may have a name.
+  for (const part of svg.querySelectorAll('[aria-label]')) {
+    part.dataset.part = part.getAttribute('aria-label');
+    part.removeAttribute('aria-label');
+  }
   svg.setAttribute('role', 'img');
   svg.setAttribute('aria-label', figure.title);
   return {element: svg, marks: (frame) => [...elements(svg, layers, frame), ...(parts.marks?.(svg) ?? [])].sort(parts.order ?? inOrder)};
@@ -64,22 +70,17 @@ function elements(svg, layers, frame) {
   }));
 }
 
-function ticks(axis) {
-  const labels = new Map(axis.ticks.map((t) => [t.at, t.label]));
-  return {ticks: [...labels.keys()], tickFormat: (at) => labels.get(at) ?? '', tickSize: 0};
-}
+// The axes are texts: on a logarithmic scale, Plot's own leave labels out.
+const quiet = {fill: 'currentColor', ariaHidden: 'true'};
+const below = (axis) => Plot.text(axis.ticks, {x: 'at', text: 'label', frameAnchor: 'bottom', lineAnchor: 'top', dy: 5, ...quiet});
+const beside = (axis) => Plot.text(axis.ticks, {y: 'at', text: 'label', frameAnchor: 'left', textAnchor: 'end', dx: -6, ...quiet});
+const grid = {stroke: 'var(--grid)', strokeOpacity: 1};
 
 function axes(figure, layers) {
-  layers.add(
-    Plot.gridY(figure.y.ticks.map((t) => t.at), {stroke: 'var(--grid)', strokeOpacity: 1}),
-    Plot.axisY({...ticks(figure.y), label: null, ariaHidden: 'true'}),
-  );
-  if (figure.x.ticks) {
-    layers.add(
-      Plot.gridX(figure.x.ticks.map((t) => t.at), {stroke: 'var(--grid)', strokeOpacity: 1}),
-      Plot.axisX({...ticks(figure.x), label: figure.x.label, labelArrow: 'none', labelAnchor: 'right', ariaHidden: 'true'}),
-    );
-  }
+  const {x, y} = figure;
+  layers.add(Plot.gridY(y.ticks.map((t) => t.at), grid), beside(y));
+  if (x.ticks) layers.add(Plot.gridX(x.ticks.map((t) => t.at), grid), below(x));
+  if (x.label) layers.add(Plot.text([x.label], {frameAnchor: 'bottom-right', lineAnchor: 'top', dy: 22, ...quiet}));
 }
 
 const whisker = (halo) => ({stroke: halo ? 'var(--paper)' : 'var(--ink)', strokeWidth: halo ? 4 : 1.4, strokeOpacity: halo ? 0.65 : 1});
@@ -108,7 +109,7 @@ function bars(figure, layers) {
   published(layers, figure.marks, {x: (m) => m.x + 0.5, y: 'y'}, (data, options) => Plot.ruleX(data, {x: (m) => m.x + 0.5, y1: 'low', y2: 'high', ...options}));
   const names = figure.x.names;
   layers.add(Plot.text(names, {
-    x: (_, i) => i + 0.5, y: figure.y.low, text: (d) => d, rotate: -50, textAnchor: 'end', dx: -2, dy: 10, fill: 'currentColor', ariaHidden: 'true',
+    x: (_, i) => i + 0.5, y: figure.y.low, text: (d) => d, rotate: -50, textAnchor: 'end', dx: -2, dy: 10, ...quiet,
   }));
   return {order: leftToRight};
 }
@@ -158,9 +159,9 @@ function forest(figure, layers, width) {
   const left = wide ? Math.min(width * 0.34, 340) : 12;
   const here = (m) => m.y + (wide ? 0.62 : 0.74), printed = (m) => m.y + (wide ? 0.26 : 0.5);
   layers.add(
-    Plot.gridX(figure.x.ticks.map((t) => t.at), {stroke: 'var(--grid)', strokeOpacity: 1}),
+    Plot.gridX(figure.x.ticks.map((t) => t.at), grid),
     Plot.ruleX([1], {stroke: 'var(--ink)', strokeDasharray: '4 3'}),
-    Plot.axisX({...ticks(figure.x), label: null, ariaHidden: 'true'}),
+    below(figure.x),
     Plot.ruleY(rows.map((_, i) => i), {stroke: 'var(--rule)', insetLeft: -left}),
     Plot.text(rows, {
       x: figure.x.low, y: (_, i) => i + (wide ? 0.5 : 0.2), text: (d) => d, fill: 'var(--ink)', fontSize: wide ? 12.5 : 11, ariaHidden: 'true',

@@ -22,8 +22,8 @@ function say(text) {
 export function read(element, label, marks, {by = 'nearest'} = {}) {
   if (marks.length === 0) return;
   element.tabIndex = 0;
-  element.setAttribute('role', 'group');
-  element.setAttribute('aria-roledescription', 'figure');
+  if (element.localName === 'div') element.setAttribute('role', 'group');
+  element.setAttribute('aria-roledescription', 'readable figure');
   element.setAttribute('aria-label', `${label}. Arrow keys read its ${marks.length} marks.`);
   const tip = part('tip'), ring = part('ring');
   element.append(ring, tip);

@@ -20,19 +20,24 @@ function view(figure) {
   return {figure, element, live, section, width: 0, front: 0, failed: false};
 }
 
+// width is that of a figure, and 0 as long as it is folded away.
+function width(v) {
+  return v.element.checkVisibility?.() === false ? 0 : v.element.clientWidth;
+}
+
 function draw(v) {
-  const width = v.element.clientWidth;
-  if (v.failed || width === 0) return;
-  v.width = width;
+  const wide = width(v);
+  if (v.failed || wide === 0) return;
+  v.width = wide;
   try {
     v.live.replaceChildren();
     v.element.classList.add('is-live');
     if (v.figure.kind === 'series') {
-      const marks = series.draw(v.figure, v.live, width, v.front);
+      const marks = series.draw(v.figure, v.live, wide, v.front);
       read(v.live, v.figure.title, marks, {by: 'x'});
       trials(v);
     } else {
-      const {element, marks} = plot.draw(v.figure, width, hidden.get(v.section));
+      const {element, marks} = plot.draw(v.figure, wide, hidden.get(v.section));
       v.live.append(element);
       read(v.live, v.figure.title, marks(v.live));
     }
@@ -123,19 +128,19 @@ function work(deadline) {
   } while (queue.length > 0 && deadline.timeRemaining() > 4);
   if (queue.length > 0) return schedule();
   document.documentElement.dataset.figures = 'live';
+  document.documentElement.dataset.drawn ??= performance.now(); // for make bench-report
 }
 
 function schedule() {
   if (waiting) return;
   waiting = true;
+  document.documentElement.dataset.figures = 'drawing';
   const idle = window.requestIdleCallback ?? ((f) => setTimeout(() => f({timeRemaining: () => 20}), 1));
   idle(work, {timeout: 200});
 }
 
-function enqueue(v, first) {
-  if (queue.includes(v)) return;
-  if (first) queue.unshift(v);
-  else queue.push(v);
+function enqueue(v) {
+  if (!queue.includes(v)) queue.push(v);
   schedule();
 }
 
@@ -144,16 +149,18 @@ for (const v of views) {
   const {top, bottom} = v.element.getBoundingClientRect();
   if (bottom > 0 && top < innerHeight) draw(v);
 }
-// Folded figures have no width until they are unfolded.
-const sizes = new ResizeObserver((entries) => {
-  for (const {target} of entries) {
-    const v = views.find((o) => o.element === target);
-    if (target.clientWidth > 0 && target.clientWidth !== v.width) enqueue(v);
+// again draws what has another width than it was drawn for.
+function again(some) {
+  for (const v of some) {
+    const wide = width(v);
+    if (wide > 0 && wide !== v.width) enqueue(v);
   }
-});
-for (const v of views) {
-  sizes.observe(v.element);
-  if (v.width === 0 && v.element.clientWidth > 0) enqueue(v);
+}
+again(views);
+const sizes = new ResizeObserver((entries) => again(views.filter((v) => entries.some((e) => e.target === v.element))));
+for (const v of views) sizes.observe(v.element);
+for (const details of document.querySelectorAll('details')) {
+  details.addEventListener('toggle', () => again(views.filter((v) => details.contains(v.element))));
 }
 rows();
 schedule();

@@ -88,7 +88,7 @@ function marks(u, figure, bands, front) {
   const [dx, dy] = [u.over.offsetLeft, u.over.offsetTop];
   const curve = figure.curves[front];
   const values = curve.y.map((v, i) => ({
-    text: `${curve.name}, ${figure.x.label === 'round' ? `round ${figure.xs[i]}` : `${exact(figure.xs[i])} s`}: ${quantity(v, figure.unit)}`,
+    text: `${curve.name}, ${figure.x.label === 'round' ? `round ${figure.xs[i]}` : `${exact(figure.xs[i])} s`}: ${quantity(v, figure.unit)}${figure.each ? `, mean of ${figure.each} samples` : ''}`,
     series: 0, x: figure.xs[i],
     box: {x: u.valToPos(figure.xs[i], 'x') + dx - 3, y: u.valToPos(v, 'y') + dy - 3, width: 6, height: 6},
   }));
