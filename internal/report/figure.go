@@ -169,7 +169,7 @@ func sections(run *result.Run, points []finding.Point, findings []finding.Findin
 		}
 	}
 	add(throughput(run, points, findings))
-	add(ratios(points, findings))
+	add(ratios(run.Experiment.Baseline, points, findings))
 	add(latencyCurves(run, points))
 	add(latencySplits(run, points, findings))
 	add(rounds(run))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"plimsoll/internal/finding"
 	"plimsoll/internal/result"
@@ -96,19 +97,28 @@ func (g barGroup) reach() float64 {
 		v, _, high := g.value(p)
 		return finite(max(v, high))
 	})
-	return s.high / 1.04
+	reach := s.high / 1.04
+	// A published value may lie above all that was measured; beyond twice as
+	// high it would flatten that, and stays at the edge.
+	for _, r := range g.published {
+		for _, m := range g.publishedMark(r) {
+			reach = max(reach, min(max(m.Y, m.High), 2*s.high))
+		}
+	}
+	return reach
 }
+
+// mostNarrow is how many bars a figure has that stands beside another.
+const mostNarrow = 24
 
 func (g barGroup) figure(reach float64) figure {
 	s := linearScale(reach)
 	f := figure{
-		Kind: figureBars, Title: g.workload.Name, Note: g.unitName(), Height: 220, Wide: len(g.points) > 24,
+		Kind: figureBars, Title: g.workload.Name, Note: g.unitName(), Height: 220, Wide: len(g.points) > mostNarrow,
 		Y: axis{Label: g.unitName(), High: s.high, Ticks: valueTicks(s.steps(4), g.text)},
 	}
-	longest := 0
 	for i, p := range g.points {
-		f.X.Names = append(f.X.Names, p.Stack)
-		longest = max(longest, len([]rune(p.Stack)))
+		f.addName(p.Stack)
 		v, low, high := g.value(p)
 		m := mark{Series: i, X: float64(i), Y: v, Class: sourceClass(p), Text: fmt.Sprintf("%s, %s: median %s", p.Stack, g.workload.Name, g.exact(v))}
 		if p.N > 1 && low > 0 && high >= low {
@@ -118,12 +128,29 @@ func (g barGroup) figure(reach float64) figure {
 		m.Text += ", " + counted(p.N, "trial") + sourceNote(p)
 		f.Marks = append(f.Marks, m)
 	}
-	f.X.High = float64(len(g.points))
-	f.Bottom = min(30+longest*5, 130)
 	for _, r := range g.published {
 		f.Marks = append(f.Marks, g.publishedMark(r)...)
 	}
 	return f
+}
+
+// addName adds a bar's name to the axis, and room for it.
+func (f *figure) addName(name string) {
+	name = shortName(name)
+	f.X.Names = append(f.X.Names, name)
+	f.X.High++
+	f.Bottom = max(f.Bottom, 30+5*utf8.RuneCountInString(name))
+}
+
+// shortName leaves out the middle of a name that is too long for an axis. What
+// tells names apart is often at their end.
+func shortName(name string) string {
+	const most = 24
+	r := []rune(name)
+	if len(r) <= most {
+		return name
+	}
+	return string(r[:most/2-1]) + "…" + string(r[len(r)-most/2:])
 }
 
 func (g barGroup) unitName() string {

@@ -110,7 +110,7 @@ func latencySplits(run *result.Run, points []finding.Point, findings []finding.F
 	s.Table = &numberTable{Caption: "mean latency of all I/Os", Head: []string{"Stack", "Workload", "Submission", "Completion", "Share of submission"}}
 	for _, w := range run.Workloads {
 		f := figure{Kind: figureBars, Title: w.Name, Note: "mean latency", Height: 220}
-		high, longest, n := 0.0, 0, 0
+		high, n := 0.0, 0
 		var published []mark
 		for _, p := range points {
 			if p.Workload != w.Name {
@@ -123,8 +123,7 @@ func latencySplits(run *result.Run, points []finding.Point, findings []finding.F
 			}
 			at := float64(n)
 			n++
-			f.X.Names = append(f.X.Names, p.Stack)
-			longest = max(longest, len([]rune(p.Stack)))
+			f.addName(p.Stack)
 			high = max(high, slat+clat)
 			share := fmt.Sprintf("%.1f%% of both", 100*slat/(slat+clat))
 			s.Table.Rows = append(s.Table.Rows, []string{p.Stack, w.Name, latencyText(slat), latencyText(clat), share})
@@ -141,8 +140,7 @@ func latencySplits(run *result.Run, points []finding.Point, findings []finding.F
 		}
 		scale := linearScale(high)
 		f.Marks = append(f.Marks, published...)
-		f.Wide, f.Bottom = n > 24, min(30+longest*5, 130)
-		f.X.High = float64(n)
+		f.Wide = n > mostNarrow
 		f.Y = axis{Label: "mean latency", High: scale.high, Ticks: valueTicks(scale.steps(4), latencyTick)}
 		s.Figures = append(s.Figures, f)
 	}

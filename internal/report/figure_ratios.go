@@ -23,7 +23,7 @@ type rowName struct {
 
 // ratios is what differs, and by how much, with the published ratios beside.
 // Ratios are what can be compared across hosts.
-func ratios(points []finding.Point, findings []finding.Finding) (section, bool) {
+func ratios(baseline string, points []finding.Point, findings []finding.Finding) (section, bool) {
 	type row struct {
 		effect    finding.Effect
 		workload  string
@@ -62,10 +62,12 @@ func ratios(points []finding.Point, findings []finding.Finding) (section, bool) 
 			rows = append(rows, row{effect: *e, workload: f.Workload})
 		}
 	}
-	// What papers have a word on comes first, then what differs most.
+	// What papers have a word on comes first, then what differs from the
+	// baseline, and what differs most.
 	slices.SortStableFunc(rows, func(a, b row) int {
 		return cmp.Or(
 			-cmp.Compare(min(len(a.published), 1), min(len(b.published), 1)),
+			-cmp.Compare(truth(a.effect.Baseline == baseline), truth(b.effect.Baseline == baseline)),
 			-cmp.Compare(truth(a.effect.Differs), truth(b.effect.Differs)),
 			-cmp.Compare(math.Abs(math.Log(a.effect.Ratio)), math.Abs(math.Log(b.effect.Ratio))))
 	})

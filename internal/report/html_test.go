@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"regexp"
@@ -313,7 +314,7 @@ func TestHTMLContrast(t *testing.T) {
 	var schemes [][]string
 	for _, block := range regexp.MustCompile(`(?s):root \{.*?\}`).FindAllString(web.ReportCSS, 2) {
 		var colours []string
-		for _, m := range regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`).FindAllStringSubmatch(block, -1) {
+		for _, m := range regexp.MustCompile(`--([a-z0-9-]+): (#[0-9a-f]{6});`).FindAllStringSubmatch(block, -1) {
 			colours = append(colours, m[1], m[2])
 		}
 		schemes = append(schemes, colours)
@@ -321,27 +322,32 @@ func TestHTMLContrast(t *testing.T) {
 	if len(schemes) != 2 {
 		t.Fatalf("%d colour schemes, want light and dark", len(schemes))
 	}
-	for i, scheme := range schemes {
+	for n, scheme := range schemes {
 		colour := func(name string) string {
 			at := slices.Index(scheme, name)
 			if at < 0 {
-				t.Fatalf("scheme %d has no colour %s", i+1, name)
+				t.Fatalf("scheme %d has no colour %s", n+1, name)
 			}
 			return scheme[at+1]
 		}
 		for _, text := range []string{"ink", "soft", "memory", "bad", "device-deep"} {
 			for _, ground := range []string{"paper", "raised"} {
 				if c := contrast(colour(text), colour(ground)); c < 4.5 {
-					t.Errorf("scheme %d: %s on %s has a contrast of %.2f, want 4.5", i+1, text, ground, c)
+					t.Errorf("scheme %d: %s on %s has a contrast of %.2f, want 4.5", n+1, text, ground, c)
 				}
 			}
 		}
 		if c := contrast(colour("ink"), colour("memory-ground")); c < 4.5 {
-			t.Errorf("scheme %d: notices have a contrast of %.2f, want 4.5", i+1, c)
+			t.Errorf("scheme %d: notices have a contrast of %.2f, want 4.5", n+1, c)
+		}
+		for i := range colours {
+			if c := contrast(colour(fmt.Sprintf("c%d", i)), colour("paper")); c < 3 {
+				t.Errorf("scheme %d: line %d has a contrast of %.2f, want 3", n+1, i, c)
+			}
 		}
 		for _, mark := range []string{"device", "unknown", "memory"} {
 			if c := contrast(colour(mark), colour("paper")); c < 2 {
-				t.Errorf("scheme %d: bars of %s have a contrast of %.2f, want 2", i+1, mark, c)
+				t.Errorf("scheme %d: bars of %s have a contrast of %.2f, want 2", n+1, mark, c)
 			}
 		}
 	}

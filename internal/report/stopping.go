@@ -29,7 +29,7 @@ type stopRow struct {
 
 // stops is nil for a run whose trials were all planned, and of a fixed time.
 func stops(run *result.Run) *stopTable {
-	t := &stopTable{Summary: pointsEnded(run), Trials: trialsEnded(run, func(result.Trial) bool { return true })}
+	t := &stopTable{Summary: pointsEnded(run), Trials: trialsEnded(run, everyTrial)}
 	if t.Summary == "" && t.Trials == "" {
 		return nil
 	}
@@ -42,6 +42,8 @@ func stops(run *result.Run) *stopTable {
 	}
 	return t
 }
+
+func everyTrial(result.Trial) bool { return true }
 
 func precisionText(half float64) string {
 	if !(half > 0) {

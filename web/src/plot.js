@@ -95,7 +95,7 @@ function published(layers, marks, channels, rule) {
   }
 }
 
-function bars(figure, layers) {
+function bars(figure, layers, width) {
   axes(figure, layers);
   const own = figure.marks.filter((m) => !['published', 'bound'].includes(m.class));
   for (const name of new Set(own.map((m) => m.class))) {
@@ -107,9 +107,10 @@ function bars(figure, layers) {
   const between = own.filter((m) => m.high > m.low);
   for (const halo of [true, false]) layers.add(Plot.ruleX(between, {x: (m) => m.x + 0.5, y1: 'low', y2: 'high', ...whisker(halo)}));
   published(layers, figure.marks, {x: (m) => m.x + 0.5, y: 'y'}, (data, options) => Plot.ruleX(data, {x: (m) => m.x + 0.5, y1: 'low', y2: 'high', ...options}));
-  const names = figure.x.names;
-  layers.add(Plot.text(names, {
-    x: (_, i) => i + 0.5, y: figure.y.low, text: (d) => d, rotate: -50, textAnchor: 'end', dx: -2, dy: 10, ...quiet,
+  // Where bars are narrower than a line of text is high, some names give way.
+  const each = Math.ceil((12 * figure.x.names.length) / (width - margin.left - margin.right));
+  layers.add(Plot.text(figure.x.names, {
+    x: (_, i) => i + 0.5, y: figure.y.low, text: (d) => d, filter: (_, i) => i % each === 0, rotate: -50, textAnchor: 'end', dx: -2, dy: 10, ...quiet,
   }));
   return {order: leftToRight};
 }

@@ -162,10 +162,11 @@ for (const v of views) sizes.observe(v.element);
 for (const details of document.querySelectorAll('details')) {
   details.addEventListener('toggle', () => again(views.filter((v) => details.contains(v.element))));
 }
-rows();
 schedule();
 
 // A canvas does not follow the colours of the page by itself.
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   for (const v of views) if (v.figure.kind === 'series' && v.width > 0) enqueue(v);
 });
+
+rows();
