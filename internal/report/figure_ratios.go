@@ -71,12 +71,15 @@ func ratios(baseline string, points []finding.Point, findings []finding.Finding)
 			-cmp.Compare(truth(a.effect.Differs), truth(b.effect.Differs)),
 			-cmp.Compare(math.Abs(math.Log(a.effect.Ratio)), math.Abs(math.Log(b.effect.Ratio))))
 	})
-	s := section{Title: "Ratios, and what was published", Note: "Ratios of medians with their 95% intervals, on a logarithmic scale; ~ for no significant difference."}
+	s := section{Title: "Ratios", Note: "Ratios of medians with their 95% intervals, on a logarithmic scale; ~ for no significant difference."}
 	if len(rows) > mostRatios {
 		s.Note += fmt.Sprintf(" The %d that say most are shown; all are among the findings.", mostRatios)
 		rows = rows[:mostRatios]
 	} else if level > 0 {
 		s.Note += fmt.Sprintf(" Among the findings: %s without a significant difference.", counted(level, "more comparison"))
+	}
+	if len(rows) > 0 && len(rows[0].published) > 0 {
+		s.Title += ", and what was published"
 	}
 	f := figure{Kind: figureForest, Title: s.Title, Height: 46 * len(rows), Bottom: 30, Wide: true}
 	low, high := 1.0, 1.0

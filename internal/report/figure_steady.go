@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"plimsoll/internal/result"
 )
@@ -20,6 +21,7 @@ func rounds(run *result.Run) (section, bool) {
 	s := section{Title: "Steady state before measuring",
 		Note: "IOPS of each round of preconditioning. Steady, as SNIA's Performance Test Specification has it: within the window rounds differ by no more than 20% of its average, and its line rises or falls by no more than 10%.",
 		Keys: []legendKey{{"window", "window that was judged"}, {"average", "its average, with 10% on either side"}, {"fit", "its least-squares line"}}}
+	written := writtenBefore(run)
 	for _, t := range inOrder(run) {
 		if t.Preconditioning == nil || t.Preconditioning.Rounds == nil || len(t.Preconditioning.Rounds.IOPS) == 0 {
 			continue
@@ -27,7 +29,42 @@ func rounds(run *result.Run) (section, bool) {
 		s.Figures = append(s.Figures, roundsFigure(t, *t.Preconditioning.Rounds))
 	}
 	s.Folded = len(s.Figures) > mostUnfolded
-	return s, len(s.Figures) > 0
+	if len(s.Figures) == 0 {
+		s.Title, s.Note, s.Keys = "Written before measuring", "No rounds of the workload were asked for, so that nothing tells whether the devices were steady.", nil
+	}
+	if written != "" {
+		s.Note = written + " " + s.Note
+	}
+	return s, len(s.Figures) > 0 || written != ""
+}
+
+// writtenBefore says what was written before anything was measured, and for
+// how many stacks and workloads: "file written, 1 pass, 512 MiB: 18 stacks and
+// workloads." It is "" when nothing was.
+func writtenBefore(run *result.Run) string {
+	var kinds []string
+	times := map[string]int{}
+	for _, t := range run.Trials {
+		p := t.Preconditioning
+		if p == nil {
+			continue
+		}
+		kind := fmt.Sprintf("%s, %d pass", p.Kind, p.Passes)
+		if p.Passes != 1 {
+			kind += "es"
+		}
+		kind += ", " + sizeText(uint64(max(p.Bytes, 0)))
+		if times[kind]++; times[kind] == 1 {
+			kinds = append(kinds, kind)
+		}
+	}
+	for i, kind := range kinds {
+		kinds[i] = fmt.Sprintf("%s, before %d of the stacks and workloads", kind, times[kind])
+	}
+	if len(kinds) == 0 {
+		return ""
+	}
+	return "Preconditioning: " + strings.Join(kinds, "; ") + "."
 }
 
 // inOrder gives the trials of a run by workload and stack, as declared, and

@@ -217,6 +217,22 @@ func TestFiguresAverageLongSeries(t *testing.T) {
 	}
 }
 
+func TestFiguresTellWhatWasWrittenBefore(t *testing.T) {
+	run := stoppedRun()
+	want := "Preconditioning: file written, 1 pass, 512 MiB, before 18 of the stacks and workloads."
+	if s := figuresOf(t, run, "Steady state before measuring"); !strings.HasPrefix(s.Note, want) {
+		t.Errorf("%q, want %q", s.Note, want)
+	}
+	for i := range run.Trials {
+		if p := run.Trials[i].Preconditioning; p != nil {
+			p.Rounds = nil
+		}
+	}
+	if s := figuresOf(t, run, "Written before measuring"); len(s.Figures) != 0 || !strings.HasPrefix(s.Note, want) {
+		t.Errorf("%d figures: %q", len(s.Figures), s.Note)
+	}
+}
+
 func TestStopsAreSaidInALine(t *testing.T) {
 	run := stoppedRun()
 	if got, want := pointsEnded(run), "16 settled, 2 by the budget (widest ±8.0%)"; got != want {

@@ -127,7 +127,7 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 	})
 
 	t.Run("hover shows the ratio of a finding", func(t *testing.T) {
-		figure := figureOf(t, run, figureForest, "Ratios, and what was published")
+		figure := figureOf(t, run, figureForest, "Ratios")
 		for i := range b.count(t, figure+" .live .layer-0 > *") {
 			got := b.hover(t, fmt.Sprintf(`document.querySelectorAll('%s .live .layer-0 > *')[%d]`, figure, i))
 			if !slices.ContainsFunc(findings, func(f finding.Finding) bool {
@@ -137,6 +137,14 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 			}) {
 				t.Errorf("row %d says %q, which no finding does", i, got)
 			}
+		}
+	})
+
+	t.Run("hover shows what a row of a workload's charts holds", func(t *testing.T) {
+		row := workloadViews(run, points, findings)[0].Rows[0]
+		want := row.Point.Stack + ": median " + withThousands(fmt.Sprintf("%.3f", row.Point.Median)) + " IOPS"
+		if got := b.hover(t, `document.querySelector('.rates .row .plot')`); !strings.HasPrefix(got, want) {
+			t.Errorf("the first row says %q, want %q", got, want)
 		}
 	})
 
@@ -280,6 +288,48 @@ func TestBrowserWithoutJavaScript(t *testing.T) {
 	b.quiet(t)
 }
 
+// TestBrowserStillWhereTheScriptFails: a figure that cannot be drawn again
+// stays what it was, and the others do not mind.
+func TestBrowserStillWhereTheScriptFails(t *testing.T) {
+	bundled(t)
+	script, _ := web.ReportScript()
+	run := stoppedRun()
+	b := startBrowser(t)
+	b.look(t, views[0])
+	b.openWith(t, run, finding.All(run), `{const e = document.getElementById('figure-data'), d = JSON.parse(e.textContent); d[1].y = null; e.textContent = JSON.stringify(d)};`+script)
+	var seen []string
+	for _, figure := range []string{"#figure-1-1", "#figure-1-2", "#figure-2-1"} {
+		seen = append(seen, eval[string](t, b, fmt.Sprintf(`['still', 'live'].filter(c => document.querySelector('%s > .' + c)?.checkVisibility()).join()`, figure)))
+	}
+	if got, want := strings.Join(seen, " "), "live still live"; got != want {
+		t.Errorf("to be seen are %s, want %s", got, want)
+	}
+	if len(b.complaints) != 1 || !strings.Contains(b.complaints[0], "error") {
+		t.Errorf("the console has %q, want one error", b.complaints)
+	}
+}
+
+// TestBrowserSeriesFollowTheScheme: a canvas has colours of its own, which
+// change with those of the page.
+func TestBrowserSeriesFollowTheScheme(t *testing.T) {
+	bundled(t)
+	run := stoppedRun()
+	b := startBrowser(t)
+	b.look(t, views[0])
+	b.open(t, run, finding.All(run))
+	painted := fmt.Sprintf(`document.querySelector('%s canvas').toDataURL()`, figureOf(t, run, figureSeries, "ext4, RW"))
+	light := eval[string](t, b, painted)
+	b.look(t, views[1])
+	if dark := eval[string](t, b, painted); dark == light {
+		t.Error("the series looks the same in the dark")
+	}
+	b.look(t, views[0])
+	if again := eval[string](t, b, painted); again != light {
+		t.Error("back in the light, the series looks different")
+	}
+	b.quiet(t)
+}
+
 // TestBrowserStillOnPaper: paper gets the still pictures, whatever the screen shows.
 func TestBrowserStillOnPaper(t *testing.T) {
 	bundled(t)
@@ -324,7 +374,7 @@ func TestBrowserAccessibility(t *testing.T) {
 	}
 	b := startBrowser(t)
 	script, ok := web.ReportScript()
-	for name, run := range map[string]*result.Run{"stopped": stoppedRun(), "swept": sweptRun(), "published": publishedRun(), "nothing": {}} {
+	for name, run := range map[string]*result.Run{"stopped": stoppedRun(), "swept": sweptRun(), "published": publishedRun(), "nothing": {}, "of 200 trials": largeRun()} {
 		for _, with := range []string{"", script} {
 			if with == "" && !ok || with != "" || name == "stopped" {
 				b.openWith(t, run, finding.All(run), with)

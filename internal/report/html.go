@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"plimsoll/internal/finding"
 	"plimsoll/internal/result"
@@ -32,6 +33,9 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"join":      strings.Join,
 	"slot":      slotClass,
 	"symbol":    symbol,
+
+	"percentText": func(share float64) string { return significant(100*share) + "%" },
+	"seconds":     func(s float64) string { return elapsedText(time.Duration(s * float64(time.Second))) },
 }).Parse(pageSource + figuresSource))
 
 // HTML writes the report of a run as one page that needs nothing else: no
