@@ -8,6 +8,8 @@ import {margin} from './plot.js';
 const grounds = {window: 0.13, tolerance: 0.22, warmup: 0.3, interval: 0.25};
 const dashes = {average: [], mean: [], fit: [6, 4]};
 
+const label = 14; // pixels for the name of the x axis
+
 let styled = false;
 
 // draw puts the figure into the frame, with the curve of that number in front,
@@ -30,7 +32,7 @@ export function draw(figure, frame, width, front) {
     width, height: figure.height + figure.bottom + margin.top, padding: [margin.top, margin.right, 0, 0],
     scales: {x: {time: false, range: () => [figure.x.low, figure.x.high]}, y: {range: () => [figure.y.low, figure.y.high]}},
     axes: [
-      {...axis(figure.x), size: figure.bottom, gap: 3, label: figure.x.label, labelSize: 14, labelGap: 0, labelFont: '11px system-ui, sans-serif'},
+      {...axis(figure.x), size: figure.bottom - label, gap: 3, label: figure.x.label, labelSize: label, labelGap: 0, labelFont: '11px system-ui, sans-serif'},
       {...axis(figure.y), size: margin.left, gap: 4},
     ],
     cursor: {show: false}, select: {show: false}, legend: {show: false},
