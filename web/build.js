@@ -44,7 +44,7 @@ const legal = [...notices].map(([text, names]) => `${names.join(', ')}:\n\n${tex
 const script = `${built.outputFiles[0].text}/*! This script is bundled with the following.\n\n${legal}\n*/\n`;
 if (/<\/script|<!--/i.test(script)) throw new Error('the bundle would end, or comment out, the page that it stands in');
 // Renamed into place, so that nobody embeds half of it.
-writeFileSync('dist/report.js.new', script);
-renameSync('dist/report.js.new', 'dist/report.js');
+writeFileSync('node_modules/.report.js', script);
+renameSync('node_modules/.report.js', 'dist/report.js');
 if (!existsSync('dist/README')) throw new Error('dist/README is gone: git needs it to keep the directory');
 console.log(`web/dist/report.js: ${Math.round(script.length / 1024)} KiB with ${packages.size} libraries`);

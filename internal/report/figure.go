@@ -22,7 +22,7 @@ type figure struct {
 	ID     string     `json:"id"`   // of its element
 	Kind   figureKind `json:"kind"` // how it is drawn
 	Title  string     `json:"title"`
-	Note   string     `json:"-"`
+	Note   string     `json:"note,omitempty"`
 	Height int        `json:"height"` // of the area of the plot, in CSS pixels
 	Bottom int        `json:"bottom"` // room below it for labels, in CSS pixels
 	X      axis       `json:"x"`

@@ -15,8 +15,9 @@ import (
 func throughput(run *result.Run, points []finding.Point, findings []finding.Finding) (section, bool) {
 	s := section{Title: "Throughput"}
 	swept, rest := sweeps(run, points)
+	scale := sweptScale(swept)
 	for _, w := range swept {
-		s.Figures = append(s.Figures, w.figure(run, findings))
+		s.Figures = append(s.Figures, w.figure(scale, findings))
 		for _, name := range w.series {
 			if slot := slotOf(w.slots, name); !slices.Contains(s.Legend, series{slot, name}) {
 				s.Legend = append(s.Legend, series{slot, name})
@@ -34,7 +35,10 @@ func throughput(run *result.Run, points []finding.Point, findings []finding.Find
 	s.Keys = barKeys(s.Figures)
 	switch {
 	case len(swept) > 0:
-		s.Note = fmt.Sprintf("Medians over trials against %s, with their intervals; scales are logarithmic.", swept[0].factor)
+		s.Note = fmt.Sprintf("Medians over trials against %s, with their intervals; scales are logarithmic, and shared by all figures.", swept[0].factor)
+		if len(groups) > 0 {
+			s.Note += fmt.Sprintf(" What does not depend on %s stands beside as bars.", swept[0].factor)
+		}
 	default:
 		s.Note = "Medians over trials with their intervals, one group for each workload: IOPS of random access, bandwidth of sequential access. Groups in the same unit share their scale."
 	}

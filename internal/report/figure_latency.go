@@ -70,10 +70,7 @@ func latencyCurves(run *result.Run, points []finding.Point) (section, bool) {
 		}
 		scale := logScale(low, high)
 		f.Y = axis{Label: "total latency", Log: true, Low: scale.low, High: scale.high, Ticks: valueTicks(scale.readableSteps(6), latencyText)}
-		f.X = axis{Label: "percentile", High: tailDecades}
-		for _, t := range []valueTick{{0, "0"}, {math.Log10(2), "50"}, {1, "90"}, {2, "99"}, {3, "99.9"}, {4, "99.99"}} {
-			f.X.Ticks = append(f.X.Ticks, t)
-		}
+		f.X = axis{Label: "percentile", High: tailDecades, Ticks: []valueTick{{0, "0"}, {math.Log10(2), "50"}, {1, "90"}, {2, "99"}, {3, "99.9"}, {4, "99.99"}}}
 		s.Figures = append(s.Figures, f)
 	}
 	s.Folded = len(s.Figures) > mostUnfolded

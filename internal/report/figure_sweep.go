@@ -142,27 +142,48 @@ func (w sweep) value(p finding.Point) (v, low, high float64) {
 	return p.Median, p.Low, p.High
 }
 
+// interval gives the interval of a point; ok is false when it has none, or none
+// that a logarithm can show.
+func (w sweep) interval(p finding.Point) (low, high float64, ok bool) {
+	_, low, high = w.value(p)
+	return low, high, p.N > 1 && low > 0 && high >= low
+}
+
+// sweptScale is the scale that all sweeps share: small multiples are there to
+// be compared.
+func sweptScale(swept []sweep) scale {
+	low, high := math.Inf(1), 0.0
+	for _, w := range swept {
+		for _, p := range w.points {
+			if v, _, _ := w.value(p.Point); v > 0 {
+				low, high = min(low, v), max(high, v)
+			}
+			if l, h, ok := w.interval(p.Point); ok {
+				low, high = min(low, l), max(high, h)
+			}
+		}
+	}
+	return logScale(low, high)
+}
+
 // figure draws one line for each series. Both axes are logarithmic: equal
 // factors are equal distances, as they are for findings (docs/curves.md).
-func (w sweep) figure(run *result.Run, findings []finding.Finding) figure {
+func (w sweep) figure(s scale, findings []finding.Finding) figure {
 	unit, text, exact := "IOPS", rateText, exactIOPS
 	if w.bytes {
 		unit, text, exact = "bandwidth", bandwidthText, exactBandwidth
 	}
 	f := figure{Kind: figureLines, Title: w.title, Note: unit + " over " + w.factor, Height: 230, Bottom: 40}
-	low, high := math.Inf(1), 0.0
 	for _, p := range w.points {
-		v, l, h := w.value(p.Point)
+		v, _, _ := w.value(p.Point)
 		if !(v > 0) {
 			continue // a logarithm cannot show it
 		}
 		m := mark{Series: slotOf(w.slots, p.series), X: p.x, Y: v, Class: sourceClass(p.Point),
 			Text: fmt.Sprintf("%s, %s %s: median %s", p.series, w.factor, p.level, exact(v))}
-		low, high = min(low, v), max(high, v)
-		if p.N > 1 && l > 0 && h >= l {
-			m.Low, m.High = l, h
-			low, high = min(low, l), max(high, h)
-			m.Text += fmt.Sprintf(", interval %s to %s", exact(l), exact(h))
+		if low, high, ok := w.interval(p.Point); ok {
+			m.Low, m.High = low, high
+			m.Text += fmt.Sprintf(", interval %s to %s", exact(low), exact(high))
 		}
 		m.Text += ", " + counted(p.N, "trial") + sourceNote(p.Point)
 		f.Marks = append(f.Marks, m)
@@ -170,19 +191,15 @@ func (w sweep) figure(run *result.Run, findings []finding.Finding) figure {
 			f.X.Ticks = append(f.X.Ticks, at)
 		}
 	}
-	if len(f.Marks) == 0 {
-		low, high = 1, 1
-	}
-	s := logScale(low, high)
 	f.Y = axis{Label: unit, Log: true, Low: s.low, High: s.high, Ticks: valueTicks(s.readableSteps(6), text)}
 	first, last := w.points[0].x, w.points[len(w.points)-1].x
 	f.X.Label, f.X.Log, f.X.Low, f.X.High = w.factor, true, first/1.15, last*1.15
-	f.Bands = w.publishedPlaces(run, findings)
+	f.Bands = w.publishedPlaces(findings)
 	return f
 }
 
 // publishedPlaces are the places at which papers saw such a curve change.
-func (w sweep) publishedPlaces(_ *result.Run, findings []finding.Finding) []band {
+func (w sweep) publishedPlaces(findings []finding.Finding) []band {
 	var bands []band
 	for _, f := range findings {
 		if f.Claim == nil || f.Claim.Unit == "" || f.Claim.Low == nil || f.Claim.High == nil || len(f.Stacks) == 0 {

@@ -82,6 +82,9 @@ func TestFiguresSweepFactors(t *testing.T) {
 	if f.Title != "RW-*" || f.Kind != figureLines || len(f.Marks) != 27 || len(f.X.Ticks) != 9 {
 		t.Errorf("%s of kind %s has %d marks and %d ticks, want RW-*, lines, 27 and 9", f.Title, f.Kind, len(f.Marks), len(f.X.Ticks))
 	}
+	if other := s.Figures[0]; other.Y.Low != f.Y.Low || other.Y.High != f.Y.High {
+		t.Errorf("scales go from %g to %g and from %g to %g: small multiples share theirs", other.Y.Low, other.Y.High, f.Y.Low, f.Y.High)
+	}
 	if !slices.IsSortedFunc(f.Marks, func(a, b mark) int { return int(a.X - b.X) }) {
 		t.Error("the marks do not ascend: lines would go back and forth")
 	}

@@ -151,6 +151,19 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 		}
 	})
 
+	t.Run("a finger reads", func(t *testing.T) {
+		figure := figureOf(t, run, figureBars, "RR")
+		eval[bool](t, b, fmt.Sprintf(`(() => {
+			const live = document.querySelector('%s .live'), r = live.querySelector('.layer-0 > *').getBoundingClientRect();
+			for (const name of ['pointerdown', 'pointerup', 'pointerleave']) live.dispatchEvent(new PointerEvent(name, {pointerType: 'touch', clientX: r.x + 2, clientY: r.y + 9}));
+			return true;
+		})()`, figure))
+		if got := eval[string](t, b, tip); !strings.Contains(got, ", RR: median ") {
+			t.Errorf("once the finger is lifted it says %q", got)
+		}
+		eval[bool](t, b, fmt.Sprintf(`document.querySelector('%s .live').onblur() ?? true`, figure))
+	})
+
 	t.Run("the keyboard reads samples of a trial", func(t *testing.T) {
 		var trial result.Trial
 		for _, o := range run.Trials {

@@ -90,7 +90,9 @@ export function read(element, label, marks, {by = 'nearest'} = {}) {
   // Handlers are set, not added: a figure that is drawn again is read anew.
   element.onpointermove = (event) => show(meant(event));
   element.onpointerdown = element.onpointermove;
-  element.onpointerleave = () => show(-1);
+  // A finger leaves as soon as it is lifted; what it asked for stays until the
+  // figure loses the focus.
+  element.onpointerleave = (event) => { if (event.pointerType !== 'touch') show(-1); };
   element.onblur = () => show(-1);
   element.onfocus = () => { if (at < 0 && element.matches(':focus-visible')) show(0, true); };
   element.onkeydown = (event) => {

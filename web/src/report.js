@@ -34,12 +34,12 @@ function draw(v) {
     v.element.classList.add('is-live');
     if (v.figure.kind === 'series') {
       const marks = series.draw(v.figure, v.live, wide, v.front);
-      read(v.live, v.figure.title, marks, {by: 'x'});
+      read(v.live, named(v.figure), marks, {by: 'x'});
       trials(v);
     } else {
       const {element, marks} = plot.draw(v.figure, wide, hidden.get(v.section));
       v.live.append(element);
-      read(v.live, v.figure.title, marks(v.live));
+      read(v.live, named(v.figure), marks(v.live));
     }
   } catch (error) {
     v.failed = true;
@@ -48,6 +48,9 @@ function draw(v) {
     console.error(`${v.figure.title} stays a still picture:`, error);
   }
 }
+
+// named tells figures of one workload apart.
+const named = (figure) => [figure.title, figure.note].filter(Boolean).join(', ');
 
 // trials gives a figure of several trials a button for each.
 function trials(v) {
