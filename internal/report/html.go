@@ -149,6 +149,10 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 	return p
 }
 
+// FoldWorkloads tells whether the sections of workloads are so many that they
+// would bury the findings; the figures above show what they have in common.
+func (p page) FoldWorkloads() bool { return len(p.Workloads) > 6 }
+
 // verdict is a recommendation and all that limits it.
 type verdict struct {
 	finding.Finding
