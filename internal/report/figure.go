@@ -88,15 +88,34 @@ const (
 
 // curve is the values of a series at the figure's Xs; it may end before them.
 type curve struct {
-	Series int       `json:"s"`
-	Name   string    `json:"name"`
-	Y      []float64 `json:"y"` // rounded to what a mark shows of it
-	Faint  bool      `json:"faint,omitempty"`
+	Series int     `json:"s"`
+	Name   string  `json:"name"`
+	Y      samples `json:"y"` // rounded to what a mark shows of it
+	Faint  bool    `json:"faint,omitempty"`
 }
 
-// band is a ground from Low to High along one direction, or a line where both
-// are the same. A line may slope: it is then at From where x begins, and at To
-// where x ends.
+// samples are values of which some may be none.
+type samples []float64
+
+// MarshalJSON writes null for what is not a number: JSON has no other word for it.
+func (s samples) MarshalJSON() ([]byte, error) {
+	b := []byte{'['}
+	for i, v := range s {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			b = append(b, "null"...)
+		} else {
+			b = strconv.AppendFloat(b, v, 'f', -1, 64)
+		}
+	}
+	return append(b, ']'), nil
+}
+
+// band is a ground behind the marks, from one x to another and one y to
+// another; or, where the two are the same, a line. A fit is a line that slopes,
+// from the first y where x begins to the second where x ends.
 type band struct {
 	Class string   `json:"class"`
 	X     *[2]real `json:"x,omitempty"` // nil for all
@@ -109,13 +128,11 @@ type band struct {
 type real float64
 
 // MarshalJSON writes six significant digits.
-func (r real) MarshalJSON() ([]byte, error) { return shortNumber(float64(r)), nil }
-
-func shortNumber(v float64) []byte {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return []byte("null")
+func (r real) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(r)) || math.IsInf(float64(r), 0) {
+		return []byte("null"), nil
 	}
-	return strconv.AppendFloat(nil, v, 'g', 6, 64)
+	return strconv.AppendFloat(nil, float64(r), 'g', 6, 64), nil
 }
 
 // series is a line of the legend. A slot is a colour, a dash and a symbol.

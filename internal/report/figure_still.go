@@ -128,7 +128,7 @@ func (f figure) Still() drawing {
 		c := f.Curves[i]
 		var b strings.Builder
 		for j, v := range c.Y {
-			if j < len(f.Xs) {
+			if j < len(f.Xs) && !math.IsNaN(v) && !math.IsInf(v, 0) {
 				line(&b, x.at(f.Xs[j]), down(v))
 			}
 		}

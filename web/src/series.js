@@ -89,11 +89,11 @@ function marks(u, figure, bands, front) {
   // From the area of the plot to the element.
   const [dx, dy] = [u.over.offsetLeft, u.over.offsetTop];
   const curve = figure.curves[front];
-  const values = curve.y.map((v, i) => ({
+  const values = curve.y.map((v, i) => v === null ? null : ({
     text: `${curve.name}, ${figure.x.label === 'round' ? `round ${figure.xs[i]}` : `${exact(figure.xs[i])} s`}: ${quantity(v, figure.unit)}${figure.each ? `, mean of ${figure.each} samples` : ''}`,
     series: 0, x: figure.xs[i],
     box: {x: u.valToPos(figure.xs[i], 'x') + dx - 3, y: u.valToPos(v, 'y') + dy - 3, width: 6, height: 6},
-  }));
+  })).filter(Boolean);
   const grounds = bands.filter((b) => b.text).map((b, i) => {
     const [[x0, y0], [x1, y1]] = corners(u, b, false);
     return {text: b.text, series: 1 + i, x: 0, box: {x: x0 + dx, y: Math.min(y0, y1) + dy, width: x1 - x0, height: Math.abs(y0 - y1)}};
