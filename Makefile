@@ -32,8 +32,9 @@ demo: setup-demo build ## install what is missing, build, compare nine stacks, s
 test: setup-test static format vet go-test lint ## install what is missing, then run every check and test, as root
 
 .PHONY: go-test
-go-test: setup-build bundle ## run the Go tests alone, as root
-	$(TEST) ./...
+go-test: setup-build bundle ## run the Go tests alone, as root; pictures of reports go to bin/screenshots
+	@mkdir -p bin/screenshots
+	PLIMSOLL_SCREENSHOTS=$(CURDIR)/bin/screenshots $(TEST) ./...
 
 .PHONY: build
 build: setup-build bundle ## build ./plimsoll, one static binary

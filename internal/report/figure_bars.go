@@ -171,6 +171,10 @@ func (g barGroup) exact(v float64) string {
 	return exactIOPS(v)
 }
 
+// beside is how far from the middle of its bar a published value stands, so
+// that it does not hide the interval.
+const beside = 0.27
+
 // publishedMark puts a published ratio where it would be on this host: that
 // many times what the ratio's baseline measured here.
 func (g barGroup) publishedMark(r publishedRatio) []mark {
@@ -182,7 +186,7 @@ func (g barGroup) publishedMark(r publishedRatio) []mark {
 		return nil
 	}
 	v, _, _ := g.value(g.points[baseline])
-	m := mark{Series: subject, X: float64(subject), Y: r.value * v, Class: r.class(),
+	m := mark{Series: subject, X: float64(subject) + beside, Y: r.value * v, Class: r.class(),
 		Text: fmt.Sprintf("%s: published %s of %s (%s, %s), which would be %s here", r.effect.Subject, r.text, r.effect.Baseline, r.paper, r.where, g.exact(r.value*v))}
 	if r.low > 0 && !math.IsInf(r.high, 0) {
 		m.Low, m.High = r.low*v, r.high*v

@@ -128,7 +128,7 @@ func latencySplits(run *result.Run, points []finding.Point, findings []finding.F
 				mark{Series: n - 1, X: at, Y: slat, Class: "slat", Text: fmt.Sprintf("%s, %s: submission %s, %s%s", p.Stack, w.Name, exactNS(slat), share, sourceNote(p))},
 				mark{Series: n - 1, X: at, From: slat, Y: slat + clat, Class: "clat", Text: fmt.Sprintf("%s, %s: completion %s%s", p.Stack, w.Name, exactNS(clat), sourceNote(p))})
 			if c, share, ok := publishedShare(findings, p); ok {
-				published = append(published, mark{Series: n - 1, X: at, Y: share * (slat + clat), Class: classPublished,
+				published = append(published, mark{Series: n - 1, X: at + beside, Y: share * (slat + clat), Class: classPublished,
 					Text: fmt.Sprintf("%s: published share of submission %s (%s, %s), %s", p.Stack, c.Claim.Published, c.Claim.Paper, c.Claim.Where, c.Claim.Verdict)})
 			}
 		}
