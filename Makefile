@@ -32,12 +32,20 @@ demo: setup-demo build ## install what is missing, build, compare nine stacks, s
 test: setup-test static format vet go-test lint ## install what is missing, then run every check and test, as root
 
 .PHONY: go-test
-go-test: setup-build ## run the Go tests alone, as root
-	$(TEST) ./...
+go-test: setup-build bundle ## run the Go tests alone, as root; pictures of reports go to bin/screenshots
+	@mkdir -p bin/screenshots
+	PLIMSOLL_SCREENSHOTS=$(CURDIR)/bin/screenshots $(TEST) ./...
 
 .PHONY: build
-build: setup-build ## build ./plimsoll, one static binary
+build: setup-build bundle ## build ./plimsoll, one static binary
 	$(BUILD) -o plimsoll ./cmd/plimsoll
+
+.PHONY: bundle
+bundle: web/dist/report.js ## bundle the report's scripts, where Node is
+
+# The file is there only when Node is; see scripts/bundle.sh.
+web/dist/report.js: web/build.js web/package.json web/package-lock.json web/.npmrc $(wildcard web/src/*.js)
+	scripts/bundle.sh
 
 .PHONY: static
 static: build ## check that the binaries for amd64 and arm64 are static
@@ -78,13 +86,17 @@ bench-stopping: setup-build ## replay 68 series through the stopping rule: time 
 bench-study: setup-build ## run the rule across trials on points whose truth is known: trials saved, and how often it is right
 	$(GO) run ./scripts/bench-study
 
+.PHONY: bench-report
+bench-report: setup-test bundle ## open the report of a run of 200 trials in Chromium: how long it takes, and its size
+	$(GO) test -count=1 -run '^$$' -bench BrowserOpensReport -benchtime 9x ./internal/report
+
 .PHONY: screenshots
 screenshots: setup-test build ## take the README's pictures of the newest run's report
 	scripts/screenshots.sh
 
 .PHONY: clean
 clean: ## remove what was built; runs, and what a crash left on the host, stay (see plimsoll clean)
-	rm -rf plimsoll bin
+	rm -rf plimsoll bin web/node_modules web/dist/report.js
 
 .PHONY: setup-build setup-demo setup-test
 setup-build setup-demo setup-test:

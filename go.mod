@@ -2,6 +2,9 @@ module plimsoll
 
 go 1.26.0
 
+// npm's packages may hold Go files of their own.
+ignore ./web/node_modules
+
 require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.22.1

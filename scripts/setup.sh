@@ -16,6 +16,8 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 # without a "should": the stacks or tests that want it are skipped, with that
 # reason.
 needs='
+build|should|node                     |nodejs        |bundles the scripts of the report, whose figures are still pictures without
+build|should|npm                      |npm           |fetches the libraries that draw them
 demo|must  |fio                       |fio           |drives the load
 demo|must  |mount                     |mount         |mounts the stacks
 demo|must  |blkid                     |util-linux    |recognizes what a device holds
@@ -33,9 +35,9 @@ say() { echo "setup: $*"; }
 die() { echo "setup: $*" >&2; exit 1; }
 
 case ${1-} in
-build) goals= ;;
-demo) goals='demo' ;;
-test) goals='demo test' ;;
+build) goals='build' ;;
+demo) goals='build demo' ;;
+test) goals='build demo test' ;;
 *) die "usage: scripts/setup.sh build|demo|test" ;;
 esac
 goal=$1
@@ -187,6 +189,10 @@ ensure_programs() {
 	[ -n "$missing" ] || return 0
 	say "missing here:"
 	awk -F '|' '{ printf "    %-16s %s (package %s)\n", $2, $4, $3 }' <<<"$missing"
+	if ! grep -q '^must' <<<"$missing" && ! { have apt-get && { [ "$(id -u)" = 0 ] || have sudo; }; }; then
+		say "goes on without: it takes apt-get, and root or sudo, to install them"
+		return
+	fi
 	have apt-get || die "install the above with this distribution's package manager"
 	packages=$(cut -d '|' -f 3 <<<"$missing" | sort -u)
 	need_root "installing $(tr '\n' ' ' <<<"$packages")"

@@ -1,12 +1,15 @@
 package report
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"plimsoll/internal/finding"
 	"plimsoll/internal/result"
@@ -15,6 +18,9 @@ import (
 
 //go:embed report.html.tmpl
 var pageSource string
+
+//go:embed figures.html.tmpl
+var figuresSource string
 
 var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"iops":      iopsText,
@@ -25,17 +31,30 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"size":      sizeText,
 	"count":     counted,
 	"join":      strings.Join,
-}).Parse(pageSource))
+	"slot":      slotClass,
+	"symbol":    symbol,
+
+	"percentText": func(share float64) string { return significant(100*share) + "%" },
+	"seconds":     func(s float64) string { return elapsedText(time.Duration(s * float64(time.Second))) },
+}).Parse(pageSource + figuresSource))
 
 // HTML writes the report of a run as one page that needs nothing else: no
-// network, no script, no other file. It shows findings as they are given, and
-// draws what finding.Points makes of the run.
+// network and no other file. It shows findings as they are given, and draws
+// what finding.Points makes of the run. Where this program was built with the
+// script of package web, its figures can be read mark by mark; without it, or
+// in a browser that runs no scripts, they are still pictures.
 func HTML(w io.Writer, run *result.Run, findings []finding.Finding) error {
-	return writePage(w, run, findings, finding.Points(run))
+	script, _ := web.ReportScript()
+	return writePage(w, run, findings, finding.Points(run), script)
 }
 
-func writePage(w io.Writer, run *result.Run, findings []finding.Finding, points []finding.Point) error {
-	if err := pageTemplate.Execute(w, newPage(run, findings, points)); err != nil {
+// writePage writes the page with that script; "" for none.
+func writePage(w io.Writer, run *result.Run, findings []finding.Finding, points []finding.Point, script string) error {
+	p := newPage(run, findings, points)
+	if err := p.enliven(script); err != nil {
+		return fmt.Errorf("write the figures of run %s: %w", run.ID, err)
+	}
+	if err := pageTemplate.Execute(w, p); err != nil {
 		return fmt.Errorf("write the HTML report of run %s: %w", run.ID, err)
 	}
 	return nil
@@ -59,6 +78,24 @@ type page struct {
 	Blocks    []percent
 	Stacks    []stackView
 	Latencies []otherLatency // of imported results
+	Sections  []section
+
+	Script    template.JS // "" for none
+	ScriptSum string      // its SHA-256 sum in base64, as the page's policy has it
+	Figures   template.JS // what the script draws, as JSON
+}
+
+// enliven gives the page its script and what that draws. The policy names the
+// script by its sum: whatever a name or a file might smuggle in does not run.
+func (p *page) enliven(script string) error {
+	if script == "" {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(script))
+	p.Script, p.ScriptSum = template.JS(script), base64.StdEncoding.EncodeToString(sum[:])
+	var err error
+	p.Figures, err = figureData(p.Sections)
+	return err
 }
 
 type trialCounts struct{ Total, Done, Failed, Skipped, Planned int }
@@ -76,6 +113,7 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 		Missing:   missingTrials(run),
 		Stacks:    stackViews(run),
 		Latencies: otherLatencies(run),
+		Sections:  sections(run, points, findings),
 	}
 	if run.Experiment.Name != "" {
 		p.Title += ": " + run.Experiment.Name
@@ -110,6 +148,10 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 	}
 	return p
 }
+
+// FoldWorkloads tells whether the sections of workloads are so many that they
+// would bury the findings; the figures above show what they have in common.
+func (p page) FoldWorkloads() bool { return len(p.Workloads) > 6 }
 
 // verdict is a recommendation and all that limits it.
 type verdict struct {

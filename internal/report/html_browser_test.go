@@ -21,11 +21,14 @@ import (
 
 	"plimsoll/internal/finding"
 	"plimsoll/internal/result"
+	"plimsoll/web"
 )
 
 // browser is a tab of a headless Chromium that writes down what it should not see.
 type browser struct {
 	ctx context.Context
+
+	noScripts bool // whether pages run theirs
 
 	mu         sync.Mutex
 	complaints []string // console messages, exceptions
@@ -33,7 +36,7 @@ type browser struct {
 }
 
 // startBrowser gives a tab that ends with the test.
-func startBrowser(t *testing.T) *browser {
+func startBrowser(t testing.TB) *browser {
 	t.Helper()
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
@@ -76,7 +79,7 @@ func startBrowser(t *testing.T) *browser {
 	return b
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -84,14 +87,14 @@ func must(t *testing.T, err error) {
 }
 
 // call sends a command of the protocol.
-func call[P, R any](t *testing.T, b *browser, command cdp.Command[P, R], params P) {
+func call[P, R any](t testing.TB, b *browser, command cdp.Command[P, R], params P) {
 	t.Helper()
 	_, err := chromedp.Call(b.ctx, command, params)
 	must(t, err)
 }
 
 // do runs an action and gives its value. A browser that hangs fails the test.
-func do[T any](t *testing.T, b *browser, action chromedp.Action[T]) T {
+func do[T any](t testing.TB, b *browser, action chromedp.Action[T]) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, 2*time.Minute)
 	defer cancel()
@@ -101,22 +104,43 @@ func do[T any](t *testing.T, b *browser, action chromedp.Action[T]) T {
 }
 
 // eval evaluates an expression in the page.
-func eval[T any](t *testing.T, b *browser, expression string) T {
+func eval[T any](t testing.TB, b *browser, expression string) T {
 	t.Helper()
 	return do(t, b, chromedp.Evaluate[T](expression))
 }
 
 // open writes the report to a file and loads it.
-func (b *browser) open(t *testing.T, run *result.Run, findings []finding.Finding) {
+func (b *browser) open(t testing.TB, run *result.Run, findings []finding.Finding) {
+	t.Helper()
+	script, _ := web.ReportScript()
+	b.openWith(t, run, findings, script)
+}
+
+// openWith loads the report with that script; "" for none.
+func (b *browser) openWith(t testing.TB, run *result.Run, findings []finding.Finding, script string) {
 	t.Helper()
 	var html bytes.Buffer
-	must(t, HTML(&html, run, findings))
+	must(t, writePage(&html, run, findings, finding.Points(run), script))
 	path := filepath.Join(t.TempDir(), "report.html")
 	must(t, os.WriteFile(path, html.Bytes(), 0o600))
 	do(t, b, chromedp.Navigate("file://"+path))
+	b.settle(t)
 }
 
-func (b *browser) count(t *testing.T, selector string) int {
+// settle waits until the page was laid out and its script drew every figure.
+// A page without a script, or whose scripts are off, has nothing to wait for.
+func (b *browser) settle(t testing.TB) {
+	t.Helper()
+	if b.noScripts {
+		return
+	}
+	do(t, b, chromedp.Evaluate[bool](`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(function wait() {
+		if (document.documentElement.dataset.figures === 'drawing') setTimeout(wait, 5);
+		else done(true);
+	})))`, chromedp.EvalAwaitPromise))
+}
+
+func (b *browser) count(t testing.TB, selector string) int {
 	t.Helper()
 	return eval[int](t, b, fmt.Sprintf("document.querySelectorAll(%q).length", selector))
 }
@@ -151,7 +175,7 @@ var views = []view{
 	{name: "paper", width: 700, height: 1000, scheme: "light", media: "print"},
 }
 
-func (b *browser) look(t *testing.T, v view) {
+func (b *browser) look(t testing.TB, v view) {
 	t.Helper()
 	call(t, b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: v.width, Height: v.height, DeviceScaleFactor: 1, Mobile: v.width < 500,
@@ -159,6 +183,7 @@ func (b *browser) look(t *testing.T, v view) {
 	call(t, b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Media: v.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}},
 	})
+	b.settle(t)
 }
 
 // overflowing lists what is wider than the window although nothing scrolls it.
@@ -169,7 +194,7 @@ func (b *browser) overflowing(t *testing.T) []string {
 		for (const e of document.body.querySelectorAll('*')) {
 			if (e.closest('.scroll') && getComputedStyle(e.closest('.scroll')).overflowX === 'auto' || e.closest('svg')) continue;
 			const r = e.getBoundingClientRect();
-			if (r.width > 0 && r.right > limit) wide.push(e.tagName + '.' + e.className + ' ' + Math.round(r.right) + ' ' + e.textContent.trim().slice(0, 40));
+			if (r.width > 0 && r.right > limit && e.checkVisibility()) wide.push(e.tagName + '.' + e.className + ' ' + Math.round(r.right) + ' ' + e.textContent.trim().slice(0, 40));
 		}
 		return wide.slice(0, 5);
 	})()`)
@@ -208,9 +233,9 @@ func TestBrowserShowsTheReport(t *testing.T) {
 			".rates .plot circle.trial":     countDone(run),
 			".bandwidth .plot circle.trial": countDone(run),
 			".timeline rect.cell":           len(run.Trials),
-			".numbers tbody tr":             len(points),
+			".workload .numbers tbody tr":   len(points),
 			"#stacks ~ .scroll tbody tr":    len(run.Stacks),
-			".panels svg[role=img] > title": 4 * len(points),
+			".panels svg[role=img]":         4 * len(points),
 		} {
 			if got := b.count(t, selector); got != want {
 				t.Errorf("%d elements match %q, want %d", got, selector, want)
@@ -263,26 +288,12 @@ func TestBrowserShowsTheReport(t *testing.T) {
 
 	t.Run("details are open on paper", func(t *testing.T) {
 		b.look(t, views[len(views)-1])
-		hidden := eval[int](t, b, `[...document.querySelectorAll('details')].filter(d => !d.lastElementChild.checkVisibility({contentVisibilityAuto: true})).length`)
-		if hidden != 0 {
-			t.Errorf("%d details are closed on paper", hidden)
+		hidden := eval[[]string](t, b, `[...document.querySelectorAll('details')].filter(d => !d.lastElementChild.checkVisibility({contentVisibilityAuto: true})).map(d => d.textContent.trim().slice(0, 60))`)
+		if len(hidden) != 0 {
+			t.Errorf("closed on paper: %q", hidden)
 		}
 	})
 
-	t.Run("the same without JavaScript", func(t *testing.T) {
-		b.look(t, views[0])
-		shot := func(disabled bool) []byte {
-			call(t, b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: disabled})
-			do(t, b, chromedp.Reload())
-			return do(t, b, chromedp.FullScreenshot(100))
-		}
-		with, without := shot(false), shot(true)
-		call(t, b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{})
-		if !bytes.Equal(with, without) {
-			writeArtifact(t, dir, "report-without-javascript.png", without)
-			t.Error("the page looks different without JavaScript")
-		}
-	})
 	b.quiet(t)
 }
 
@@ -322,8 +333,11 @@ func TestBrowserUnusualRuns(t *testing.T) {
 			if got, want := b.count(t, ".rates .plot rect.bar"), len(finding.Points(u.run)); got != want {
 				t.Errorf("%d bars, want %d", got, want)
 			}
-			if n := b.count(t, "script, img, iframe, object, embed"); n != 0 {
+			if n := b.count(t, "script:not(body > script), img, iframe, object, embed"); n != 0 {
 				t.Errorf("%d elements that somebody's name brought in", n)
+			}
+			if n := b.count(t, "body > script"); n > 2 {
+				t.Errorf("%d scripts, want that of the report and its data", n)
 			}
 			for _, v := range []view{views[0], views[3], views[5]} {
 				v.height = 2400

@@ -243,11 +243,11 @@ func finite(v float64) float64 {
 }
 
 func rateBar(p finding.Point, s scale) bar {
-	return newBar(p, s, p.Median, p.Low, p.High, iopsText)
+	return newBar(p, s, p.Median, p.Low, p.High, exactIOPS)
 }
 
 func bandwidthBar(p finding.Point, s scale) bar {
-	return newBar(p, s, p.BytesPerSecond, p.BytesLow, p.BytesHigh, bandwidthText)
+	return newBar(p, s, p.BytesPerSecond, p.BytesLow, p.BytesHigh, exactBandwidth)
 }
 
 func newBar(p finding.Point, s scale, median, low, high float64, text func(float64) string) bar {
@@ -288,7 +288,7 @@ func latencyRow(p finding.Point, s scale) latencyMarks {
 	return latencyMarks{
 		Known: true, P50: s.at(p.P50NS), P99: s.at(p.P99NS), P999: s.at(p.P999NS),
 		Title: fmt.Sprintf("%s: total latency p50 %s, p99 %s, p99.9 %s%s", p.Stack,
-			latencyText(p.P50NS), latencyText(p.P99NS), latencyText(p.P999NS), sourceNote(p)),
+			exactNS(p.P50NS), exactNS(p.P99NS), exactNS(p.P999NS), sourceNote(p)),
 	}
 }
 

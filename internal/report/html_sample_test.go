@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -72,7 +73,21 @@ func unusualRuns() []unusualRun {
 		}
 	}
 
+	none := stoppedRun()
+	for i := range none.Trials {
+		t := &none.Trials[i]
+		if t.Series != nil {
+			t.Series.IOPS[3], t.Series.IOPS[4] = math.NaN(), math.Inf(1)
+			t.Stop.MeanIOPS, t.Stop.HighIOPS = math.NaN(), math.Inf(1)
+		}
+		if t.Preconditioning != nil && t.Preconditioning.Rounds != nil {
+			t.Preconditioning.Rounds.IOPS[2], t.Preconditioning.Rounds.Average = math.NaN(), math.NaN()
+		}
+	}
+	none.Points[0].RelativeHalfWidth = math.NaN()
+
 	return []unusualRun{
+		{"numbers that are none", none},
 		{"nothing at all", &result.Run{}},
 		{"nothing measured yet", &result.Run{Status: result.RunRunning, Started: time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC), Stacks: one.Stacks, Workloads: one.Workloads}},
 		{"all failed", failed},

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"regexp"
@@ -78,7 +79,7 @@ func smallRun() (*result.Run, []finding.Finding, []finding.Point) {
 func TestHTMLGolden(t *testing.T) {
 	var got bytes.Buffer
 	run, findings, points := smallRun()
-	must(t, writePage(&got, run, findings, points))
+	must(t, writePage(&got, run, findings, points, ""))
 	const path = "testdata/report.golden.html"
 	if *updateHTML {
 		must(t, os.MkdirAll("testdata", 0o755))
@@ -110,11 +111,12 @@ func firstDifference(got, want []byte) string {
 // TestHTMLNeedsNothingElse reads the page as a browser's loader would: no
 // attribute, style or element may name anything outside of it.
 func TestHTMLNeedsNothingElse(t *testing.T) {
-	for _, u := range append(unusualRuns(), unusualRun{"sample", sampleRun()}) {
+	for _, u := range append(unusualRuns(), unusualRun{"stopped", stoppedRun()}, unusualRun{"swept", sweptRun()}) {
 		t.Run(u.name, func(t *testing.T) {
 			var b bytes.Buffer
-			must(t, HTML(&b, u.run, finding.All(u.run)))
-			html := b.String()
+			must(t, writePage(&b, u.run, finding.All(u.run), finding.Points(u.run), "'use strict'"))
+			html := strings.Replace(b.String(), "<script>'use strict'</script>", "", 1)
+			html = strings.Replace(html, `<script type="application/json" id="figure-data">`, "", 1)
 			for _, m := range regexp.MustCompile(`(?i)<(script|img|iframe|object|embed|base|form)[\s>]`).FindAllString(html, -1) {
 				t.Errorf("the page has a %s", m)
 			}
@@ -138,10 +140,16 @@ func TestHTMLNeedsNothingElse(t *testing.T) {
 // TestHTMLPolicy holds the page to what keeps scripts and requests out even if
 // escaping ever failed.
 func TestHTMLPolicy(t *testing.T) {
-	var b bytes.Buffer
-	must(t, HTML(&b, &result.Run{}, nil))
-	if want := `content="default-src 'none'; style-src 'unsafe-inline'; img-src data:"`; !strings.Contains(b.String(), want) {
-		t.Errorf("no content security policy %s", want)
+	for script, want := range map[string]string{
+		"": `content="default-src 'none'; style-src 'unsafe-inline'; img-src data:"`,
+		// printf alert | sha256sum | xxd -r -p | base64
+		"alert": `content="default-src 'none'; script-src 'sha256-35BQWN1npAn&#43;&#43;BSA6B5HNlcrDttNf7mHxpXNB&#43;Jg7IE='; style-src 'unsafe-inline'; img-src data:"`,
+	} {
+		var b bytes.Buffer
+		must(t, writePage(&b, &result.Run{}, nil, nil, script))
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("with the script %q: no content security policy %s", script, want)
+		}
 	}
 }
 
@@ -306,7 +314,7 @@ func TestHTMLContrast(t *testing.T) {
 	var schemes [][]string
 	for _, block := range regexp.MustCompile(`(?s):root \{.*?\}`).FindAllString(web.ReportCSS, 2) {
 		var colours []string
-		for _, m := range regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`).FindAllStringSubmatch(block, -1) {
+		for _, m := range regexp.MustCompile(`--([a-z0-9-]+): (#[0-9a-f]{6});`).FindAllStringSubmatch(block, -1) {
 			colours = append(colours, m[1], m[2])
 		}
 		schemes = append(schemes, colours)
@@ -314,27 +322,32 @@ func TestHTMLContrast(t *testing.T) {
 	if len(schemes) != 2 {
 		t.Fatalf("%d colour schemes, want light and dark", len(schemes))
 	}
-	for i, scheme := range schemes {
+	for n, scheme := range schemes {
 		colour := func(name string) string {
 			at := slices.Index(scheme, name)
 			if at < 0 {
-				t.Fatalf("scheme %d has no colour %s", i+1, name)
+				t.Fatalf("scheme %d has no colour %s", n+1, name)
 			}
 			return scheme[at+1]
 		}
 		for _, text := range []string{"ink", "soft", "memory", "bad", "device-deep"} {
 			for _, ground := range []string{"paper", "raised"} {
 				if c := contrast(colour(text), colour(ground)); c < 4.5 {
-					t.Errorf("scheme %d: %s on %s has a contrast of %.2f, want 4.5", i+1, text, ground, c)
+					t.Errorf("scheme %d: %s on %s has a contrast of %.2f, want 4.5", n+1, text, ground, c)
 				}
 			}
 		}
 		if c := contrast(colour("ink"), colour("memory-ground")); c < 4.5 {
-			t.Errorf("scheme %d: notices have a contrast of %.2f, want 4.5", i+1, c)
+			t.Errorf("scheme %d: notices have a contrast of %.2f, want 4.5", n+1, c)
+		}
+		for i := range colours {
+			if c := contrast(colour(fmt.Sprintf("c%d", i)), colour("paper")); c < 3 {
+				t.Errorf("scheme %d: line %d has a contrast of %.2f, want 3", n+1, i, c)
+			}
 		}
 		for _, mark := range []string{"device", "unknown", "memory"} {
 			if c := contrast(colour(mark), colour("paper")); c < 2 {
-				t.Errorf("scheme %d: bars of %s have a contrast of %.2f, want 2", i+1, mark, c)
+				t.Errorf("scheme %d: bars of %s have a contrast of %.2f, want 2", n+1, mark, c)
 			}
 		}
 	}

@@ -52,11 +52,11 @@ func timeline(run *result.Run) (lanes []lane, blocks []percent) {
 			lanes = append(lanes, lane{Stack: t.Stack})
 		}
 		w := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == t.Workload })
-		lanes[i].Cells = append(lanes[i].Cells, cell{
-			At:    at,
-			Class: shade(max(w, 0)) + " " + string(t.Status),
-			Title: fmt.Sprintf("trial %d, block %d: %s, %s, %s", t.Seq, t.Block, t.Stack, t.Workload, t.Status),
-		})
+		title := fmt.Sprintf("trial %d, block %d: %s, %s, %s", t.Seq, t.Block, t.Stack, t.Workload, t.Status)
+		if t.Stop != nil {
+			title += fmt.Sprintf(", %s", t.Stop.Reason)
+		}
+		lanes[i].Cells = append(lanes[i].Cells, cell{At: at, Class: shade(max(w, 0)) + " " + string(t.Status), Title: title})
 	}
 	return lanes, blocks
 }

@@ -95,6 +95,33 @@ func grouped(v float64) string {
 	return sign + s
 }
 
+// exactText gives v with its thousands apart and at most three digits behind
+// the point: "12,345.678". It is what a mark says that is pointed at.
+func exactText(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return unknown
+	}
+	s := strconv.FormatFloat(math.Abs(v), 'f', 3, 64)
+	whole, rest, _ := strings.Cut(s, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if rest = strings.TrimRight(rest, "0"); rest != "" {
+		whole += "." + rest
+	}
+	if v < 0 && whole != "0" {
+		return "-" + whole
+	}
+	return whole
+}
+
+func exactIOPS(v float64) string { return exactText(v) + " IOPS" }
+
+func exactBandwidth(bytesPerSecond float64) string { return exactText(bytesPerSecond/1e6) + " MB/s" }
+
+// exactNS gives a latency as it reads best, and to the nanosecond.
+func exactNS(ns float64) string { return fmt.Sprintf("%s (%s ns)", latencyText(ns), exactText(ns)) }
+
 // sizeText gives bytes in binary units: "24 GiB".
 func sizeText(bytes uint64) string {
 	v, unit := float64(bytes), "B"

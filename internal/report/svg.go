@@ -71,10 +71,32 @@ func drawable(v float64) float64 {
 
 // ticks gives at most n+1 round values from zero on, labelled by format.
 func (s scale) ticks(n int, format func(float64) string) []tick {
+	return s.label(s.steps(n), format)
+}
+
+// steps are at most n+1 round values from zero on.
+func (s scale) steps(n int) []float64 {
 	step := niceStep(s.high / float64(n))
-	var ticks []tick
+	var values []float64
 	for i := 0; float64(i)*step <= s.high; i++ {
-		ticks = append(ticks, s.tick(float64(i)*step, format))
+		values = append(values, float64(i)*step)
+	}
+	return values
+}
+
+func (s scale) label(values []float64, format func(float64) string) []tick {
+	var ticks []tick
+	for _, v := range values {
+		ticks = append(ticks, s.tick(v, format))
+	}
+	return ticks
+}
+
+// valueTicks labels round values where they are, not where they are drawn.
+func valueTicks(values []float64, format func(float64) string) []valueTick {
+	var ticks []valueTick
+	for _, v := range values {
+		ticks = append(ticks, valueTick{v, tickLabel(format)(v)})
 	}
 	return ticks
 }
@@ -97,33 +119,47 @@ func logScale(low, high float64) scale {
 	return scale{low: low / 1.3, high: max(low, drawable(high)) * 1.3, log: true}
 }
 
-// decades gives the powers of ten on a logarithmic scale, every one or, when
-// they would crowd, every second or third. A scale that holds fewer than two
-// gets 1, 2 and 5 times each.
+// decades labels the round values of a logarithmic scale.
 func (s scale) decades(most int, format func(float64) string) []tick {
-	first, last := math.Ceil(math.Log10(s.low)), math.Floor(math.Log10(s.high))
-	if last-first < 1 {
-		return s.fineDecades(most, format)
-	}
-	step := math.Ceil((last - first + 1) / float64(most))
-	var ticks []tick
-	for e := first; e <= last; e += step {
-		ticks = append(ticks, s.tick(math.Pow(10, e), format))
-	}
-	return ticks
+	return s.label(s.logSteps(most), format)
 }
 
-func (s scale) fineDecades(most int, format func(float64) string) []tick {
-	var ticks []tick
+// logSteps gives the powers of ten on a logarithmic scale, every one or, when
+// they would crowd, every second or third. A scale that holds fewer than two
+// gets 1, 2 and 5 times each.
+func (s scale) logSteps(most int) []float64 {
+	first, last := math.Ceil(math.Log10(s.low)), math.Floor(math.Log10(s.high))
+	if last-first < 1 {
+		return s.fineLogSteps(most)
+	}
+	step := math.Ceil((last - first + 1) / float64(most))
+	var values []float64
+	for e := first; e <= last; e += step {
+		values = append(values, math.Pow(10, e))
+	}
+	return values
+}
+
+// readableSteps are logSteps, or 1, 2 and 5 times each power of ten where
+// there is room for as many.
+func (s scale) readableSteps(most int) []float64 {
+	if fine := s.fineLogSteps(most + 1); len(fine) <= most {
+		return fine
+	}
+	return s.logSteps(most)
+}
+
+func (s scale) fineLogSteps(most int) []float64 {
+	var values []float64
 	for e := math.Floor(math.Log10(s.low)); e <= math.Log10(s.high); e++ {
 		for _, m := range []float64{1, 2, 5} {
 			v := m * math.Pow(10, e)
-			if v >= s.low && v <= s.high && len(ticks) < most {
-				ticks = append(ticks, s.tick(v, format))
+			if v >= s.low && v <= s.high && len(values) < most {
+				values = append(values, v)
 			}
 		}
 	}
-	return ticks
+	return values
 }
 
 func (s scale) tick(v float64, format func(float64) string) tick {

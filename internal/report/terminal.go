@@ -86,6 +86,12 @@ func (t *terminal) heading(dir string) {
 		s += " in " + elapsedText(t.run.Finished.Sub(t.run.Started))
 	}
 	t.text("", "", s, t.style.plain)
+	if ended := pointsEnded(t.run); ended != "" {
+		t.text("", "", "Points stopped: "+ended, t.style.plain)
+	}
+	if ended := trialsEnded(t.run, everyTrial); ended != "" {
+		t.text("", "", "Trials stopped: "+ended, t.style.plain)
+	}
 	switch t.run.Status {
 	case result.RunComplete:
 		return

@@ -1,0 +1,219 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/result"
+)
+
+// throughput is the figure of the experiment, in the form in which the studies
+// print theirs: grouped bars, or lines where a factor was swept.
+func throughput(run *result.Run, points []finding.Point, findings []finding.Finding) (section, bool) {
+	s := section{Title: "Throughput"}
+	swept, rest := sweeps(run, points)
+	scale := sweptScale(swept)
+	for _, w := range swept {
+		s.Figures = append(s.Figures, w.figure(scale, findings))
+		for _, name := range w.series {
+			if slot := slotOf(w.slots, name); !slices.Contains(s.Legend, series{slot, name}) {
+				s.Legend = append(s.Legend, series{slot, name})
+			}
+		}
+	}
+	reach := map[string]float64{}
+	groups := barGroups(run, rest, findings)
+	for _, g := range groups {
+		reach[g.unit] = max(reach[g.unit], g.reach())
+	}
+	for _, g := range groups {
+		s.Figures = append(s.Figures, g.figure(reach[g.unit]))
+	}
+	s.Keys = barKeys(s.Figures)
+	switch {
+	case len(swept) > 0:
+		s.Note = fmt.Sprintf("Medians over trials against %s, with their intervals; scales are logarithmic, and shared by all figures.", swept[0].factor)
+		if len(groups) > 0 {
+			s.Note += fmt.Sprintf(" What does not depend on %s stands beside as bars.", swept[0].factor)
+		}
+	default:
+		s.Note = "Medians over trials with their intervals, one group for each workload: IOPS of random access, bandwidth of sequential access. Groups in the same unit share their scale."
+	}
+	return s, len(s.Figures) > 0
+}
+
+// barGroup is the bars of one workload.
+type barGroup struct {
+	workload  result.Workload
+	unit      string
+	points    []finding.Point
+	published []publishedRatio
+}
+
+func barGroups(run *result.Run, points []finding.Point, findings []finding.Finding) []barGroup {
+	var groups []barGroup
+	for _, w := range run.Workloads {
+		g := barGroup{workload: w, unit: "IOPS"}
+		if w.Pattern == "read" || w.Pattern == "write" || w.Pattern == "rw" {
+			g.unit = "B/s"
+		}
+		for _, p := range points {
+			if p.Workload == w.Name {
+				g.points = append(g.points, p)
+			}
+		}
+		for _, r := range publishedRatios(findings) {
+			if r.workload == w.Name && r.effect.Metric == metricIOPS {
+				g.published = append(g.published, r)
+			}
+		}
+		if len(g.points) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+const metricIOPS = "IOPS"
+
+// value is what a point shows in the group's unit, with its interval.
+func (g barGroup) value(p finding.Point) (v, low, high float64) {
+	if g.unit == "B/s" {
+		return p.BytesPerSecond, p.BytesLow, p.BytesHigh
+	}
+	return p.Median, p.Low, p.High
+}
+
+func (g barGroup) text(v float64) string {
+	if g.unit == "B/s" {
+		return bandwidthText(v)
+	}
+	return rateText(v)
+}
+
+// reach is the highest value that must be seen: of what devices answered, and
+// up to three times that of what memory did, as in the charts of a workload.
+func (g barGroup) reach() float64 {
+	s := barScale(g.points, func(p finding.Point) float64 {
+		v, _, high := g.value(p)
+		return finite(max(v, high))
+	})
+	reach := s.high / 1.04
+	// A published value may lie above all that was measured; beyond twice as
+	// high it would flatten that, and stays at the edge.
+	for _, r := range g.published {
+		for _, m := range g.publishedMark(r) {
+			reach = max(reach, min(max(m.Y, m.High), 2*s.high))
+		}
+	}
+	return reach
+}
+
+// mostNarrow is how many bars a figure has that stands beside another.
+const mostNarrow = 24
+
+func (g barGroup) figure(reach float64) figure {
+	s := linearScale(reach)
+	f := figure{
+		Kind: figureBars, Title: g.workload.Name, Note: g.unitName(), Height: 220, Wide: len(g.points) > mostNarrow,
+		Y: axis{Label: g.unitName(), High: s.high, Ticks: valueTicks(s.steps(4), g.text)},
+	}
+	for i, p := range g.points {
+		f.addName(p.Stack)
+		v, low, high := g.value(p)
+		m := mark{Series: i, X: float64(i), Y: v, Class: sourceClass(p), Text: fmt.Sprintf("%s, %s: median %s", p.Stack, g.workload.Name, g.exact(v))}
+		if p.N > 1 && low > 0 && high >= low {
+			m.Low, m.High = low, high
+			m.Text += fmt.Sprintf(", interval %s to %s", g.exact(low), g.exact(high))
+		}
+		m.Text += ", " + counted(p.N, "trial") + sourceNote(p)
+		f.Marks = append(f.Marks, m)
+	}
+	for _, r := range g.published {
+		f.Marks = append(f.Marks, g.publishedMark(r)...)
+	}
+	return f
+}
+
+// addName adds a bar's name to the axis, and room for it.
+func (f *figure) addName(name string) {
+	name = shortName(name)
+	f.X.Names = append(f.X.Names, name)
+	f.X.High++
+	f.Bottom = max(f.Bottom, 30+5*utf8.RuneCountInString(name))
+}
+
+// shortName leaves out the middle of a name that is too long for an axis. What
+// tells names apart is often at their end.
+func shortName(name string) string {
+	const most = 24
+	r := []rune(name)
+	if len(r) <= most {
+		return name
+	}
+	return string(r[:most/2-1]) + "…" + string(r[len(r)-most/2:])
+}
+
+func (g barGroup) unitName() string {
+	if g.unit == "B/s" {
+		return "bandwidth"
+	}
+	return "IOPS"
+}
+
+func (g barGroup) exact(v float64) string {
+	if g.unit == "B/s" {
+		return exactBandwidth(v)
+	}
+	return exactIOPS(v)
+}
+
+// beside is how far from the middle of its bar a published value stands, so
+// that it does not hide the interval.
+const beside = 0.27
+
+// publishedMark puts a published ratio where it would be on this host: that
+// many times what the ratio's baseline measured here.
+func (g barGroup) publishedMark(r publishedRatio) []mark {
+	at := func(stack string) int {
+		return slices.IndexFunc(g.points, func(p finding.Point) bool { return p.Stack == stack })
+	}
+	subject, baseline := at(r.effect.Subject), at(r.effect.Baseline)
+	if subject < 0 || baseline < 0 {
+		return nil
+	}
+	v, _, _ := g.value(g.points[baseline])
+	m := mark{Series: subject, X: float64(subject) + beside, Y: r.value * v, Class: r.class(),
+		Text: fmt.Sprintf("%s: published %s of %s (%s, %s), which would be %s here", r.effect.Subject, r.text, r.effect.Baseline, r.paper, r.where, g.exact(r.value*v))}
+	if r.low > 0 && !math.IsInf(r.high, 0) {
+		m.Low, m.High = r.low*v, r.high*v
+	}
+	return []mark{m}
+}
+
+// barKeys explains the classes of marks that the figures have.
+func barKeys(figures []figure) []legendKey {
+	var keys []legendKey
+	for _, k := range []legendKey{
+		{classDevice, "median, with its interval"},
+		{classUnknown, "source not checked"},
+		{classMemory, "served from memory: not what the storage does, and cut where it leaves the figure"},
+		{classPublished, "published, as a ratio to what its baseline measured here"},
+		{classBound, "published as a limit only"},
+		{"place", "published place of the change"},
+	} {
+		has := slices.ContainsFunc(figures, func(f figure) bool {
+			return slices.ContainsFunc(f.Marks, func(m mark) bool {
+				return m.Class == k.Class && f.Kind == figureBars || m.Class == k.Class && m.published()
+			}) ||
+				slices.ContainsFunc(f.Bands, func(b band) bool { return b.Class == k.Class })
+		})
+		if has {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}

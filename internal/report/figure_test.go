@@ -1,0 +1,336 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/result"
+)
+
+// figuresOf gives the figures of one kind, of the section of that title.
+func figuresOf(t *testing.T, run *result.Run, title string) section {
+	t.Helper()
+	for _, s := range sections(run, finding.Points(run), finding.All(run)) {
+		if s.Title == title {
+			return s
+		}
+	}
+	t.Fatalf("the report has no section %q", title)
+	return section{}
+}
+
+func TestFiguresGroupBarsByWorkload(t *testing.T) {
+	run := publishedRun()
+	s := figuresOf(t, run, "Throughput")
+	var got []string
+	for _, f := range s.Figures {
+		got = append(got, fmt.Sprintf("%s %s %d bars", f.Title, f.Note, len(f.X.Names)))
+	}
+	if want := "RW IOPS 3 bars; RR IOPS 3 bars; SW bandwidth 3 bars"; strings.Join(got, "; ") != want {
+		t.Errorf("%s, want %s", strings.Join(got, "; "), want)
+	}
+	if s.Figures[0].Y.High != s.Figures[1].Y.High || s.Figures[0].Y.High == s.Figures[2].Y.High {
+		t.Errorf("scales end at %g, %g and %g: groups in the same unit share theirs", s.Figures[0].Y.High, s.Figures[1].Y.High, s.Figures[2].Y.High)
+	}
+}
+
+// TestFiguresMarkWhatWasPublished: a published ratio stands where it would be
+// on this host, and beside the ratio that was measured.
+func TestFiguresMarkWhatWasPublished(t *testing.T) {
+	run := publishedRun()
+	var baseline float64
+	for _, p := range finding.Points(run) {
+		if p.Stack == "btrfs" && p.Workload == "RW" {
+			baseline = p.Median
+		}
+	}
+	published := func(f figure) mark {
+		i := slices.IndexFunc(f.Marks, mark.published)
+		if i < 0 {
+			t.Fatalf("%s has no published mark", f.Title)
+		}
+		return f.Marks[i]
+	}
+	bar := published(figuresOf(t, run, "Throughput").Figures[0])
+	if math.Abs(bar.Y/baseline-5) > 1e-9 || math.Abs(bar.Low/baseline-4) > 1e-9 || math.Abs(bar.High/baseline-6) > 1e-9 {
+		t.Errorf("published at %g (%g to %g), want 5 times (4 to 6 times) %g", bar.Y, bar.Low, bar.High, baseline)
+	}
+	if f := figuresOf(t, run, "Throughput").Figures[0]; f.X.Names[int(bar.X)] != "btrfs-nodatacow" || bar.Y > f.Y.High {
+		t.Errorf("it stands at %s, at %g of %g", f.X.Names[int(bar.X)], bar.Y, f.Y.High)
+	}
+	forest := figuresOf(t, run, "Ratios, and what was published").Figures[0]
+	if row := published(forest); row.X != 5 || row.Y != 0 || !strings.HasPrefix(forest.Names[0].Subject+" "+forest.Names[0].Baseline, "btrfs-nodatacow btrfs") || forest.Names[0].Verdict != "contradicted here" {
+		t.Errorf("row %g has %gx published, and is %+v; want 5x in the first row, contradicted", row.Y, row.X, forest.Names[0])
+	}
+}
+
+func TestFiguresSweepFactors(t *testing.T) {
+	s := figuresOf(t, sweptRun(), "Throughput")
+	if len(s.Figures) != 2 || len(s.Legend) != 3 {
+		t.Fatalf("%d figures and %d series, want 2 and 3", len(s.Figures), len(s.Legend))
+	}
+	f := s.Figures[1]
+	if f.Title != "RW-*" || f.Kind != figureLines || len(f.Marks) != 27 || len(f.X.Ticks) != 9 {
+		t.Errorf("%s of kind %s has %d marks and %d ticks, want RW-*, lines, 27 and 9", f.Title, f.Kind, len(f.Marks), len(f.X.Ticks))
+	}
+	if other := s.Figures[0]; other.Y.Low != f.Y.Low || other.Y.High != f.Y.High {
+		t.Errorf("scales go from %g to %g and from %g to %g: small multiples share theirs", other.Y.Low, other.Y.High, f.Y.Low, f.Y.High)
+	}
+	if !slices.IsSortedFunc(f.Marks, func(a, b mark) int { return int(a.X - b.X) }) {
+		t.Error("the marks do not ascend: lines would go back and forth")
+	}
+	if len(f.Bands) != 1 || f.Bands[0].X[0] != 24 || !strings.Contains(f.Bands[0].Text, "published at 24 jobs") {
+		t.Errorf("published places: %+v, want 24 jobs", f.Bands)
+	}
+	if len(s.Figures[0].Bands) != 0 {
+		t.Errorf("a published place of writes is marked on reads: %+v", s.Figures[0].Bands)
+	}
+}
+
+func TestFiguresSweepSizesByBandwidth(t *testing.T) {
+	run := sweptRun()
+	for i := range run.Workloads {
+		run.Workloads[i].Levels = map[string]string{"bs": run.Workloads[i].Levels["jobs"] + "KiB"}
+	}
+	swept, rest := sweeps(run, finding.Points(run))
+	if len(rest) != 0 || len(swept) == 0 || !swept[0].bytes || swept[0].points[0].x != 1024 {
+		t.Errorf("%d points are left, %+v", len(rest), swept)
+	}
+}
+
+func TestFiguresSweepNothingElse(t *testing.T) {
+	for name, levels := range map[string][]string{"two levels": {"1", "2"}, "names": {"ext4", "xfs", "btrfs", "4"}, "zero": {"0", "1", "2"}, "none": {""}} {
+		run := sweptRun()
+		for i := range run.Workloads {
+			run.Workloads[i].Levels = nil
+			if level := levels[i%len(levels)]; level != "" {
+				run.Workloads[i].Levels = map[string]string{"f": level}
+			}
+		}
+		if swept, rest := sweeps(run, finding.Points(run)); len(swept) != 0 || len(rest) != len(finding.Points(run)) {
+			t.Errorf("%s: swept into %d figures", name, len(swept))
+		}
+	}
+}
+
+func TestFiguresReadLevels(t *testing.T) {
+	for level, want := range map[string]float64{"16": 16, "4KiB": 4096, "4k": 4096, "1 MiB": 1 << 20, "0.5": 0.5, "512B": 512} {
+		if got, _, ok := levelNumber(level); !ok || got != want {
+			t.Errorf("%q is %g, %t; want %g", level, got, ok, want)
+		}
+	}
+	for _, level := range []string{"", "ext4", "-1", "0", "4KiBKiB", "NaN", "Inf", "k"} {
+		if got, _, ok := levelNumber(level); ok {
+			t.Errorf("%q is the number %g", level, got)
+		}
+	}
+}
+
+// TestFiguresCurvesEndWithTheirData: a percentile is drawn where ten I/Os or
+// more are beyond it, and is what findings tell of the same histograms.
+func TestFiguresCurvesEndWithTheirData(t *testing.T) {
+	run := sampleRun()
+	for _, f := range figuresOf(t, run, "Latency percentiles").Figures {
+		for _, c := range f.Curves {
+			stack := stackNames(run)[c.Series]
+			for _, p := range finding.Points(run) {
+				if p.Stack != stack || p.Workload != f.Title {
+					continue
+				}
+				if c.Y[2*tailSteps] != p.P99NS {
+					t.Errorf("%s, %s: p99 is drawn at %g, want %g", stack, f.Title, c.Y[2*tailSteps], p.P99NS)
+				}
+				count := float64(mergedLatency(run, p, func(d result.Direction) result.Latency { return d.Total }).Count)
+				last := f.Xs[len(c.Y)-1]
+				if beyond := count * math.Pow(10, -last); beyond < leastTail || len(c.Y) < len(f.Xs) && beyond/math.Pow(10, 1.0/tailSteps) >= leastTail {
+					t.Errorf("%s, %s: the curve ends at %g with %.1f I/Os beyond", stack, f.Title, last, beyond)
+				}
+			}
+			if !slices.IsSorted(c.Y) {
+				t.Errorf("%s, %s: percentiles fall", stack, f.Title)
+			}
+		}
+	}
+}
+
+func TestFiguresSplitLatency(t *testing.T) {
+	run := sampleRun()
+	s := figuresOf(t, run, "Where an I/O waits")
+	var submitted, all, n float64
+	for _, trial := range run.Trials {
+		if m := trial.Measurement; trial.Stack == "btrfs" && trial.Workload == "RW" && m != nil {
+			submitted += m.Write.Submission.MeanNS * float64(m.Write.Submission.Count)
+			n += float64(m.Write.Submission.Count)
+			all = max(all, m.Write.Completion.MeanNS)
+		}
+	}
+	f := s.Figures[1]
+	i := slices.Index(f.X.Names, "btrfs")
+	if i < 0 {
+		t.Fatal("btrfs is not in the figure")
+	}
+	slat, clat := f.Marks[2*i], f.Marks[2*i+1]
+	if math.Abs(slat.Y/(submitted/n)-1) > 1e-9 || clat.From != slat.Y || clat.Y-clat.From > 1.2*all {
+		t.Errorf("submission %g, want %g; completion from %g to %g", slat.Y, submitted/n, clat.From, clat.Y)
+	}
+}
+
+func TestFiguresShowTheWindowOfRounds(t *testing.T) {
+	run := stoppedRun()
+	s := figuresOf(t, run, "Steady state before measuring")
+	var settled, restless int
+	for _, f := range s.Figures {
+		if len(f.Bands) != 4 {
+			t.Errorf("%s has %d grounds and lines, want window, tolerance, average and fit", f.Title, len(f.Bands))
+		}
+		if strings.HasPrefix(f.Note, "steady after") {
+			settled++
+		} else if strings.HasPrefix(f.Note, "not steady: ") {
+			restless++
+		}
+	}
+	if settled == 0 || restless == 0 || settled+restless != len(s.Figures) {
+		t.Errorf("%d steady and %d not, of %d", settled, restless, len(s.Figures))
+	}
+}
+
+// TestFiguresAverageLongSeries: every value drawn is the mean of as many samples.
+func TestFiguresAverageLongSeries(t *testing.T) {
+	series := &result.Series{IntervalSeconds: 0.5}
+	for i := range 601 {
+		series.IOPS = append(series.IOPS, float64(i))
+	}
+	f := seriesFigure([]result.Trial{{Seq: 3, Series: series}})
+	c := f.Curves[0]
+	if f.Each != 6 || len(c.Y) != 100 || c.Y[0] != math.Round(2.5) || c.Y[99] != math.Round(596.5) || f.Xs[0] != 3 {
+		t.Errorf("%d values of %d samples from %g at %g s to %g, want 100 of 6 from 3 at 3 s to 597", len(c.Y), f.Each, c.Y[0], f.Xs[0], c.Y[len(c.Y)-1])
+	}
+	short := seriesFigure([]result.Trial{{Seq: 3, Series: &result.Series{IntervalSeconds: 0.5, IOPS: []float64{1.23456, 2}}}})
+	if short.Each != 0 || short.Curves[0].Y[0] != 1.235 || short.Xs[1] != 1 {
+		t.Errorf("a short series is %+v at %v", short.Curves, short.Xs)
+	}
+}
+
+func TestFiguresTellWhatWasWrittenBefore(t *testing.T) {
+	run := stoppedRun()
+	want := "Preconditioning: file written, 1 pass, 512 MiB, before 18 of the stacks and workloads."
+	if s := figuresOf(t, run, "Steady state before measuring"); !strings.HasPrefix(s.Note, want) {
+		t.Errorf("%q, want %q", s.Note, want)
+	}
+	for i := range run.Trials {
+		if p := run.Trials[i].Preconditioning; p != nil {
+			p.Rounds = nil
+		}
+	}
+	if s := figuresOf(t, run, "Written before measuring"); len(s.Figures) != 0 || !strings.HasPrefix(s.Note, want) {
+		t.Errorf("%d figures: %q", len(s.Figures), s.Note)
+	}
+}
+
+func TestStopsAreSaidInALine(t *testing.T) {
+	run := stoppedRun()
+	if got, want := pointsEnded(run), "16 settled, 2 by the budget (widest ±8.0%)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := trialsEnded(run, everyTrial), "88 precise"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	run.Trials[0].Stop.Reason = result.StopNever
+	if got, want := trialsEnded(run, everyTrial), "87 precise, 1 never settled (widest ±2.0%)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	var b bytes.Buffer
+	must(t, Terminal(&b, run, finding.All(run), TerminalOptions{Width: 100}))
+	if !strings.Contains(b.String(), "Points stopped: 16 settled, 2 by the budget (widest ±8.0%)\n") {
+		t.Errorf("the terminal does not say it:\n%.600s", b.String())
+	}
+	if stops(sampleRun()) != nil {
+		t.Error("a run of a fixed time has a table of why it stopped")
+	}
+}
+
+// TestFigureDataIsSafeAndSmall: whatever a stack is called, it does not end the
+// element that the data stands in; and histograms stay in the store.
+func TestFigureDataIsSafeAndSmall(t *testing.T) {
+	all := unusualRuns()
+	run := all[slices.IndexFunc(all, func(u unusualRun) bool { return u.name == "hostile names" })].run
+	data, err := figureData(sections(run, finding.Points(run), finding.All(run)))
+	must(t, err)
+	if strings.ContainsAny(string(data), "<>&") {
+		t.Error("the data holds markup")
+	}
+	var back []figure
+	must(t, json.Unmarshal([]byte(data), &back))
+	if len(back) == 0 || len(data) > 100_000 {
+		t.Errorf("%d figures in %d bytes", len(back), len(data))
+	}
+	if !strings.Contains(fmt.Sprint(back), hostile) {
+		t.Error("the names are not what they were")
+	}
+}
+
+// TestStillDrawingsStayInTheFigure: whatever the values, marks are drawn inside.
+func TestStillDrawingsStayInTheFigure(t *testing.T) {
+	number := regexp.MustCompile(`-?[0-9.e+-]+`)
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.Float64()
+		f := figure{
+			Kind: rapid.SampledFrom([]figureKind{figureBars, figureLines, figureCurves, figureSeries}).Draw(t, "kind"),
+			X:    axisOf(t, "x"),
+			Y:    axisOf(t, "y"),
+			Xs:   []float64{value.Draw(t, "at"), value.Draw(t, "at")},
+		}
+		f.Marks = []mark{{X: value.Draw(t, "x"), Y: value.Draw(t, "y"), Low: value.Draw(t, "low"), High: value.Draw(t, "high")}}
+		f.Curves = []curve{{Y: []float64{value.Draw(t, "v"), value.Draw(t, "v"), value.Draw(t, "v")}}}
+		f.Bands = []band{{X: &[2]real{real(value.Draw(t, "from")), real(value.Draw(t, "to"))}}}
+		d := f.Still()
+		for _, p := range d.Paths {
+			for _, n := range number.FindAllString(p.D, -1) {
+				var v float64
+				if _, err := fmt.Sscan(n, &v); err != nil || !(v >= 0 && v <= 100) {
+					t.Errorf("a line goes to %s: %s", n, p.D)
+				}
+			}
+		}
+		for _, dot := range d.Dots {
+			if !(dot.X >= 0 && dot.X <= 100 && dot.Y >= 0 && dot.Y <= 100) {
+				t.Errorf("a dot is at %s, %s", dot.X, dot.Y)
+			}
+		}
+		for _, w := range d.Whiskers {
+			if !(w.Y1 >= 0 && w.Y1 <= 100 && w.Y2 >= 0 && w.Y2 <= 100) {
+				t.Errorf("a whisker goes from %s to %s", w.Y1, w.Y2)
+			}
+		}
+	})
+}
+
+// axisOf gives an axis as figures have them.
+func axisOf(t *rapid.T, name string) axis {
+	s := linearScale(rapid.Float64().Draw(t, name+" high"))
+	if rapid.Bool().Draw(t, name+" log") {
+		s = logScale(rapid.Float64().Draw(t, name+" low"), s.high)
+	}
+	return axis{Low: s.low, High: s.high, Log: s.log}
+}
+
+func TestShortNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"ext4":                     "ext4",
+		"exactly-24-letters-long!": "exactly-24-letters-long!",
+		"a-name-that-is-generated-from-every-option-1": "a-name-that…ery-option-1",
+	} {
+		if got := shortName(name); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
