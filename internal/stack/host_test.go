@@ -43,3 +43,17 @@ func TestAProgramThatCannotDieIsNotWaitedForForever(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestFlushingIsNotWaitedForForever(t *testing.T) {
+	defer func(was time.Duration) { flushLimit = was }(flushLimit)
+	flushLimit = 50 * time.Millisecond
+	release := make(chan struct{})
+	defer close(release)
+	s := &Stack{ready: []func() error{func() error { <-release; return nil }}}
+	if err := s.Ready(); err == nil || !strings.Contains(err.Error(), "no end after 50ms") {
+		t.Errorf("got %v", err)
+	}
+	if err := s.Flush(); err != nil {
+		t.Errorf("nothing to flush: %v", err)
+	}
+}
