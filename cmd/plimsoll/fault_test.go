@@ -187,6 +187,37 @@ func memoryCgroup(t *testing.T, limit int) string {
 	return group
 }
 
+// TestEveryTrialOfAColdLoopDeviceStartsCold: the file is in the page cache once
+// it is laid out, and after each trial; yet each trial reads from the disk.
+func TestEveryTrialOfAColdLoopDeviceStartsCold(t *testing.T) {
+	hosttest.Exclusive(t)
+	p := newProgram(t)
+	if code, _, errs := p.run("run", p.experiment(`
+name: cold
+question: Does each trial start cold?
+repeat: 3
+runtime: 300ms
+seed: 1
+stacks:
+  cold: loop(size=64MiB, direct-io=off, cold)
+workloads:
+  R: {fio: {rw: randread, size: 48MiB, iodepth: 8}}
+`), "--quiet"); code != exitOK {
+		t.Fatalf("ends with %d: %s", code, errs)
+	}
+	_, run := p.result()
+	for _, trial := range run.Trials {
+		if trial.Honesty == nil {
+			t.Fatalf("trial %d: %+v", trial.Seq, trial.Problem)
+		}
+		for _, d := range trial.Honesty.Served {
+			if d.Device.Role == "bottom" && d.ReadBytes < 1<<20 {
+				t.Errorf("trial %d read %d bytes from %s", trial.Seq, d.ReadBytes, d.Device.Name)
+			}
+		}
+	}
+}
+
 func TestFioIsMissing(t *testing.T) {
 	p := newProgram(t)
 	dir := t.TempDir()

@@ -24,10 +24,11 @@ const (
 	killLimit = 30 * time.Second
 	// startProcessLimit is how long an engine may take to start a process.
 	startProcessLimit = 60 * time.Second
-	// noticeLimit is how long an engine may take to notice that a process, or
-	// the whole container, ended. One whose shim died never does.
-	noticeLimit = 10 * time.Second
 )
+
+// noticeLimit is how long an engine may take to notice that a process, or
+// the whole container, ended. One whose shim died never does.
+var noticeLimit = 10 * time.Second
 
 // Exec runs a program in the container, in directory dir, and waits for it.
 // When ctx ends, so does the program with all its children, before Exec
@@ -179,7 +180,10 @@ func (p *process) lost(err error) error {
 // not to disturb what is measured.
 func (p *process) lives(ctx context.Context) bool {
 	if p.find(ctx); p.handle != nil {
-		return unix.PidfdSendSignal(int(p.handle.Fd()), 0, nil, 0) == nil
+		// One that ended and that nobody waits for could still be sent signals.
+		ended := []unix.PollFd{{Fd: int32(p.handle.Fd()), Events: unix.POLLIN}}
+		n, err := unix.Poll(ended, 0)
+		return err != nil || n == 0
 	}
 	return unix.Kill(p.container.pid, 0) == nil
 }

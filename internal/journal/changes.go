@@ -120,10 +120,14 @@ func (c *Mount) undo(ctx context.Context, mark string) error {
 	return unmountTree(ctx, c.Target)
 }
 
+// busyLimit is how long a mount, a loop device or a control group that
+// something still uses is waited for.
+var busyLimit = 30 * time.Second
+
 // unmountTree unmounts path and all below it, deepest first, waiting while
 // they are busy.
 func unmountTree(ctx context.Context, path string) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, busyLimit)
 	defer cancel()
 	for {
 		mounts, err := mountsBelow(path)
@@ -193,7 +197,7 @@ type Cgroup struct {
 func (c *Cgroup) What() string { return "make cgroup " + c.Path }
 
 func (c *Cgroup) undo(ctx context.Context, _ string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, busyLimit)
 	defer cancel()
 	for {
 		err := c.remove()

@@ -20,7 +20,17 @@ import (
 // directory it names, instead of running tests.
 const childVariable = "PLIMSOLL_JOURNAL_CHILD"
 
+// cleanerVariable makes it clean a state directory.
+const cleanerVariable = "PLIMSOLL_JOURNAL_CLEANER"
+
 func TestMain(m *testing.M) {
+	if state := os.Getenv(cleanerVariable); state != "" {
+		if _, err := Clean(context.Background(), state); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if state := os.Getenv(childVariable); state != "" {
 		if err := child(state); err != nil {
 			fmt.Fprintln(os.Stderr, err)

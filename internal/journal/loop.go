@@ -26,7 +26,7 @@ func (c *Loop) What() string { return fmt.Sprintf("attach /dev/loop%d to %s", c.
 func (c *Loop) precheck() error { return resolve(&c.Backing) }
 
 func (c *Loop) undo(ctx context.Context, _ string) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, busyLimit)
 	defer cancel()
 	for {
 		err := c.detach()

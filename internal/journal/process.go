@@ -32,10 +32,13 @@ func killMarked(ctx context.Context, mark string) error {
 	return killAll(ctx, 0, func() []int { return marked(mark) })
 }
 
+// dieLimit is how long processes may take to end once they were killed.
+var dieLimit = 20 * time.Second
+
 // killAll ends the processes that find names: politely for as long as grace,
 // then by SIGKILL, until find names none.
 func killAll(ctx context.Context, grace time.Duration, find func() []int) error {
-	ctx, cancel := context.WithTimeout(ctx, grace+20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, grace+dieLimit)
 	defer cancel()
 	start := time.Now()
 	asked := map[int]bool{}

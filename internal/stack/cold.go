@@ -13,17 +13,6 @@ import (
 	"plimsoll/internal/result"
 )
 
-// Ready does what the stack's layers want done right before each trial. It
-// comes after Flush.
-func (s *Stack) Ready() error {
-	for _, ready := range s.ready {
-		if err := ready(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // coldLimit is how long dropping a file from the page cache is tried.
 var coldLimit = 10 * time.Second
 

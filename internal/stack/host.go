@@ -40,10 +40,10 @@ func sizeOption(n line.Node, key, missing string) (int64, error) {
 }
 
 // dieLimit is how long a process may take to end once it was killed.
-const dieLimit = 30 * time.Second
+var dieLimit = 30 * time.Second
 
 // errStuck is why a process that was killed is not waited for any longer.
-var errStuck = fmt.Errorf("it was killed and did not end within %s: the kernel waits for a device that does not answer (dmesg may tell which)", dieLimit)
+var errStuck = errors.New("it was killed and does not end: the kernel waits for a device that does not answer (dmesg may tell which)")
 
 // started is a child process that dies with us, and leads a process group of
 // its own, so that a Ctrl-C at the terminal reaches us alone. After errStuck

@@ -270,27 +270,45 @@ func (s *Stack) Down(ctx context.Context) error {
 }
 
 // flushLimit is how long writing back what a trial left in memory may take.
-const flushLimit = 15 * time.Minute
+var flushLimit = 15 * time.Minute
 
 // Flush waits until what was written so far is on the device, from the file
 // system of the stack down to the one that holds a loop device's file, so
 // that late writing of one trial is not counted in the next.
 func (s *Stack) Flush() error {
-	done := make(chan error, 1)
-	go func() {
+	return limited("flush "+strings.Join(s.flush, ", "), func() error {
 		for _, path := range s.flush {
 			if err := flush(path); err != nil {
-				done <- fmt.Errorf("flush %s: %w", path, err)
-				return
+				return fmt.Errorf("flush %s: %w", path, err)
 			}
 		}
-		done <- nil
-	}()
+		return nil
+	})
+}
+
+// Ready does what the stack's layers want done right before each trial. It
+// comes after Flush.
+func (s *Stack) Ready() error {
+	return limited("make the stack ready for a trial", func() error {
+		for _, ready := range s.ready {
+			if err := ready(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// limited does not wait for what no signal can end: a system call that waits
+// for a device that does not answer.
+func limited(what string, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
 	select {
 	case err := <-done:
 		return err
 	case <-time.After(flushLimit):
-		return fmt.Errorf("flush %s: no end after %s: is the device still there? (dmesg may tell)", strings.Join(s.flush, ", "), flushLimit)
+		return fmt.Errorf("%s: no end after %s: is the device still there? (dmesg may tell)", what, flushLimit)
 	}
 }
 

@@ -1,0 +1,86 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// shims are the processes that keep an engine's containers.
+func shims(e *Engine) []int {
+	var pids []int
+	for _, pid := range pidsOf(e.execRoot) {
+		if comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil && strings.HasPrefix(string(comm), "containerd-shim") {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// pidsOf is running, as numbers.
+func pidsOf(cmdline string) []int {
+	var pids []int
+	for _, text := range running(cmdline) {
+		if pid, err := strconv.Atoi(text); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func TestTheEngineDoesNotNoticeThatAProcessEnded(t *testing.T) {
+	defer func(was time.Duration) { noticeLimit = was }(noticeLimit)
+	noticeLimit = 500 * time.Millisecond
+	for _, test := range []struct {
+		name string
+		// fault gets the shim and the process, and ends the latter.
+		fault func(t *testing.T, shim, process int)
+		after func(shim int)
+	}{
+		{"its shim was killed", func(t *testing.T, shim, process int) {
+			if err := errors.Join(unix.Kill(shim, unix.SIGKILL), unix.Kill(process, unix.SIGKILL)); err != nil {
+				t.Fatal(err)
+			}
+		}, func(int) {}},
+		{"its shim hangs and nobody waits for it", func(t *testing.T, shim, process int) {
+			if err := errors.Join(unix.Kill(shim, unix.SIGSTOP), unix.Kill(process, unix.SIGKILL)); err != nil {
+				t.Fatal(err)
+			}
+		}, func(shim int) { _ = unix.Kill(shim, unix.SIGCONT) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newBench(t)
+			e, c := b.mustRun(t, "overlay2", ContainerConfig{})
+			done := make(chan error, 1)
+			go func() {
+				_, err := c.Exec(t.Context(), []string{"sleep", "4716"}, "")
+				done <- err
+			}()
+			until(t, "a sleeping process", func() bool { return len(running("sleep\x004716")) == 1 && len(shims(e)) == 1 })
+			shim := shims(e)[0]
+			test.fault(t, shim, pidsOf("sleep\x004716")[0])
+			defer test.after(shim)
+			select {
+			case err := <-done:
+				if err == nil || !strings.Contains(err.Error(), "engine") {
+					t.Errorf("got %v, want word of the engine", err)
+				}
+			case <-time.After(30 * time.Second):
+				t.Error("it waits forever")
+			}
+			test.after(shim)
+			if err := errors.Join(c.Remove(t.Context()), e.Stop(t.Context())); err != nil {
+				t.Error(err)
+			}
+			if pids := running("4716"); len(pids) > 0 {
+				t.Errorf("processes %v are left", pids)
+			}
+		})
+	}
+}
