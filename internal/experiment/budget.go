@@ -49,11 +49,17 @@ func Fit(e *Experiment, budget time.Duration) error {
 	return nil
 }
 
-// scaled is a part of both times, in whole milliseconds.
+// scaled is a part of both times, in whole milliseconds. A ramp that would
+// become shorter than the shortest trial is measured as well: it is over before
+// a rate is steady, and how much of what the devices served belongs to it could
+// only be guessed.
 func scaled(t workload.Timing, share float64) workload.Timing {
 	part := func(d time.Duration) time.Duration {
 		return time.Duration(share * float64(d)).Round(time.Millisecond)
 	}
 	t.Ramp, t.Runtime = part(t.Ramp), part(t.Runtime)
+	if t.Ramp < shortest {
+		t.Ramp, t.Runtime = 0, t.Ramp+t.Runtime
+	}
 	return t
 }
