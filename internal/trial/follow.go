@@ -33,7 +33,7 @@ func (r *runner) follow(w experiment.Workload, timing *workload.Timing) *followe
 		rule.Target = r.Experiment.Target
 	}
 	rule.Max, timing.Sample = timing.Runtime, rule.Interval
-	return &follower{rule: rule, watch: watchable.Watch(), stopper: steady.New(rule)}
+	return &follower{rule: rule, watch: watchable.Watch(*timing), stopper: steady.New(rule)}
 }
 
 // feed takes what the workload's process appended to its output.
