@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"plimsoll/internal/workload"
@@ -52,7 +53,10 @@ func Fit(e *Experiment, budget time.Duration) error {
 // scaled is a part of both times, in whole milliseconds.
 func scaled(t workload.Timing, share float64) workload.Timing {
 	part := func(d time.Duration) time.Duration {
-		return time.Duration(share * float64(d)).Round(time.Millisecond)
+		if d = time.Duration(math.Round(share * float64(d))); d < time.Millisecond {
+			return d
+		}
+		return d.Round(time.Microsecond).Truncate(time.Millisecond) // never longer, but for what floating point lost
 	}
 	t.Ramp, t.Runtime = part(t.Ramp), part(t.Runtime)
 	return t
