@@ -17,6 +17,7 @@ import (
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/steady"
 	"plimsoll/internal/trial"
 )
 
@@ -124,6 +125,11 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 	t.LeftOut = leftOut
 	if budget > 0 {
 		return experiment.Fit(e, budget)
+	}
+	ends := func(w experiment.Workload) bool { return experiment.MayEndEarly(e, w) }
+	if o.target != "" && !slices.ContainsFunc(e.Workloads, ends) {
+		return fmt.Errorf("--target %s would change nothing: only a trial of more than %s that is not of a fixed time ends at a precision, and %s has none; give it --runtime 10m, or a --budget",
+			o.target, steady.DefaultRule.Min, e.Name)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"plimsoll/internal/steady"
 	"plimsoll/internal/workload"
 )
 
@@ -48,6 +49,14 @@ func Fit(e *Experiment, budget time.Duration) error {
 	}
 	e.Timing, e.Budget = scaled(full, share), budget
 	return nil
+}
+
+// MayEndEarly tells whether trials of a workload end once their mean is known:
+// it can be watched, its time is not fixed, and longer than the shortest after
+// which a mean can be judged.
+func MayEndEarly(e *Experiment, w Workload) bool {
+	_, watchable := w.Workload.(workload.Watchable)
+	return watchable && !e.Fixed && w.Timing(e.Timing).Runtime > steady.DefaultRule.Min
 }
 
 // scaled is a part of both times, in whole milliseconds.
