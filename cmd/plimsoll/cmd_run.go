@@ -323,6 +323,7 @@ type plan struct {
 	Stacks           []plannedStack       `json:"stacks"`
 	Trials           []experiment.Planned `json:"trials"` // in their order
 	EstimatedSeconds float64              `json:"estimated_seconds"`
+	BudgetSeconds    float64              `json:"budget_seconds,omitempty"` // in which further trials are planned as it goes
 }
 
 // plannedStack is what making a stack would change on the host.
@@ -349,13 +350,18 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 		if err != nil {
 			return runError(err, "")
 		}
-		trials = slices.DeleteFunc(trials, func(p experiment.Planned) bool { return run.Trials[p.Seq-1].Status != result.TrialPlanned })
+		trials = nil
+		for _, t := range run.Trials { // a budget may have planned others than the experiment
+			if t.Status == result.TrialPlanned {
+				trials = append(trials, experiment.Planned{Seq: t.Seq, Block: t.Block, Repeat: t.Repeat, Stack: t.Stack, Workload: t.Workload})
+			}
+		}
 	}
 	var takes time.Duration
 	for _, cost := range experiment.Costs(e, trials) {
 		takes += cost
 	}
-	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds()}
+	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(), BudgetSeconds: e.Budget.Seconds()}
 	for i, s := range e.Stacks {
 		p.Stacks = append(p.Stacks, plannedStack{Name: s.Name, Line: s.Line.String(), Changes: previews[i].Changes, Skipped: previews[i].Skipped})
 	}
@@ -380,7 +386,11 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 	for _, t := range p.Trials {
 		fmt.Fprintf(&out, "  %4d  block %-3d  %-20s %s\n", t.Seq, t.Block, t.Stack, t.Workload)
 	}
-	fmt.Fprintf(&out, "\n%d trials, about %s. Nothing was changed.\n", len(p.Trials), takes.Round(time.Second))
+	more := ""
+	if e.Budget > 0 {
+		more = fmt.Sprintf(", then more where they are needed, %s in all", e.Budget)
+	}
+	fmt.Fprintf(&out, "\n%d trials, about %s%s. Nothing was changed.\n", len(p.Trials), takes.Round(time.Second), more)
 	if _, err := io.WriteString(a.stdout, out.String()); err != nil {
 		return &exitError{exitFailure, err}
 	}

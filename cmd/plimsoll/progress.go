@@ -12,6 +12,7 @@ import (
 
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
 	"plimsoll/internal/trial"
 )
 
@@ -49,6 +50,10 @@ func newProgress(w io.Writer, quiet bool, o trial.Options) progress {
 	}
 	switch {
 	case o.Resume:
+		// What a budget has left is what earlier processes left of it.
+		if run, err := store.Read(o.Dir); err == nil {
+			p.began = p.began.Add(-trial.Spent(run))
+		}
 	case o.Experiment.Budget > 0:
 		fmt.Fprintf(w, "%s: %s for at least %d trials of %s each; results go to %s\n",
 			o.Experiment.Name, o.Experiment.Budget, len(p.trials), o.Experiment.Timing.Runtime, o.Dir)

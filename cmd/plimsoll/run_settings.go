@@ -15,7 +15,9 @@ import (
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/observe"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/steady"
 	"plimsoll/internal/trial"
 )
 
@@ -84,7 +86,7 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 	}
 	if o.target != "" {
 		share, err := strconv.ParseFloat(strings.TrimSuffix(o.target, "%"), 64)
-		if e.Target = share / 100; err != nil || !strings.HasSuffix(o.target, "%") || share <= 0 || share >= 100 {
+		if e.Target = share / 100; err != nil || !strings.HasSuffix(o.target, "%") || !(share > 0 && share < 100) {
 			r.wrong("target", o.target, "a share of the mean, above 0% and below 100%, such as 3%")
 		}
 	}
@@ -124,6 +126,11 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 	if budget > 0 {
 		return experiment.Fit(e, budget)
 	}
+	ends := func(w experiment.Workload) bool { return experiment.MayEndEarly(e, w) }
+	if o.target != "" && !slices.ContainsFunc(e.Workloads, ends) {
+		return fmt.Errorf("--target %s would change nothing: only a trial of more than %s that is not of a fixed time ends at a precision, and %s has none; give it --runtime 10m, or a --budget",
+			o.target, steady.DefaultRule.Min, e.Name)
+	}
 	return nil
 }
 
@@ -154,6 +161,7 @@ func (r *settingsReader) exclude(flag, text, other, otherText, why string) {
 
 // scale reads what fits an experiment to the host.
 func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
+	s.Catalog = stack.Catalog()
 	if o.jobs != "" {
 		n, err := strconv.Atoi(o.jobs)
 		if s.Jobs = n; err != nil || n < 1 {
@@ -168,7 +176,7 @@ func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
 	}
 	if o.on != "" {
 		l, err := line.Parse(o.on)
-		if err != nil || len(l.Nodes) != 1 || !slices.Contains([]string{line.NameDevice, "by-id", "serial", "dir"}, l.Nodes[0].Name) {
+		if err != nil || len(l.Nodes) != 1 || !slices.Contains([]string{line.NameDevice, "by-id", "serial", "dir"}, l.Nodes[0].Name) || len(s.Catalog.Check(l)) > 0 {
 			r.wrong("on", o.on, "a block device (/dev/nvme0n1, by-id:NAME, serial:NUMBER) or a directory (dir:/srv/data)")
 			return s
 		}
@@ -193,7 +201,7 @@ func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
 // restore gives an experiment the settings that a run was started with.
 func restore(e *experiment.Experiment, run *result.Run) error {
 	was := run.Experiment
-	if _, err := (experiment.Scale{Jobs: was.Jobs, Bytes: was.SizeBytes}).Apply(e); err != nil {
+	if _, err := (experiment.Scale{Jobs: was.Jobs, Bytes: was.SizeBytes, Catalog: stack.Catalog()}).Apply(e); err != nil {
 		return err
 	}
 	var stacks []experiment.Stack

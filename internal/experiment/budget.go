@@ -2,8 +2,10 @@ package experiment
 
 import (
 	"fmt"
+	"math"
 	"time"
 
+	"plimsoll/internal/steady"
 	"plimsoll/internal/workload"
 )
 
@@ -49,17 +51,22 @@ func Fit(e *Experiment, budget time.Duration) error {
 	return nil
 }
 
-// scaled is a part of both times, in whole milliseconds. A ramp that would
-// become shorter than the shortest trial is measured as well: it is over before
-// a rate is steady, and how much of what the devices served belongs to it could
-// only be guessed.
+// MayEndEarly tells whether trials of a workload end once their mean is known:
+// it can be watched, its time is not fixed, and longer than the shortest after
+// which a mean can be judged.
+func MayEndEarly(e *Experiment, w Workload) bool {
+	_, watchable := w.Workload.(workload.Watchable)
+	return watchable && !e.Fixed && w.Timing(e.Timing).Runtime > steady.DefaultRule.Min
+}
+
+// scaled is a part of both times, in whole milliseconds.
 func scaled(t workload.Timing, share float64) workload.Timing {
 	part := func(d time.Duration) time.Duration {
-		return time.Duration(share * float64(d)).Round(time.Millisecond)
+		if d = time.Duration(math.Round(share * float64(d))); d < time.Millisecond {
+			return d
+		}
+		return d.Round(time.Microsecond).Truncate(time.Millisecond) // never longer, but for what floating point lost
 	}
 	t.Ramp, t.Runtime = part(t.Ramp), part(t.Runtime)
-	if t.Ramp < shortest {
-		t.Ramp, t.Runtime = 0, t.Ramp+t.Runtime
-	}
 	return t
 }

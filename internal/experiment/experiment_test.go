@@ -119,6 +119,9 @@ func describeExperiment(e *Experiment) string {
 	}
 	fmt.Fprintf(&b, "%s: %s\nbaseline %q, %d times %s after %s, seed %s\n",
 		e.Name, e.Question, e.Baseline, e.Repeat, e.Timing.Runtime, e.Timing.Ramp, seed)
+	if e.Fixed || e.Target > 0 || e.Precondition != (Precondition{}) {
+		fmt.Fprintf(&b, "fixed %t, target %v, precondition %q\n", e.Fixed, e.Target, e.Precondition)
+	}
 	for _, s := range e.Stacks {
 		fmt.Fprintf(&b, "stack %s: %s%s\n", s.Name, s.Line, levelsOf(s.Levels))
 	}

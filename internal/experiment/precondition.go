@@ -50,12 +50,20 @@ func ParsePrecondition(text string) (p Precondition, err error) {
 			problems = append(problems, fmt.Errorf("%s is a number from 1 to %d, not %q", key, most, value))
 		}
 	}
+	seen := map[string]bool{}
 	for i, word := range strings.Split(text, ",") {
-		key, value, _ := strings.Cut(strings.TrimSpace(word), "=")
+		word = strings.TrimSpace(word)
+		key, value, given := strings.Cut(word, "=")
+		twice := seen[key]
+		seen[key] = true
 		switch {
-		case key == "snia" && i == 0 && value == "":
+		case word == "snia" && i == 0:
 			p = SNIA
-		case key == "device" && value == "":
+		case word == "snia":
+			problems = append(problems, errors.New("snia goes first, before what changes it"))
+		case twice:
+			problems = append(problems, fmt.Errorf("%s is given more than once", key))
+		case key == "device" && !given:
 			p.Device = true
 		case key == "passes":
 			number(key, value, maxPasses, &p.Passes)
@@ -67,7 +75,7 @@ func ParsePrecondition(text string) (p Precondition, err error) {
 				problems = append(problems, fmt.Errorf("round is a time of more than nothing, such as 1m, not %q", value))
 			}
 		default:
-			problems = append(problems, fmt.Errorf("unknown setting %q: known are %s", word, preconditionKeys))
+			problems = append(problems, fmt.Errorf("unknown setting %q: write %s", word, preconditionKeys))
 		}
 	}
 	switch {

@@ -25,6 +25,8 @@ type Scale struct {
 	On *line.Node
 	// FileSystem is what a directory in On lies on, such as "ext4".
 	FileSystem string
+	// Catalog tells how large sources are that do not say so.
+	Catalog *line.Catalog
 }
 
 // Apply changes e, and tells for each stack and workload that it leaves out
@@ -32,11 +34,9 @@ type Scale struct {
 func (s Scale) Apply(e *Experiment) (leftOut []string, err error) {
 	var problems []error
 	if s.Jobs > 0 || s.Bytes > 0 {
-		before := largest(e)
+		before := needs(e)
 		leftOut, problems = s.workloads(e)
-		if after := largest(e); after > before {
-			grow(e, float64(after)/float64(before))
-		}
+		s.grow(e, before)
 	}
 	if s.On != nil {
 		leftOut = append(leftOut, s.sources(e)...)
@@ -57,10 +57,10 @@ func lines(of []string) (text string) {
 	return text
 }
 
-// largest is the space that the largest files of e take.
-func largest(e *Experiment) (bytes int64) {
-	for _, w := range e.Workloads {
-		bytes = max(bytes, w.NeedBytes())
+// needs is the space that files take on each stack.
+func needs(e *Experiment) (bytes []int64) {
+	for _, stack := range e.Stacks {
+		bytes = append(bytes, e.Need(stack))
 	}
 	return bytes
 }
@@ -113,19 +113,38 @@ func isLevel(levels map[string]string, jobs int) bool {
 	return false
 }
 
-// grow makes sources of a declared size larger.
-func grow(e *Experiment, factor float64) {
+// grow makes sources that have a size larger, by as much as what files need
+// there did grow.
+func (s Scale) grow(e *Experiment, before []int64) {
 	const unit = 1 << 20
-	for i := range e.Stacks {
+	for i, after := range needs(e) {
 		source := &e.Stacks[i].Line.Nodes[0]
+		def, ok := s.Catalog.Lookup(source.Name, line.Nothing)
+		if !ok || before[i] == 0 || after <= before[i] {
+			continue
+		}
+		if o, ok := def.Option("size"); !ok || o.Value != line.Size {
+			continue
+		}
+		size, err := line.ParseSize(def.Setting(*source, "size"))
+		if err != nil {
+			continue
+		}
+		whole := (int64(float64(size)*float64(after)/float64(before[i])) + unit - 1) / unit * unit
 		source.Options = slices.Clone(source.Options)
-		for j, o := range source.Options {
-			if size, err := line.ParseSize(o.Value); o.Key == "size" && err == nil {
-				whole := (int64(factor*float64(size)) + unit - 1) / unit * unit
-				source.Options[j].Value = line.FormatSize(whole)
-			}
+		setOption(source, "size", line.FormatSize(whole))
+	}
+}
+
+// setOption gives an option of a node a value.
+func setOption(n *line.Node, key, value string) {
+	for i := range n.Options {
+		if n.Options[i].Key == key {
+			n.Options[i].Value = value
+			return
 		}
 	}
+	n.Options = append(n.Options, line.Option{Key: key, Value: value})
 }
 
 // sources puts s.On under every stack that stands on a loop device, or says

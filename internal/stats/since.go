@@ -57,11 +57,19 @@ func latencySince(l, early result.Latency) result.Latency {
 	late.MeanNS = max(0, (l.MeanNS*float64(l.Count)-early.MeanNS*float64(early.Count))/float64(late.Count))
 	late.MinNS, late.MaxNS = late.Bins[0].NS, late.Bins[len(late.Bins)-1].NS
 	counted := func(b result.Bin) bool { return b.Count > 0 }
-	if first := slices.IndexFunc(l.Bins, counted); l.Bins[first].NS == late.MinNS {
+	first := slices.IndexFunc(l.Bins, counted)
+	least, greatest := l.Bins[first].NS == late.MinNS, l.Bins[len(l.Bins)-1].NS == late.MaxNS
+	if least {
 		late.MinNS = l.MinNS
 	}
-	if l.Bins[len(l.Bins)-1].NS == late.MaxNS {
+	if greatest {
 		late.MaxNS = l.MaxNS
+	}
+	// A bin's value may lie beyond the exact extreme in it.
+	if least {
+		late.MaxNS = max(late.MinNS, late.MaxNS)
+	} else {
+		late.MinNS = min(late.MinNS, late.MaxNS)
 	}
 	return late
 }

@@ -20,20 +20,18 @@ type follower struct {
 	series   []float64
 }
 
-// follow makes the workload's step one that may end early, where it can and
-// may: its time is not fixed, and longer than the shortest after which a mean
-// can be judged.
+// follow makes the workload's step one that may end early, where it may.
 func (r *runner) follow(w experiment.Workload, timing *workload.Timing) *follower {
 	watchable, ok := w.Workload.(workload.Watchable)
-	rule := steady.DefaultRule
-	if !ok || r.Experiment.Fixed || timing.Runtime <= rule.Min {
+	if !ok || !experiment.MayEndEarly(r.Experiment, w) {
 		return nil
 	}
+	rule := steady.DefaultRule
 	if r.Experiment.Target > 0 {
 		rule.Target = r.Experiment.Target
 	}
 	rule.Max, timing.Sample = timing.Runtime, rule.Interval
-	return &follower{rule: rule, watch: watchable.Watch(), stopper: steady.New(rule)}
+	return &follower{rule: rule, watch: watchable.Watch(*timing), stopper: steady.New(rule)}
 }
 
 // feed takes what the workload's process appended to its output.

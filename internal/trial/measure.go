@@ -28,7 +28,13 @@ func (r *runner) patient(ctx context.Context, t result.Trial) (context.Context, 
 	timing := w.Timing(r.Experiment.Timing)
 	asked := r.Experiment.Precondition
 	limit := patience + timing.Ramp + timing.Runtime + time.Duration(asked.Rounds)*asked.Round
-	limit += time.Duration(max(1, asked.Passes)) * time.Duration(w.NeedBytes()/slowest) * time.Second
+	bytes := w.NeedBytes()
+	if l := r.lines[t.Stack].Line; r.fills(r.env.Occupies(l)) {
+		if d, err := r.host.Find(l.Nodes[0].Arg); err == nil {
+			bytes += int64(d.SizeBytes)
+		}
+	}
+	limit += time.Duration(max(1, asked.Passes)) * time.Duration(bytes/slowest) * time.Second
 	return context.WithTimeoutCause(ctx, limit, &workload.Error{Problem: result.Problem{
 		What:   fmt.Sprintf("%s on %s", t.Workload, t.Stack),
 		Why:    fmt.Sprintf("it had not ended after %s, and was given up", limit.Round(time.Second)),

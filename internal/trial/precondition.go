@@ -111,12 +111,17 @@ func (r *runner) rounds(ctx context.Context, s *upStack, w experiment.Workload, 
 	return out, nil
 }
 
+// fills tells whether what a stack occupies is to be written as a whole.
+func (r *runner) fills(occupies string) bool {
+	return r.Experiment.Precondition.Device && occupies != "" && r.filled[occupies] == nil
+}
+
 // fill writes a block device from start to end before the first stack on it
 // comes up, where that was asked for. File systems are made without discarding
 // what is there, so that the device stays as it is now.
 func (r *runner) fill(ctx context.Context, name string, l line.Line, occupies string) (err error) {
 	asked := r.Experiment.Precondition
-	if !asked.Device || occupies == "" || r.filled[occupies] != nil {
+	if !r.fills(occupies) {
 		return nil
 	}
 	var filler workload.Filler

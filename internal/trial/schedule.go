@@ -23,10 +23,7 @@ type schedule struct {
 type point struct{ stack, workload string }
 
 func (r *runner) newSchedule() *schedule {
-	s := &schedule{runner: r, started: time.Now()}
-	for _, t := range r.store.Run().Trials {
-		s.before += time.Duration(t.ElapsedSeconds * float64(time.Second))
-	}
+	s := &schedule{runner: r, started: time.Now(), before: Spent(r.store.Run())}
 	s.study = steady.DefaultStudy
 	if r.Experiment.Target > 0 {
 		s.study.Target = r.Experiment.Target
@@ -46,6 +43,16 @@ func (r *runner) newSchedule() *schedule {
 		s.study.Pairs = append(s.study.Pairs, pairs(first, len(s.points), baseline)...)
 	}
 	return s
+}
+
+// Spent is what a run's trials so far took of its budget. A trial that was
+// given up, since the user or a crash ended the run, is not stored, and costs
+// nothing.
+func Spent(run *result.Run) (total time.Duration) {
+	for _, t := range run.Trials {
+		total += time.Duration(t.ElapsedSeconds * float64(time.Second))
+	}
+	return total
 }
 
 // pairs are the comparisons that findings make between the points from first
@@ -141,7 +148,7 @@ func (s *schedule) look(trials []result.Trial) {
 		i := slices.Index(s.points, point{t.Stack, t.Workload})
 		p := &s.study.Points[i]
 		switch {
-		case t.Status == result.TrialPlanned:
+		case t.Status == result.TrialPlanned, s.givenUp(t):
 		case t.Measurement != nil && t.Measurement.IOPS() > 0:
 			p.Values = append(p.Values, t.Measurement.IOPS())
 		case t.Problem != nil:
@@ -153,23 +160,25 @@ func (s *schedule) look(trials []result.Trial) {
 	}
 }
 
-// cost is how long trial number at, counted from 0, will take: what was
-// estimated, times what the trials so far took of their estimates.
+// cost is how long trial number at, counted from 0, will take at most: what
+// was estimated, times what the trials so far took of their estimates, when
+// that is more. That those before ended early does not make this one do so.
 func (s *schedule) cost(trials []result.Trial, at int) time.Duration {
 	var planned []experiment.Planned
 	for _, t := range trials[:at+1] {
 		planned = append(planned, experiment.Planned{Stack: t.Stack, Workload: t.Workload})
 	}
 	costs := experiment.Costs(s.Experiment, planned)
-	// The estimate alone counts at first, as if as much had been seen of it.
-	const prior = 10.0
+	// The estimate alone counts at first, as if so many seconds had been seen of it.
+	const prior = 3.0
 	took, estimated := prior, prior
 	for i, t := range trials[:at] {
-		if t.Measurement != nil {
+		filled := t.Preconditioning != nil && t.Preconditioning.Kind == result.PreconditionedDevice // which is in no estimate
+		if t.Measurement != nil && !filled {
 			took, estimated = took+t.ElapsedSeconds, estimated+costs[i].Seconds()
 		}
 	}
-	return time.Duration(float64(costs[at]) * took / estimated)
+	return time.Duration(float64(costs[at]) * max(1, took/estimated))
 }
 
 // giveUp ends what is left of the plan, since the budget is spent. Trials of
@@ -180,7 +189,7 @@ func (s *schedule) giveUp(trials []result.Trial, at int) error {
 		t := trials[first]
 		t.Status, t.Started = result.TrialSkipped, time.Now().UTC()
 		t.Problem = &result.Problem{
-			What: fmt.Sprintf("%s on %s", t.Workload, t.Stack), Why: fmt.Sprintf("the budget of %s was spent before its turn came", s.Experiment.Budget),
+			What: fmt.Sprintf("%s on %s", t.Workload, t.Stack), Why: s.spent(),
 			Remedy: "give a larger --budget, or smaller files with --size",
 		}
 		if err := s.store.SaveTrial(t); err != nil {
@@ -188,6 +197,17 @@ func (s *schedule) giveUp(trials []result.Trial, at int) error {
 		}
 	}
 	return s.store.Withdraw(len(trials) - first)
+}
+
+// spent is why a trial was skipped that giveUp ended.
+func (s *schedule) spent() string {
+	return fmt.Sprintf("the budget of %s was spent before its turn came", s.Experiment.Budget)
+}
+
+// givenUp tells whether giveUp ended a trial: nothing speaks against others of
+// its point.
+func (s *schedule) givenUp(t result.Trial) bool {
+	return t.Status == result.TrialSkipped && t.Problem != nil && t.Problem.Why == s.spent()
 }
 
 // conclude stores why each point got as many trials as it did.

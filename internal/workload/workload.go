@@ -82,9 +82,9 @@ type Workload interface {
 // and be ended before its time.
 type Watchable interface {
 	Workload
-	// Watch follows one process of a step that Drive made for a Timing with
-	// Sample.
-	Watch() Watch
+	// Watch follows one process of a step that Drive made for this Timing, whose
+	// Sample is above 0.
+	Watch(Timing) Watch
 }
 
 // Scalable is a workload whose load can be made to fit a host.
@@ -109,8 +109,8 @@ type Filler interface {
 // Watch follows one process. It is not safe for concurrent use.
 type Watch interface {
 	// Feed takes what the process appended to its step's Live output, and gives
-	// the rates, in I/Os per second, of the intervals that it completes. What
-	// happens before the measured time gives none.
+	// the rates, in I/Os per second, of the intervals that it completes: each of
+	// about Sample. What happens before the measured time gives none.
 	Feed(appended []byte) []float64
 	// Read is as Workload.Read once the process ended, without what it did in
 	// the first warmup intervals, a multiple of WarmupUnit.

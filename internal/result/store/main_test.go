@@ -19,6 +19,9 @@ const childEnv = "PLIMSOLL_STORE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childEnv); dir != "" {
+		if os.Getenv(childEnv+"_PLANS") != "" {
+			os.Exit(planUntilKilled(dir))
+		}
 		os.Exit(saveUntilKilled(dir))
 	}
 	os.Exit(m.Run())
@@ -81,6 +84,47 @@ func saveUntilKilled(dir string) int {
 		fmt.Println("saved", t.Seq)
 	}
 	return 0
+}
+
+// planUntilKilled goes on with the run in dir, or begins one, and plans three
+// trials, saves two and withdraws the third, again and again. It prints how
+// many trials there are after each step that the store acknowledged.
+func planUntilKilled(dir string) int {
+	s, err := Open(dir)
+	if err != nil {
+		s, err = Create(dir, plannedRun(0))
+	}
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("open")
+	for {
+		have := s.Run().Trials
+		planned := 0
+		for _, t := range have {
+			if t.Status == result.TrialPlanned {
+				planned++
+			}
+		}
+		// What another one began is brought to its end first.
+		step, after := "planned", len(have)+3
+		switch {
+		case planned == 0:
+			err = s.Plan(plannedRun(len(have) + 3).Trials[len(have):])
+		case planned == 1 && len(have)%2 == 1:
+			step, after = "withdrawn", len(have)-1
+			err = s.Withdraw(1)
+		default:
+			step, after = "saved", len(have)
+			err = s.SaveTrial(done(have[len(have)-planned], 200))
+		}
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		fmt.Println(step, after)
+	}
 }
 
 // Generators of anything a run may hold.

@@ -212,7 +212,10 @@ func (s *Store) Withdraw(trials int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	keep := len(s.run.Trials) - trials
-	for _, t := range s.run.Trials[max(0, keep):] {
+	if trials < 0 || keep < 0 {
+		return fmt.Errorf("withdrawing %d trials from %s: it has %d", trials, s.dir, len(s.run.Trials))
+	}
+	for _, t := range s.run.Trials[keep:] {
 		if t.Status != result.TrialPlanned {
 			return fmt.Errorf("withdrawing trial %d from %s: it was run (%s)", t.Seq, s.dir, t.Status)
 		}

@@ -24,6 +24,7 @@ type watch struct {
 	lines   []byte // of the document that is under way; nil between documents
 	notes   []byte // what is no document
 	final   []byte // the last whole document
+	sample  time.Duration
 
 	samples int
 	last    state
@@ -37,7 +38,9 @@ type state struct {
 }
 
 // Watch implements workload.Watchable.
-func (w *builtin) Watch() workload.Watch { return &watch{reader: w.reader()} }
+func (w *builtin) Watch(t workload.Timing) workload.Watch {
+	return &watch{reader: w.reader(), sample: t.Sample}
+}
 
 // Feed implements workload.Watch.
 func (w *watch) Feed(appended []byte) (rates []float64) {
@@ -86,11 +89,13 @@ func (w *watch) document() (rate float64, ok bool) {
 		now.seconds = max(now.seconds, float64(max(j.Read.RuntimeMS, j.Write.RuntimeMS))/1000)
 		latencies += j.Read.Total.N + j.Write.Total.N
 	}
-	if now.ios > 0 && latencies == 0 {
-		return 0, false // the ramp: fio does not measure yet
+	if latencies == 0 {
+		return 0, false // the ramp, in which fio counts and does not measure, or not one I/O so far
 	}
 	before := w.last
-	if now.ios < before.ios || now.seconds <= before.seconds {
+	// The last status of all comes when fio ends, at any time after the one
+	// before: what happened within a moment is no rate like the others.
+	if now.ios < before.ios || now.seconds-before.seconds < w.sample.Seconds()/2 {
 		return 0, false
 	}
 	w.last = now

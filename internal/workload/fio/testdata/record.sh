@@ -29,6 +29,16 @@ record io_uring-write $all $timed $file --direct=1 --ioengine=io_uring --iodepth
 record ungrouped $all $timed $file --direct=1 --ioengine=psync --numjobs=3 --name=job --rw=randrw
 record layout-only $all $file --create_only=1 --name=job --rw=randread
 
+# What is watched while it runs: fio tells of itself again and again, in a ramp
+# too, and ends well at SIGINT. Slow, so that the histograms stay small.
+slow="--filename=data --size=4m --direct=1 --ioengine=psync --iodepth=4 --rate_iops=100 --time_based=1 --status-interval=100ms --name=job"
+record watched $all $slow --rw=randrw --numjobs=2 --thread=1 --group_reporting=1 --ramp_time=200ms --runtime=400ms
+fio --eta=never --output-format=json+ --output="$out/interrupted.json" $all $slow --rw=randread --thread=1 --group_reporting=1 --runtime=60 >/dev/null 2>&1 &
+sleep 0.75 && kill -INT $!
+code=0
+wait $! || code=$?
+echo "interrupted: exit $code"
+
 # What fails.
 mount -t tmpfs -o size=4m none small
 record enospc $all --filename=small/data --size=16m --bs=1m --ioengine=libaio --iodepth=2 --direct=1 --name=layout --rw=write

@@ -1,0 +1,233 @@
+package trial
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"plimsoll/internal/experiment"
+	"plimsoll/internal/result"
+	"plimsoll/internal/steady"
+	"plimsoll/internal/workload"
+)
+
+// numbers is a Watch of an output that has one rate a line.
+type numbers struct {
+	pending []byte
+	said    int
+	warmup  []int // as Read was asked
+	exit    workload.Exit
+	fails   error
+}
+
+func (n *numbers) Feed(appended []byte) (rates []float64) {
+	n.pending = append(n.pending, appended...)
+	for {
+		line, rest, ok := bytes.Cut(n.pending, []byte("\n"))
+		if !ok {
+			return rates
+		}
+		rate, _ := strconv.ParseFloat(string(line), 64)
+		rates, n.pending, n.said = append(rates, rate), rest, n.said+1
+	}
+}
+
+func (n *numbers) Read(exit workload.Exit, warmup int) (result.Measurement, error) {
+	n.warmup, n.exit = append(n.warmup, warmup), exit
+	return result.Measurement{RuntimeSeconds: float64(n.said-warmup) / 4}, n.fails
+}
+
+func (n *numbers) Final() []byte { return []byte("the end\n") }
+
+// watched is a workload that gives a Watch.
+type watched struct {
+	workload.Workload
+	watch *numbers
+	took  *workload.Timing
+}
+
+func (watched) Timing(t workload.Timing) workload.Timing { return t }
+func (w watched) Watch(t workload.Timing) workload.Watch {
+	*w.took = t
+	return w.watch
+}
+
+// following gives a follower of trials of at most so long.
+func following(t *testing.T, most time.Duration) (*follower, *numbers) {
+	t.Helper()
+	e := &experiment.Experiment{Timing: workload.Timing{Runtime: most}}
+	w := watched{watch: &numbers{}, took: &workload.Timing{}}
+	timing := e.Timing
+	f := (&runner{Options: Options{Experiment: e}}).follow(experiment.Workload{Workload: w}, &timing)
+	if f == nil {
+		t.Fatalf("a trial of %s is not followed", most)
+	}
+	if timing.Sample != steady.DefaultRule.Interval || *w.took != timing {
+		t.Errorf("samples are asked for with %+v, and watched with %+v", timing, *w.took)
+	}
+	return f, w.watch
+}
+
+// drive feeds rates until enough is known, in pieces that end anywhere.
+func drive(f *follower, rates []float64) (fed int, enough bool) {
+	random := rand.New(rand.NewPCG(5, 5))
+	var pending []byte
+	for i, rate := range rates {
+		pending = fmt.Appendf(pending, "%g\n", rate)
+		n := random.IntN(len(pending) + 1)
+		if f.feed(pending[:n]) {
+			return i + 1, true
+		}
+		pending = pending[n:]
+	}
+	return len(rates), f.feed(pending)
+}
+
+// steadily is a rate with noise, after a warm-up at half of it.
+func steadily(mean, noise float64, warmup, n int) (rates []float64) {
+	random := rand.New(rand.NewPCG(11, 12))
+	for i := range n {
+		rate := mean * (1 + noise*random.NormFloat64())
+		if i < warmup {
+			rate /= 2
+		}
+		rates = append(rates, rate)
+	}
+	return rates
+}
+
+func TestATrialEndsOnceItsMeanIsKnown(t *testing.T) {
+	f, watch := following(t, 10*time.Minute)
+	fed, enough := drive(f, steadily(1000, 0.05, 37, 2400))
+	least := int(steady.DefaultRule.Min / steady.DefaultRule.Interval)
+	if !enough || fed < least || fed > 3*least {
+		t.Fatalf("enough is known after %d samples, %t", fed, enough)
+	}
+	// What came until the process ended is not in the series.
+	drive(f, []float64{1, 1, 1})
+	var trial result.Trial
+	file := filepath.Join(t.TempDir(), "out.json")
+	exit := workload.Exit{Code: 128, Asked: true}
+	m, err := f.end(exit, &trial, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := trial.Series
+	if len(s.IOPS) < least || len(s.IOPS) > fed || s.IntervalSeconds != 0.25 || s.IOPS[len(s.IOPS)-1] == 1 {
+		t.Errorf("%d samples of %v s, fed were %d", len(s.IOPS), s.IntervalSeconds, fed)
+	}
+	if s.Warmup < 35 || s.Warmup > 60 || s.Warmup%workload.WarmupUnit != 0 {
+		t.Errorf("warm-up of %d samples, it were 37", s.Warmup)
+	}
+	if len(watch.warmup) != 2 || watch.warmup[0] != 0 || watch.warmup[1] != s.Warmup || watch.exit != exit {
+		t.Errorf("read without %v samples, %+v", watch.warmup, watch.exit)
+	}
+	if m.all.RuntimeSeconds-m.steady.RuntimeSeconds != float64(s.Warmup)/4 {
+		t.Errorf("all of it is %v s, without warm-up %v s", m.all.RuntimeSeconds, m.steady.RuntimeSeconds)
+	}
+	stop := trial.Stop
+	if stop.Reason != result.StopPrecise || stop.Confidence != 0.95 || stop.Why == "" {
+		t.Errorf("%+v", stop)
+	}
+	if !(stop.LowIOPS < 1000 && stop.HighIOPS > 1000 && stop.LowIOPS < stop.MeanIOPS && stop.MeanIOPS < stop.HighIOPS) || stop.HighIOPS-stop.LowIOPS > 70 {
+		t.Errorf("the mean of 1000 is %v, from %v to %v", stop.MeanIOPS, stop.LowIOPS, stop.HighIOPS)
+	}
+	if kept, err := os.ReadFile(file); err != nil || string(kept) != "the end\n" {
+		t.Errorf("kept is %q, %v", kept, err)
+	}
+}
+
+// Until its longest time is over, a trial goes on that is not precise.
+func TestATrialThatTakesItsLongestTime(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		rates []float64
+		want  result.StopReason
+	}{
+		{"noisy", steadily(1000, 1.5, 0, 400), result.StopMaximum},
+		{"drifting", func() (rates []float64) {
+			for i := range 400 {
+				rates = append(rates, 1000+10*float64(i))
+			}
+			return rates
+		}(), result.StopNever},
+		{"late by a few samples", steadily(1000, 1.5, 0, 390), result.StopMaximum},
+		{"precise at the end", steadily(1000, 0.01, 0, 159), result.StopPrecise},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, _ := following(t, 100*time.Second)
+			if fed, enough := drive(f, c.rates); enough && fed < 400 {
+				t.Fatalf("enough is known after %d samples: %+v", fed, f.decision)
+			}
+			var trial result.Trial
+			if _, err := f.end(workload.Exit{}, &trial, filepath.Join(t.TempDir(), "out")); err != nil {
+				t.Fatal(err)
+			}
+			if trial.Stop.Reason != c.want || trial.Stop.Why == "" {
+				t.Errorf("%+v", trial.Stop)
+			}
+		})
+	}
+}
+
+// A process that ended at once leaves no number that is none, and one that
+// failed its own reason and its whole output.
+func TestATrialThatEndsAtOnce(t *testing.T) {
+	f, _ := following(t, 10*time.Minute)
+	var trial result.Trial
+	if _, err := f.end(workload.Exit{}, &trial, filepath.Join(t.TempDir(), "out")); err != nil {
+		t.Fatal(err)
+	}
+	if s := trial.Stop; s.MeanIOPS != 0 || s.LowIOPS != 0 || s.HighIOPS != 0 || s.Reason != result.StopNever || trial.Series.Warmup != 0 {
+		t.Errorf("%+v, %+v", trial.Stop, trial.Series)
+	}
+	f, watch := following(t, 10*time.Minute)
+	watch.fails = errors.New("the disk is full")
+	file := filepath.Join(t.TempDir(), "out")
+	trial = result.Trial{}
+	if _, err := f.end(workload.Exit{Code: 1}, &trial, file); err == nil || !strings.Contains(err.Error(), "the disk is full") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(file); err == nil || trial.Stop != nil || trial.Series != nil {
+		t.Errorf("%v, %+v", err, trial.Stop)
+	}
+}
+
+// Only trials that may end early are followed.
+func TestWhichTrialsAreFollowed(t *testing.T) {
+	long := workload.Timing{Runtime: 10 * time.Minute}
+	able := watched{watch: &numbers{}, took: &workload.Timing{}}
+	for _, c := range []struct {
+		name   string
+		e      experiment.Experiment
+		w      workload.Workload
+		target float64 // 0: not followed
+	}{
+		{"long", experiment.Experiment{Timing: long}, able, steady.DefaultRule.Target},
+		{"with a target", experiment.Experiment{Timing: long, Target: 0.01}, able, 0.01},
+		{"fixed", experiment.Experiment{Timing: long, Fixed: true}, able, 0},
+		{"short", experiment.Experiment{Timing: workload.Timing{Runtime: steady.DefaultRule.Min}}, able, 0},
+		{"that cannot be watched", experiment.Experiment{Timing: long}, struct{ timed }{}, 0},
+	} {
+		timing := c.e.Timing
+		f := (&runner{Options: Options{Experiment: &c.e}}).follow(experiment.Workload{Workload: c.w}, &timing)
+		switch {
+		case c.target == 0 && (f != nil || timing.Sample != 0):
+			t.Errorf("%s: followed", c.name)
+		case c.target > 0 && (f == nil || f.rule.Target != c.target || f.rule.Max != long.Runtime || timing.Sample != f.rule.Interval):
+			t.Errorf("%s: %+v", c.name, f)
+		}
+	}
+}
+
+// timed has times, and cannot be watched.
+type timed struct{ workload.Workload }
+
+func (timed) Timing(t workload.Timing) workload.Timing { return t }
