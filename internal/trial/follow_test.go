@@ -23,6 +23,7 @@ type numbers struct {
 	pending []byte
 	said    int
 	warmup  []int // as Read was asked
+	whole   int   // how often Whole was
 	exit    workload.Exit
 	fails   error
 }
@@ -42,6 +43,11 @@ func (n *numbers) Feed(appended []byte) (rates []float64) {
 func (n *numbers) Read(exit workload.Exit, warmup int) (result.Measurement, error) {
 	n.warmup, n.exit = append(n.warmup, warmup), exit
 	return result.Measurement{RuntimeSeconds: float64(n.said-warmup) / 4}, n.fails
+}
+
+func (n *numbers) Whole(workload.Exit) (result.Measurement, error) {
+	n.whole++
+	return result.Measurement{RuntimeSeconds: float64(n.said) / 4}, n.fails
 }
 
 func (n *numbers) Final() []byte { return []byte("the end\n") }
@@ -126,7 +132,7 @@ func TestATrialEndsOnceItsMeanIsKnown(t *testing.T) {
 	if s.Warmup < 35 || s.Warmup > 60 || s.Warmup%workload.WarmupUnit != 0 {
 		t.Errorf("warm-up of %d samples, it were 37", s.Warmup)
 	}
-	if len(watch.warmup) != 2 || watch.warmup[0] != 0 || watch.warmup[1] != s.Warmup || watch.exit != exit {
+	if watch.whole != 1 || len(watch.warmup) != 1 || watch.warmup[0] != s.Warmup || watch.exit != exit {
 		t.Errorf("read without %v samples, %+v", watch.warmup, watch.exit)
 	}
 	if m.all.RuntimeSeconds-m.steady.RuntimeSeconds != float64(s.Warmup)/4 {

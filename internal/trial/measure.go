@@ -67,15 +67,17 @@ func (r *runner) measure(ctx context.Context, t *result.Trial) error {
 	if err != nil {
 		return err
 	}
-	timing := w.Timing(r.Experiment.Timing)
-	honesty := observe.Judge(m.all, counters, m.all.RuntimeSeconds/(m.all.RuntimeSeconds+timing.Ramp.Seconds()))
+	honesty := observe.Judge(m.all, counters, m.share)
 	t.Measurement, t.Honesty = &m.steady, &honesty
 	return s.Flush()
 }
 
-// measured is what a workload reported: of all its measured time, which is
-// what device counters can be compared with, and without its warm-up.
-type measured struct{ all, steady result.Measurement }
+// measured is what a workload reported.
+type measured struct {
+	all    result.Measurement // of all its time, or of as much as it reports on
+	share  float64            // of its time that all is about: what the devices counted is about the whole
+	steady result.Measurement // without ramp and warm-up
+}
 
 // drive runs the workload's measured step and gives what the workload reported
 // and what the devices counted. A step that can be watched ends as soon as its
@@ -113,7 +115,7 @@ func (r *runner) drive(ctx context.Context, s *upStack, w experiment.Workload, t
 		m, err = follow.end(exit, t, filepath.Join(scratch, step.Live))
 	} else {
 		m.all, err = w.Read(outputs, exit)
-		m.steady = m.all
+		m.steady, m.share = m.all, m.all.RuntimeSeconds/(m.all.RuntimeSeconds+timing.Ramp.Seconds())
 	}
 	return m, counted, err
 }

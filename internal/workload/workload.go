@@ -110,10 +110,13 @@ type Filler interface {
 type Watch interface {
 	// Feed takes what the process appended to its step's Live output, and gives
 	// the rates, in I/Os per second, of the intervals that it completes: each of
-	// about Sample. What happens before the measured time gives none.
+	// about Sample. The ramp gives none.
 	Feed(appended []byte) []float64
-	// Read is as Workload.Read once the process ended, without what it did in
-	// the first warmup intervals, a multiple of WarmupUnit.
+	// Whole is as Workload.Read once the process ended: what it did in all its
+	// time, the ramp included.
+	Whole(exit Exit) (result.Measurement, error)
+	// Read is Whole without the ramp and without the first warmup intervals
+	// after it, a multiple of WarmupUnit.
 	Read(exit Exit, warmup int) (result.Measurement, error)
 	// Final is the output at the end of the process, without what it said
 	// before.

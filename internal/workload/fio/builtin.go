@@ -79,6 +79,10 @@ func (w *builtin) Drive(target workload.Target, t workload.Timing) (*workload.St
 	if err != nil {
 		return nil, err
 	}
+	if t.Sample > 0 {
+		// Its statuses tell what belongs to the ramp, and how much that was.
+		t.Ramp, t.Runtime = 0, t.Ramp+t.Runtime
+	}
 	step := &workload.Step{
 		Argv:    command(outputName, jobFileName),
 		Files:   map[string][]byte{jobFileName: []byte(w.jobFile(file, t))},

@@ -25,10 +25,11 @@ type watch struct {
 	notes   []byte // what is no document
 	final   []byte // the last whole document
 	sample  time.Duration
+	ramp    time.Duration
 
 	samples int
 	last    state
-	kept    []result.Measurement // after each WarmupUnit samples
+	kept    []result.Measurement // at the end of the ramp, and after each WarmupUnit samples
 }
 
 // state is what a status says of progress.
@@ -39,7 +40,7 @@ type state struct {
 
 // Watch implements workload.Watchable.
 func (w *builtin) Watch(t workload.Timing) workload.Watch {
-	return &watch{reader: w.reader(), sample: t.Sample}
+	return &watch{reader: w.reader(), sample: t.Sample, ramp: t.Ramp}
 }
 
 // Feed implements workload.Watch.
@@ -93,32 +94,59 @@ func (w *watch) document() (rate float64, ok bool) {
 		return 0, false // the ramp, in which fio counts and does not measure, or not one I/O so far
 	}
 	before := w.last
+	if w.ramp > 0 && len(w.kept) == 0 {
+		if now.seconds < w.ramp.Seconds() {
+			return 0, false
+		}
+		w.last = now
+		w.keep(out.Jobs)
+		return 0, false
+	}
 	// The last status of all comes when fio ends, at any time after the one
 	// before: what happened within a moment is no rate like the others.
 	if now.ios < before.ios || now.seconds-before.seconds < w.sample.Seconds()/2 {
 		return 0, false
 	}
 	w.last = now
+	if len(w.kept) == 0 {
+		w.kept = append(w.kept, result.Measurement{}) // there is no ramp to leave out
+	}
 	if w.samples++; w.samples%workload.WarmupUnit == 0 {
-		m, failed := merge(out.Jobs, mergeHistograms)
-		if failed != nil {
-			m = result.Measurement{} // not one I/O so far: there is nothing to leave out
-		}
-		w.kept = append(w.kept, m)
+		w.keep(out.Jobs)
 	}
 	return float64(now.ios-before.ios) / (now.seconds - before.seconds), true
 }
 
-// Read implements workload.Watch.
-func (w *watch) Read(exit workload.Exit, warmup int) (result.Measurement, error) {
+// keep remembers a status: what came before it may be left out.
+func (w *watch) keep(jobs []job) {
+	m, failed := merge(jobs, mergeHistograms)
+	if failed != nil {
+		m = result.Measurement{} // not one I/O so far: there is nothing to leave out
+	}
+	w.kept = append(w.kept, m)
+}
+
+// Whole implements workload.Watch.
+func (w *watch) Whole(exit workload.Exit) (result.Measurement, error) {
 	if exit.Asked && !exit.OOMKilled && exit.Code == interrupted {
 		exit.Code, exit.Signal = 0, ""
 	}
-	m, err := w.read(map[string][]byte{outputName: w.Final()}, exit)
-	if err != nil || warmup == 0 {
+	return w.read(map[string][]byte{outputName: w.Final()}, exit)
+}
+
+// Read implements workload.Watch.
+func (w *watch) Read(exit workload.Exit, warmup int) (result.Measurement, error) {
+	m, err := w.Whole(exit)
+	if err != nil || w.ramp == 0 && warmup == 0 {
 		return m, err
 	}
-	return stats.Since(m, w.kept[warmup/workload.WarmupUnit-1]), nil
+	if len(w.kept) == 0 {
+		return m, failure("fio", fmt.Sprintf("it told of nothing beyond the ramp of %s", w.ramp), "give it a longer runtime, or see whether the host has CPU time to spare")
+	}
+	if m = stats.Since(m, w.kept[warmup/workload.WarmupUnit]); m.IOs() == 0 {
+		return m, failure("fio", "not one I/O was completed in the measured time", "give it a longer runtime; a stack that takes longer than this for one I/O may hang")
+	}
+	return m, nil
 }
 
 // interrupted is fio's exit code after SIGINT.
