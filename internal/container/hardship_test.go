@@ -99,6 +99,10 @@ func TestContainerdDiesAsAProcessIsStarted(t *testing.T) {
 	if containerd == 0 {
 		t.Fatal("no containerd is up")
 	}
+	// Its end is seen a little after dockerd has seen it, as it happens.
+	ended, seen := e.containerd, make(chan struct{})
+	e.containerd = seen
+	go func() { <-ended; time.Sleep(breakLimit / 4); close(seen) }()
 	if err := unix.Kill(containerd, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
