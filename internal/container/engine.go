@@ -308,14 +308,19 @@ func (e *Engine) Stop(ctx context.Context) error {
 }
 
 // down makes an error of a request clear when it failed because the engine is
-// gone.
+// gone. Without a request, nil stays nil while the engine is there.
 func (e *Engine) down(err error) error {
+	var what, log string
 	select {
 	case <-e.dockerd:
-		return fmt.Errorf("the Docker engine ended: %w; the last it said: %s", err, lastLine(e.Log()))
+		what, log = "the Docker engine ended", "dockerd.log"
 	case <-e.containerd:
-		return fmt.Errorf("the Docker engine's containerd ended: %w; the last it said: %s", err, lastLine(e.logTail("containerd.log")))
+		what, log = "the Docker engine's containerd ended", "containerd.log"
 	default:
 		return err
 	}
+	if err == nil {
+		return fmt.Errorf("%s; the last it said: %s", what, lastLine(e.logTail(log)))
+	}
+	return fmt.Errorf("%s: %w; the last it said: %s", what, err, lastLine(e.logTail(log)))
 }

@@ -24,6 +24,9 @@ const (
 	killLimit = 30 * time.Second
 	// startProcessLimit is how long an engine may take to start a process.
 	startProcessLimit = 60 * time.Second
+	// breakLimit is how long it may take to see that an engine ended which
+	// could not start a process.
+	breakLimit = 500 * time.Millisecond
 )
 
 // noticeLimit is how long an engine may take to notice that a process, or
@@ -242,6 +245,18 @@ func (p *process) read(ctx context.Context, exit *workload.Exit) error {
 		case <-again.C:
 		case <-ctx.Done():
 			return p.container.engine.down(context.Cause(ctx))
+		}
+	}
+	if exit.Code == 126 || exit.Code == 127 {
+		// So ends a program that could not be started, also because the engine
+		// broke; then its end is seen within a moment.
+		select {
+		case <-p.container.engine.dockerd:
+		case <-p.container.engine.containerd:
+		case <-time.After(breakLimit):
+		}
+		if broken := p.container.engine.down(nil); broken != nil {
+			return fmt.Errorf("%w (%s)", broken, strings.TrimSpace(exit.Stderr))
 		}
 	}
 	// The runtime tells why it could not start a program where the program's

@@ -84,3 +84,44 @@ func TestTheEngineDoesNotNoticeThatAProcessEnded(t *testing.T) {
 		})
 	}
 }
+
+// TestContainerdDiesAsAProcessIsStarted: dockerd then says what it says of a
+// program that is missing, and that must not be what the user is told.
+func TestContainerdDiesAsAProcessIsStarted(t *testing.T) {
+	b := newBench(t)
+	e, c := b.mustRun(t, "overlay2", ContainerConfig{})
+	containerd := 0
+	for _, pid := range pidsOf(e.execRoot) {
+		if comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil && strings.TrimSpace(string(comm)) == "containerd" {
+			containerd = pid
+		}
+	}
+	if containerd == 0 {
+		t.Fatal("no containerd is up")
+	}
+	// Its end is seen a little after dockerd has seen it, as it happens.
+	ended, seen := e.containerd, make(chan struct{})
+	e.containerd = seen
+	go func() { <-ended; time.Sleep(breakLimit / 4); close(seen) }()
+	if err := unix.Kill(containerd, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		exit, err := c.Exec(t.Context(), []string{"sleep", "4717"}, "")
+		if err == nil {
+			err = fmt.Errorf("no error, and %+v", exit)
+		}
+		done <- err
+	}()
+	time.Sleep(300 * time.Millisecond) // dockerd waits for containerd, whenever exactly it began to
+	if err := unix.Kill(containerd, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; !strings.Contains(err.Error(), "containerd ended") {
+		t.Errorf("got %v, want word of containerd's end", err)
+	}
+	if err := errors.Join(c.Remove(t.Context()), e.Stop(t.Context())); err != nil {
+		t.Error(err)
+	}
+}
