@@ -40,6 +40,16 @@ trials run interleaved in random blocks; each result is stored when its trial
 ends. At the end the findings are printed and report.html is written into the
 run directory.
 
+--budget gives the whole run a time: every stack gets a few trials first, and
+those that are known least, or cannot be told apart yet, get the rest. Without
+it, each gets as many trials as the experiment says. A trial that may run for
+more than 40s ends once its mean is known; --fixed has it take its whole time.
+
+--on puts a device or a directory of this host in the place of the loop devices
+of an experiment; --jobs and --size fit its load to the host. --precondition
+snia brings a solid-state drive into its steady state first: twice the whole
+device, then the workload itself until it is steady.
+
 Every change to the host is journalled before it is made and undone at the end.
 A block device is written only when its stack names it and --destroy allows it,
 and never while it is in use. To overwrite a device that carries partitions or
@@ -63,6 +73,9 @@ EXIT STATUS
   130  interrupted; everything was undone, the results so far are kept`,
 		Example: `  sudo plimsoll run quick
   sudo plimsoll run quick --dry-run
+  sudo plimsoll run quick --budget 15m
+  sudo plimsoll run quick --on /dev/nvme1n1 --destroy /dev/nvme1n1 --size 64GiB --precondition snia
+  plimsoll run quick --on dir:/srv/data --budget 3m
   sudo plimsoll run nvme.yaml --destroy S4EVNF0M123456
   plimsoll run directory --runtime 10s --repeat 7
   sudo plimsoll run --resume last`,
