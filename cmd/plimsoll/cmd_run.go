@@ -75,7 +75,7 @@ EXIT STATUS
   sudo plimsoll run quick --dry-run
   sudo plimsoll run quick --budget 15m
   sudo plimsoll run quick --on /dev/nvme1n1 --destroy /dev/nvme1n1 --size 64GiB --precondition snia
-  plimsoll run quick --on dir:/srv/data --budget 3m
+  sudo plimsoll run quick --on dir:/srv/data --budget 3m
   sudo plimsoll run nvme.yaml --destroy S4EVNF0M123456
   plimsoll run directory --runtime 10s --repeat 7
   sudo plimsoll run --resume last`,
