@@ -330,6 +330,7 @@ func parseExperiment(file string, text []byte) (*experiment.Experiment, error) {
 type plan struct {
 	Experiment       string               `json:"experiment"`
 	Seed             uint64               `json:"seed"`
+	LeftOut          []string             `json:"left_out,omitempty"` // stacks and workloads that do not fit the settings, and why
 	Stacks           []plannedStack       `json:"stacks"`
 	Trials           []experiment.Planned `json:"trials"` // in their order
 	EstimatedSeconds float64              `json:"estimated_seconds"`
@@ -371,7 +372,7 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 	for _, cost := range experiment.Costs(e, trials) {
 		takes += cost
 	}
-	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(), BudgetSeconds: e.Budget.Seconds()}
+	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(), BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut}
 	for i, s := range e.Stacks {
 		p.Stacks = append(p.Stacks, plannedStack{Name: s.Name, Line: s.Line.String(), Changes: previews[i].Changes, Skipped: previews[i].Skipped})
 	}
@@ -382,7 +383,11 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 		return runError(refused, "")
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s: %s\n\nWould change on this host, and undo at the end:\n", e.Name, e.Question)
+	fmt.Fprintf(&out, "%s: %s\n", e.Name, e.Question)
+	for _, why := range p.LeftOut {
+		fmt.Fprintf(&out, "left out: %s\n", why)
+	}
+	out.WriteString("\nWould change on this host, and undo at the end:\n")
 	for _, s := range p.Stacks {
 		fmt.Fprintf(&out, "  %s: %s\n", s.Name, s.Line)
 		for _, what := range s.Changes {
