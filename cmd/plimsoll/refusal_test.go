@@ -169,6 +169,19 @@ func TestBadInputIsRefusedWithAllItsProblems(t *testing.T) {
 	}
 }
 
+// Who asks for a device to be written as a whole, and has only workloads that
+// cannot, must not find out from the results.
+func TestPreconditioningThatNoWorkloadCanDo(t *testing.T) {
+	p := newProgram(t)
+	p.file("mine.fio", "[job]\nrw=randread\nsize=8m\ntime_based=1\nruntime=1\n")
+	name := p.experiment("name: mine\nquestion: q\nstacks: {raw: /dev/sdz}\nworkloads: {M: {fio: {file: mine.fio}}}\nprecondition: snia\n")
+	code, out, errs := p.run("run", name, "--destroy", "/dev/sdz")
+	if code != exitUsage || out != "" {
+		t.Errorf("ends with %d: %s%s", code, out, errs)
+	}
+	contains(t, errs, "no workload of mine can write a whole device", "randwrite")
+}
+
 func TestWhatTheHostCannotIsSkippedWithTheEnginesReason(t *testing.T) {
 	hosttest.Exclusive(t)
 	p := newProgram(t)

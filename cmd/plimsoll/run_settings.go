@@ -19,6 +19,7 @@ import (
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/steady"
 	"plimsoll/internal/trial"
+	"plimsoll/internal/workload"
 )
 
 // runOptions are the flags of plimsoll run.
@@ -123,6 +124,12 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 	}
 	e.Scaled = scale
 	t.LeftOut = leftOut
+	fills := func(w experiment.Workload) bool { _, ok := w.Workload.(workload.Filler); return ok }
+	onDevice := func(s experiment.Stack) bool { return writesDevice(s.Line) }
+	if e.Precondition.Device && slices.ContainsFunc(e.Stacks, onDevice) && !slices.ContainsFunc(e.Workloads, fills) {
+		return fmt.Errorf("no workload of %s can write a whole device, as preconditioning asks for (%s): job files do only what they say; add one like W: {fio: {rw: randwrite, size: 1GiB}}",
+			e.Name, e.Precondition)
+	}
 	if budget > 0 {
 		return experiment.Fit(e, budget)
 	}
