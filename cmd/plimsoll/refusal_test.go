@@ -148,6 +148,7 @@ func TestBadInputIsRefusedWithAllItsProblems(t *testing.T) {
 			},
 		},
 		{name: "settings of a directory", args: []string{"run", "quick", "--on", "dir:/tmp(size=3)"}, says: []string{"--on takes", "dir:/srv/data"}},
+		{name: "no directory", args: []string{"run", "quick", "--on", "dir:"}, says: []string{"--on takes"}},
 		{name: "no such directory", args: []string{"run", "quick", "--on", "dir:/no/such"}, says: []string{"--on dir:/no/such", "no such file"}},
 		{name: "a precision that nothing ends at", args: []string{"run", "quick", "--target", "1%"}, says: []string{"--target 1% would change nothing", "40s", "--budget"}},
 		{name: "a budget that is too short", args: []string{"run", "quick", "--budget", "10s"}, says: []string{"a budget of 10s is too short for quick", "takes about", "--size"}},

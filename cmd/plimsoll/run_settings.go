@@ -183,16 +183,18 @@ func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
 	}
 	if o.on != "" {
 		l, err := line.Parse(o.on)
-		if err != nil || len(l.Nodes) != 1 || !slices.Contains([]string{line.NameDevice, "by-id", "serial", "dir"}, l.Nodes[0].Name) || len(s.Catalog.Check(l)) > 0 {
+		known := err == nil && len(l.Nodes) == 1 && slices.Contains([]string{line.NameDevice, "by-id", "serial", "dir"}, l.Nodes[0].Name)
+		if known && l.Nodes[0].Name == "dir" && l.Nodes[0].Arg != "" {
+			if l.Nodes[0].Arg, err = filepath.Abs(l.Nodes[0].Arg); err != nil {
+				r.problems = append(r.problems, err)
+				return s
+			}
+		}
+		if !known || len(s.Catalog.Check(l)) > 0 {
 			r.wrong("on", o.on, "a block device (/dev/nvme0n1, by-id:NAME, serial:NUMBER) or a directory (dir:/srv/data)")
 			return s
 		}
-		s.On = &l.Nodes[0]
-		if s.On.Name != "dir" {
-			return s
-		}
-		if s.On.Arg, err = filepath.Abs(s.On.Arg); err != nil {
-			r.problems = append(r.problems, err)
+		if s.On = &l.Nodes[0]; s.On.Name != "dir" {
 			return s
 		}
 		mount, err := observe.MountOf(s.On.Arg)
