@@ -40,6 +40,16 @@ trials run interleaved in random blocks; each result is stored when its trial
 ends. At the end the findings are printed and report.html is written into the
 run directory.
 
+--budget gives the whole run a time: every stack gets a few trials first, and
+those that are known least, or cannot be told apart yet, get the rest. Without
+it, each gets as many trials as the experiment says. A trial that may run for
+more than 40s ends once its mean is known; --fixed has it take its whole time.
+
+--on puts a device or a directory of this host in the place of the loop devices
+of an experiment; --jobs and --size fit its load to the host. --precondition
+snia brings a solid-state drive into its steady state first: twice the whole
+device, then the workload itself until it is steady.
+
 Every change to the host is journalled before it is made and undone at the end.
 A block device is written only when its stack names it and --destroy allows it,
 and never while it is in use. To overwrite a device that carries partitions or
@@ -63,6 +73,9 @@ EXIT STATUS
   130  interrupted; everything was undone, the results so far are kept`,
 		Example: `  sudo plimsoll run quick
   sudo plimsoll run quick --dry-run
+  sudo plimsoll run quick --budget 15m
+  sudo plimsoll run quick --on /dev/nvme1n1 --destroy /dev/nvme1n1 --size 64GiB --precondition snia
+  sudo plimsoll run quick --on dir:/srv/data --budget 3m
   sudo plimsoll run nvme.yaml --destroy S4EVNF0M123456
   plimsoll run directory --runtime 10s --repeat 7
   sudo plimsoll run --resume last`,
@@ -320,6 +333,7 @@ func parseExperiment(file string, text []byte) (*experiment.Experiment, error) {
 type plan struct {
 	Experiment       string               `json:"experiment"`
 	Seed             uint64               `json:"seed"`
+	LeftOut          []string             `json:"left_out,omitempty"` // stacks and workloads that do not fit the settings, and why
 	Stacks           []plannedStack       `json:"stacks"`
 	Trials           []experiment.Planned `json:"trials"` // in their order
 	EstimatedSeconds float64              `json:"estimated_seconds"`
@@ -361,7 +375,7 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 	for _, cost := range experiment.Costs(e, trials) {
 		takes += cost
 	}
-	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(), BudgetSeconds: e.Budget.Seconds()}
+	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(), BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut}
 	for i, s := range e.Stacks {
 		p.Stacks = append(p.Stacks, plannedStack{Name: s.Name, Line: s.Line.String(), Changes: previews[i].Changes, Skipped: previews[i].Skipped})
 	}
@@ -372,7 +386,11 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 		return runError(refused, "")
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s: %s\n\nWould change on this host, and undo at the end:\n", e.Name, e.Question)
+	fmt.Fprintf(&out, "%s: %s\n", e.Name, e.Question)
+	for _, why := range p.LeftOut {
+		fmt.Fprintf(&out, "left out: %s\n", why)
+	}
+	out.WriteString("\nWould change on this host, and undo at the end:\n")
 	for _, s := range p.Stacks {
 		fmt.Fprintf(&out, "  %s: %s\n", s.Name, s.Line)
 		for _, what := range s.Changes {

@@ -148,6 +148,7 @@ func TestBadInputIsRefusedWithAllItsProblems(t *testing.T) {
 			},
 		},
 		{name: "settings of a directory", args: []string{"run", "quick", "--on", "dir:/tmp(size=3)"}, says: []string{"--on takes", "dir:/srv/data"}},
+		{name: "no directory", args: []string{"run", "quick", "--on", "dir:"}, says: []string{"--on takes"}},
 		{name: "no such directory", args: []string{"run", "quick", "--on", "dir:/no/such"}, says: []string{"--on dir:/no/such", "no such file"}},
 		{name: "a precision that nothing ends at", args: []string{"run", "quick", "--target", "1%"}, says: []string{"--target 1% would change nothing", "40s", "--budget"}},
 		{name: "a budget that is too short", args: []string{"run", "quick", "--budget", "10s"}, says: []string{"a budget of 10s is too short for quick", "takes about", "--size"}},
@@ -167,6 +168,19 @@ func TestBadInputIsRefusedWithAllItsProblems(t *testing.T) {
 			contains(t, errs, test.says...)
 		})
 	}
+}
+
+// Who asks for a device to be written as a whole, and has only workloads that
+// cannot, must not find out from the results.
+func TestPreconditioningThatNoWorkloadCanDo(t *testing.T) {
+	p := newProgram(t)
+	p.file("mine.fio", "[job]\nrw=randread\nsize=8m\ntime_based=1\nruntime=1\n")
+	name := p.experiment("name: mine\nquestion: q\nstacks: {raw: /dev/sdz}\nworkloads: {M: {fio: {file: mine.fio}}}\nprecondition: snia\n")
+	code, out, errs := p.run("run", name, "--destroy", "/dev/sdz")
+	if code != exitUsage || out != "" {
+		t.Errorf("ends with %d: %s%s", code, out, errs)
+	}
+	contains(t, errs, "no workload of mine can write a whole device", "randwrite")
 }
 
 func TestWhatTheHostCannotIsSkippedWithTheEnginesReason(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/steady"
 	"plimsoll/internal/trial"
+	"plimsoll/internal/workload"
 )
 
 // runOptions are the flags of plimsoll run.
@@ -123,6 +124,12 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 	}
 	e.Scaled = scale
 	t.LeftOut = leftOut
+	fills := func(w experiment.Workload) bool { _, ok := w.Workload.(workload.Filler); return ok }
+	onDevice := func(s experiment.Stack) bool { return writesDevice(s.Line) }
+	if e.Precondition.Device && slices.ContainsFunc(e.Stacks, onDevice) && !slices.ContainsFunc(e.Workloads, fills) {
+		return fmt.Errorf("no workload of %s can write a whole device, as preconditioning asks for (%s): job files do only what they say; add one like W: {fio: {rw: randwrite, size: 1GiB}}",
+			e.Name, e.Precondition)
+	}
 	if budget > 0 {
 		return experiment.Fit(e, budget)
 	}
@@ -176,16 +183,18 @@ func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
 	}
 	if o.on != "" {
 		l, err := line.Parse(o.on)
-		if err != nil || len(l.Nodes) != 1 || !slices.Contains([]string{line.NameDevice, "by-id", "serial", "dir"}, l.Nodes[0].Name) || len(s.Catalog.Check(l)) > 0 {
+		known := err == nil && len(l.Nodes) == 1 && slices.Contains([]string{line.NameDevice, "by-id", "serial", "dir"}, l.Nodes[0].Name)
+		if known && l.Nodes[0].Name == "dir" && l.Nodes[0].Arg != "" {
+			if l.Nodes[0].Arg, err = filepath.Abs(l.Nodes[0].Arg); err != nil {
+				r.problems = append(r.problems, err)
+				return s
+			}
+		}
+		if !known || len(s.Catalog.Check(l)) > 0 {
 			r.wrong("on", o.on, "a block device (/dev/nvme0n1, by-id:NAME, serial:NUMBER) or a directory (dir:/srv/data)")
 			return s
 		}
-		s.On = &l.Nodes[0]
-		if s.On.Name != "dir" {
-			return s
-		}
-		if s.On.Arg, err = filepath.Abs(s.On.Arg); err != nil {
-			r.problems = append(r.problems, err)
+		if s.On = &l.Nodes[0]; s.On.Name != "dir" {
 			return s
 		}
 		mount, err := observe.MountOf(s.On.Arg)

@@ -33,6 +33,10 @@ type Row struct {
 	ElapsedSeconds float64            `json:"elapsed_seconds,omitempty"`
 	Measured       *measured          `json:"measured,omitempty"` // nil when there was nothing to measure
 	Honesty        *result.Honesty    `json:"honesty,omitempty"`
+
+	Stop            *result.Stop            `json:"stop,omitempty"`           // nil for a trial of a fixed time
+	WarmupSeconds   float64                 `json:"warmup_seconds,omitempty"` // that the measurement leaves out at the beginning, beside the ramp
+	Preconditioning *result.Preconditioning `json:"preconditioning,omitempty"`
 }
 
 // measured is a measurement with the sums of both directions, which readers
@@ -61,7 +65,10 @@ func Rows(run *result.Run) []Row {
 			Seq: t.Seq, Block: t.Block, Repeat: t.Repeat,
 			Stack: t.Stack, Line: s.Line, Marks: append([]result.Mark{}, s.Marks...), Workload: t.Workload,
 			Status: t.Status, Started: t.Started, ElapsedSeconds: t.ElapsedSeconds,
-			Honesty: t.Honesty,
+			Honesty: t.Honesty, Stop: t.Stop, Preconditioning: t.Preconditioning,
+		}
+		if t.Series != nil {
+			rows[i].WarmupSeconds = float64(t.Series.Warmup) * t.Series.IntervalSeconds
 		}
 		if levels := [...]map[string]string{s.Levels, workloads[t.Workload].Levels}; len(levels[0])+len(levels[1]) > 0 {
 			rows[i].Levels = map[string]string{}
@@ -93,7 +100,8 @@ func NDJSON(w io.Writer, run *result.Run) error {
 // CSV writes a heading and one record per trial. What was not measured is an
 // empty field, never 0. There are as many groups of device columns as the
 // deepest stack has devices, a column for the level of each factor, and
-// columns of printed percentiles where a trial has some.
+// columns of printed percentiles, of why trials ended when they did, and of
+// preconditioning where a trial has some.
 func CSV(w io.Writer, run *result.Run) error {
 	rows := Rows(run)
 	var c columns
@@ -103,6 +111,7 @@ func CSV(w io.Writer, run *result.Run) error {
 				c.factors = append(c.factors, factor)
 			}
 		}
+		c.stops, c.preconditioned = c.stops || r.Stop != nil, c.preconditioned || r.Preconditioning != nil
 		if r.Honesty != nil {
 			c.devices = max(c.devices, len(r.Honesty.Served))
 		}
@@ -131,6 +140,8 @@ type columns struct {
 	factors []string
 	devices int  // groups of device columns
 	printed bool // percentiles that fio printed
+
+	stops, preconditioned bool
 }
 
 // fields is a record in the making: names and values side by side, so that
@@ -182,7 +193,42 @@ func record(r Row, c columns) *fields {
 	f.addDirection("read", ok, m.Read, c.printed)
 	f.addDirection("write", ok, m.Write, c.printed)
 	f.addHonesty(r.Honesty, c.devices)
+	if c.stops {
+		f.addStop(r)
+	}
+	if c.preconditioned {
+		f.addPreconditioning(r.Preconditioning)
+	}
 	return f
+}
+
+func (f *fields) addStop(r Row) {
+	s, ok := result.Stop{}, r.Stop != nil
+	if ok {
+		s = *r.Stop
+	}
+	interval := s.HighIOPS > 0
+	f.add("stop_reason", when(ok, s.Reason))
+	f.add("stop_why", s.Why)
+	f.add("stop_mean_iops", when(interval, s.MeanIOPS))
+	f.add("stop_low_iops", when(interval, s.LowIOPS))
+	f.add("stop_high_iops", when(interval, s.HighIOPS))
+	f.add("warmup_seconds", when(ok, r.WarmupSeconds))
+}
+
+func (f *fields) addPreconditioning(p *result.Preconditioning) {
+	done, rounds := result.Preconditioning{}, result.Rounds{}
+	if p != nil {
+		done = *p
+	}
+	if done.Rounds != nil {
+		rounds = *done.Rounds
+	}
+	f.add("preconditioning_kind", done.Kind)
+	f.add("preconditioning_bytes", when(done.Passes > 0, done.Bytes))
+	f.add("preconditioning_passes", when(done.Passes > 0, done.Passes))
+	f.add("preconditioning_rounds", when(done.Rounds != nil, len(rounds.IOPS)))
+	f.add("preconditioning_settled", when(done.Rounds != nil, rounds.Settled))
 }
 
 func (f *fields) addDirection(prefix string, ok bool, d direction, printed bool) {

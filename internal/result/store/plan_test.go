@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"strings"
+	"slices"
 	"testing"
 
 	"plimsoll/internal/result"
@@ -117,7 +117,7 @@ func TestKilledWhilePlanning(t *testing.T) {
 			if lines.Text() == "open" {
 				continue
 			}
-			if _, err := fmt.Sscanf(lines.Text(), "%s %d", &step, &after); err != nil || !strings.Contains("planned saved withdrawn", step) {
+			if _, err := fmt.Sscanf(lines.Text(), "%s %d", &step, &after); err != nil || !slices.Contains([]string{"planned", "saved", "withdrawn"}, step) {
 				t.Fatalf("the child says %q", lines.Text())
 			}
 			steps[step]++
