@@ -51,7 +51,9 @@ func (p *program) killed(text string) {
 		return p.exists("plimsoll-runs/*/artifacts/001-*/job.fio")
 	})
 	_ = cmd.Process.Kill()
-	<-ended
+	if err := <-ended; err == nil {
+		p.t.Fatal("a killed run ended well")
+	}
 }
 
 // pending lists the steps in the only journal that are not undone, newest

@@ -44,6 +44,7 @@ type shape struct {
 	summary  string  // stands in for declared where a run does not tell
 	runtime  float64 // seconds, of the experiment; 0 where the workload has its own
 	ramp     float64
+	before   string // what was written before, beyond one pass over the files
 }
 
 // comparedPair is two units that are alike.
@@ -119,6 +120,7 @@ func (v *view) shape(s *stack, w result.Workload) shape {
 		h.line = parsed.String()
 	}
 	h.runtime, h.ramp = v.run.Experiment.RuntimeSeconds, v.run.Experiment.RampSeconds
+	h.before = v.run.Experiment.Precondition
 	// Parameters are YAML, in whatever order; a user's job file stays as it is.
 	var parameters map[string]any
 	if yaml.Unmarshal([]byte(w.Declared), &parameters) == nil && parameters != nil {
@@ -149,7 +151,7 @@ func (h shape) sameWorkload(o shape) bool {
 func (h shape) sameTimes(o shape) bool { return h.runtime == o.runtime && h.ramp == o.ramp }
 
 func (h shape) like(o shape) bool {
-	return h.line == o.line && h.sameWorkload(o) && h.sameTimes(o)
+	return h.line == o.line && h.sameWorkload(o) && h.sameTimes(o) && h.before == o.before
 }
 
 // alone says why a unit has no partner among those of the other run, by what
@@ -160,6 +162,10 @@ func alone(u *unit, others []*unit, here, there string) Apart {
 		if u.shape.line == o.shape.line && u.shape.sameWorkload(o.shape) && !u.shape.sameTimes(o.shape) {
 			a.Why = fmt.Sprintf("measured for %g s (ramp %g s) in %s, for %g s (ramp %g s) in %s",
 				u.shape.runtime, u.shape.ramp, here, o.shape.runtime, o.shape.ramp, there)
+			return a
+		}
+		if u.shape.line == o.shape.line && u.shape.sameWorkload(o.shape) && u.shape.before != o.shape.before {
+			a.Why = fmt.Sprintf("another preconditioning: %s in %s, %s in %s", cmp.Or(u.shape.before, "none"), here, cmp.Or(o.shape.before, "none"), there)
 			return a
 		}
 	}

@@ -34,6 +34,8 @@ func TestCompareStories(t *testing.T) {
 						run.Environment.FioVersion = arg.Vals[0]
 					case "runtime":
 						run.Experiment.RuntimeSeconds = float(t, arg.Vals[0])
+					case "precondition":
+						run.Experiment.Precondition = strings.Join(arg.Vals, ",")
 					default:
 						d.Fatalf(t, "unknown argument %s", arg.Key)
 					}
