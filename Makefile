@@ -18,7 +18,7 @@ LINTER  := bin/golangci-lint
 BUILD := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 
 # Tests of the kernel's side need root; everybody else's go through sudo.
-TEST := $(GO) test -count=1 -timeout 20m $(if $(filter-out 0,$(shell id -u)),-exec $(AS_ROOT))
+TEST := $(GO) test -count=1 -timeout 45m $(if $(filter-out 0,$(shell id -u)),-exec $(AS_ROOT))
 
 .PHONY: help
 help: ## list the targets
