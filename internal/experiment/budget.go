@@ -41,11 +41,19 @@ func Fit(e *Experiment, budget time.Duration) error {
 	first := time.Duration(firstShare * float64(budget))
 	for e.Repeat = enoughRepeats; e.Repeat > 1 && takes(e.Repeat, least) > budget; e.Repeat-- {
 	}
-	// The cost grows linearly with the times.
-	low, high := takes(e.Repeat, 0), takes(e.Repeat, 1)
-	share := 1.0
-	if high > first && high > low {
-		share = max(least, float64(first-low)/float64(high-low))
+	affordable := func() (share float64) {
+		// The cost grows linearly with the times.
+		low, high := takes(e.Repeat, 0), takes(e.Repeat, 1)
+		if high <= first || high <= low {
+			return 1
+		}
+		return max(least, float64(first-low)/float64(high-low))
+	}
+	share := affordable()
+	if scaled(full, share).Ramp < shortest {
+		// It would be over before a rate is steady. The time is better measured.
+		full.Ramp = 0
+		share = affordable()
 	}
 	e.Timing, e.Budget = scaled(full, share), budget
 	return nil

@@ -137,6 +137,10 @@ func (s *schedule) block(trials []result.Trial) (more []result.Trial) {
 	return more
 }
 
+// mostFailures is how many trials of a point in a row may fail before it gets
+// no more.
+const mostFailures = 2
+
 // sizeTarget is how precisely to know the means of points whose comparisons
 // have their verdict: half of the interval as a share of the mean.
 const sizeTarget = 0.1
@@ -144,6 +148,7 @@ const sizeTarget = 0.1
 // look takes what the trials measured into the study.
 func (s *schedule) look(trials []result.Trial) {
 	s.study.Points = make([]steady.StudyPoint, len(s.points))
+	failures := make([]int, len(s.points)) // in a row
 	for _, t := range trials {
 		i := slices.Index(s.points, point{t.Stack, t.Workload})
 		p := &s.study.Points[i]
@@ -151,11 +156,16 @@ func (s *schedule) look(trials []result.Trial) {
 		case t.Status == result.TrialPlanned, s.givenUp(t):
 		case t.Measurement != nil && t.Measurement.IOPS() > 0:
 			p.Values = append(p.Values, t.Measurement.IOPS())
-		case t.Problem != nil:
-			// What failed once may fail every time, at the cost of all others.
-			p.Ended = t.Problem.What + ": " + t.Problem.Why
+			failures[i] = 0
 		default:
+			// What fails again may fail every time, at the cost of all others.
+			if failures[i]++; failures[i] < mostFailures && t.Status != result.TrialSkipped {
+				continue
+			}
 			p.Ended = "a trial gave no number"
+			if t.Problem != nil {
+				p.Ended = t.Problem.What + ": " + t.Problem.Why
+			}
 		}
 	}
 }

@@ -158,7 +158,8 @@ func TestTimeGoesWhereIntervalsAreWide(t *testing.T) {
 	}
 }
 
-// A point that failed gets no more trials; the rest does.
+// A point that failed twice in a row gets no more trials; the rest does, also
+// what failed but once.
 func TestAPointThatFailsEnds(t *testing.T) {
 	e := parsed(t, fourPoints)
 	e.Budget, e.Repeat = 2*time.Minute, 1
@@ -167,12 +168,15 @@ func TestAPointThatFailsEnds(t *testing.T) {
 		if t.Stack == "a" && t.Workload == "W" {
 			return 0, &result.Problem{What: "W on a", Why: "the disk is full"}
 		}
+		if t.Stack == "b" && t.Workload == "W" && t.Repeat == 2 {
+			return 0, &result.Problem{What: "W on b", Why: "it was killed"}
+		}
 		return 1000, nil
 	}
 	if !m.run(t, 1000) {
 		t.Fatal("it goes on for ever")
 	}
-	if p := m.point("aW"); p.Reason != result.StopFailed || !strings.Contains(p.Why, "the disk is full") || m.tried("aW") != 1 || p.Trials != 0 {
+	if p := m.point("aW"); p.Reason != result.StopFailed || !strings.Contains(p.Why, "the disk is full") || m.tried("aW") != mostFailures || p.Trials != 0 {
 		t.Errorf("%d trials, %+v", m.tried("aW"), p)
 	}
 	if p := m.point("bW"); p.Reason != result.StopPrecise || p.Trials != 4 {

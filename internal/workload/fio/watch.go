@@ -25,7 +25,7 @@ type watch struct {
 	notes   []byte // what is no document
 	final   []byte // the last whole document
 	sample  time.Duration
-	ramp    time.Duration
+	timing  workload.Timing
 
 	samples int
 	last    state
@@ -40,7 +40,7 @@ type state struct {
 
 // Watch implements workload.Watchable.
 func (w *builtin) Watch(t workload.Timing) workload.Watch {
-	return &watch{reader: w.reader(), sample: t.Sample, ramp: t.Ramp}
+	return &watch{reader: w.reader(), sample: t.Sample, timing: t}
 }
 
 // Feed implements workload.Watch.
@@ -94,12 +94,17 @@ func (w *watch) document() (rate float64, ok bool) {
 		return 0, false // the ramp, in which fio counts and does not measure, or not one I/O so far
 	}
 	before := w.last
-	if w.ramp > 0 && len(w.kept) == 0 {
-		if now.seconds < w.ramp.Seconds() {
-			return 0, false
+	if w.timing.Ramp > 0 && len(w.kept) == 0 {
+		switch ramp := w.timing.Ramp.Seconds(); {
+		case now.seconds < ramp:
+		case now.seconds > ramp+w.timing.Runtime.Seconds()/2:
+			// On a host without CPU time to spare, statuses come late. Too
+			// little would be left to measure, so the ramp is measured too.
+			w.last, w.kept = now, append(w.kept, result.Measurement{})
+		default:
+			w.last = now
+			w.keep(out.Jobs)
 		}
-		w.last = now
-		w.keep(out.Jobs)
 		return 0, false
 	}
 	// The last status of all comes when fio ends, at any time after the one
@@ -137,11 +142,8 @@ func (w *watch) Whole(exit workload.Exit) (result.Measurement, error) {
 // Read implements workload.Watch.
 func (w *watch) Read(exit workload.Exit, warmup int) (result.Measurement, error) {
 	m, err := w.Whole(exit)
-	if err != nil || w.ramp == 0 && warmup == 0 {
+	if err != nil || len(w.kept) == 0 || w.timing.Ramp == 0 && warmup == 0 {
 		return m, err
-	}
-	if len(w.kept) == 0 {
-		return m, failure("fio", fmt.Sprintf("it told of nothing beyond the ramp of %s", w.ramp), "give it a longer runtime, or see whether the host has CPU time to spare")
 	}
 	if m = stats.Since(m, w.kept[warmup/workload.WarmupUnit]); m.IOs() == 0 {
 		return m, failure("fio", "not one I/O was completed in the measured time", "give it a longer runtime; a stack that takes longer than this for one I/O may hang")

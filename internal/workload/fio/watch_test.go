@@ -175,7 +175,7 @@ func TestWatchLeavesOutTheRamp(t *testing.T) {
 	docs := documents(text)
 	ramped := func(ramp time.Duration) *watch {
 		w := newWatch(sampled)
-		w.ramp = ramp
+		w.timing = workload.Timing{Ramp: ramp, Runtime: 500 * time.Millisecond}
 		return w
 	}
 	var base []byte
@@ -205,10 +205,14 @@ func TestWatchLeavesOutTheRamp(t *testing.T) {
 	if everything.Read.IOs != 50 || got.Read.IOs == 0 || got.Read.IOs >= 50 {
 		t.Errorf("%d reads in all, %d measured", everything.Read.IOs, got.Read.IOs)
 	}
-	w = ramped(time.Hour)
-	w.Feed(text)
-	if _, err := w.Read(exit, 0); err == nil || !strings.Contains(err.Error(), "beyond the ramp") {
-		t.Errorf("a run that ends in its ramp gives %v", err)
+	// Statuses that come late, or not before the end, leave all of it.
+	late := ramped(100 * time.Millisecond)
+	late.Feed(docs[len(docs)-1])
+	for name, w := range map[string]*watch{"late": late, "never": ramped(time.Hour)} {
+		w.Feed(docs[len(docs)-1])
+		if got, err := w.Read(exit, 0); err != nil || got.Read.IOs != 50 {
+			t.Errorf("%s: %d reads, %v", name, got.Read.IOs, err)
+		}
 	}
 }
 
