@@ -30,7 +30,7 @@ func Bring(ctx context.Context, machineDir, name, into string) ([]string, error)
 		if err == nil && code != 0 {
 			err = fmt.Errorf("tar in the lab ended with status %d: %s", code, strings.TrimSpace(said.String()))
 		}
-		w.CloseWithError(errors.Join(err, io.EOF))
+		w.CloseWithError(err) // nil: the archive is at its end
 		ended <- err
 	}()
 	brought, err := extract(r, name, into)

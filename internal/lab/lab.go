@@ -83,7 +83,6 @@ func Start(ctx context.Context, o Options, name string) (_ *Lab, err error) {
 	}
 	defer func() {
 		if err != nil {
-			l.keep = false
 			err = errors.Join(err, l.Close())
 		}
 	}()

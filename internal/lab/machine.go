@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -159,6 +160,10 @@ func (v *machine) lastWords() string {
 		return "; its console is empty"
 	}
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(string(text), "\r", "")), "\n")
+	// What led to a panic is before it; what follows is for the kernel's makers.
+	if at := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "Kernel panic") }); at >= 0 {
+		lines = lines[:at+1]
+	}
 	return "; the last lines of its console:\n  " + strings.Join(lines[max(0, len(lines)-12):], "\n  ")
 }
 

@@ -115,7 +115,7 @@ func probe(ctx context.Context, dir string, image *Image) error {
 		return fmt.Errorf("a guest did not come up within %s", probeTime)
 	case said.Len() > 0:
 		first, _, _ := strings.Cut(said.String(), "\n")
-		return errors.New(strings.TrimPrefix(first, qemu+": "))
+		return errors.New(strings.TrimPrefix(strings.TrimPrefix(first, qemu+": "), "error: "))
 	}
 	return fmt.Errorf("the guest ended before it was up (%w)", err)
 }

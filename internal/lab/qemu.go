@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
+	"plimsoll/internal/hostinfo"
 )
 
 // Machine tells what a virtual machine has.
@@ -23,17 +23,12 @@ const (
 	Target = "target" // which serves its drives to the server
 )
 
-// Drive is an emulated NVMe drive with one namespace.
+// Drive is an emulated NVMe drive with one namespace. Linux knows it by its
+// serial alone: it takes no identifier of a namespace from QEMU's drives.
 type Drive struct {
 	Serial string
 	Bytes  int64
 	Limits Profile
-}
-
-// UUID is that of the drive's namespace. It follows from the serial, so that
-// experiments can name it.
-func (d Drive) UUID() string {
-	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("plimsoll:lab/"+d.Serial)).String()
 }
 
 // Serials gives n drives their numbers: LAB1, LAB2 on the server, TGT1 on the
@@ -55,10 +50,6 @@ var macs = map[string]string{Server: "52:54:00:77:00:01", Target: "52:54:00:77:0
 
 // ports is the number of commands that can run in a machine at a time.
 const ports = 4
-
-// product is what a guest's firmware says that it is; hostinfo knows a lab by
-// it.
-const product = "Plimsoll lab"
 
 // files are where a machine finds and puts things; all but the last are in its
 // own directory, in which QEMU runs.
@@ -89,7 +80,7 @@ func arguments(m Machine, f files, accel string) []string {
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none", "-nic", "none",
 		"-machine", "q35", "-accel", accel, "-cpu", cpu,
 		"-smp", strconv.Itoa(m.CPUs), "-m", strconv.FormatInt(m.Memory>>20, 10) + "M",
-		"-smbios", "type=1,product=" + product + ",version=" + strings.SplitN(accel, ",", 2)[0],
+		"-smbios", "type=1,product=" + hostinfo.LabProduct + ",version=" + strings.SplitN(accel, ",", 2)[0],
 		"-serial", "file:" + consoleFile,
 		"-kernel", f.Kernel, "-initrd", f.Initrd, "-append", kernelWords(m),
 		// Flushes are not passed on, here as for drives: what a lab holds is thrown
@@ -108,8 +99,7 @@ func arguments(m Machine, f files, accel string) []string {
 		options := append([]string{"if=none", fmt.Sprintf("id=drive%d", i), "format=raw", "cache=unsafe", "discard=unmap", "file=" + driveFile(d)}, d.Limits.throttling()...)
 		a = append(a,
 			"-drive", strings.Join(options, ","),
-			"-device", fmt.Sprintf("nvme,id=nvme%d,serial=%s", i, d.Serial),
-			"-device", fmt.Sprintf("nvme-ns,bus=nvme%d,nsid=1,drive=drive%d,uuid=%s", i, i, d.UUID()))
+			"-device", fmt.Sprintf("nvme,drive=drive%d,serial=%s", i, d.Serial))
 	}
 	if m.Peer != "" {
 		listens := "off"

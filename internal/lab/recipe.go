@@ -39,7 +39,7 @@ func DefaultRecipe() Recipe {
 			"/etc/kernel/postinst.d/initramfs-tools", // the lab has its own initial RAM disk
 			"/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*",
 		}, modulesLeftOut...),
-		Early:  []string{"virtio_pci", "virtio_blk", "virtio_console", "ext4"},
+		Early:  []string{"virtio_pci", "virtio_blk", "virtio_console", "crc32c_generic", "ext4"},
 		Bytes:  16 << 30,
 		Format: 1,
 	}

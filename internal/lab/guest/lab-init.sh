@@ -25,7 +25,7 @@ echo "$name" > /etc/hostname
 modprobe -qa configfs nvme loop virtio_net fuse overlay
 mount -t configfs configfs /sys/kernel/config
 /lib/systemd/systemd-udevd --daemon
-udevadm trigger
+udevadm trigger --subsystem-match=block --subsystem-match=nvme --subsystem-match=net --subsystem-match=misc
 ip link set lo up
 if [ -n "$(word addr)" ]; then
   ip addr add "$(word addr)" dev eth0
