@@ -76,7 +76,8 @@ func labUp(ctx context.Context, o lab.Options) error {
 	if err != nil {
 		return err
 	}
-	owner := exec.Command("/proc/self/exe", "lab", "stay")
+	owner := exec.Command("/proc/self/exe")
+	owner.Args = []string{"plimsoll", "lab", "stay"}
 	owner.Stdin = strings.NewReader(string(text))
 	owner.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it outlives this terminal
 	owner.Dir = o.Dir

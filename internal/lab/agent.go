@@ -146,6 +146,8 @@ func session(in *bufio.Reader, out *frames) (another bool) {
 				end(out, ending{Code: 127, Error: err.Error()})
 			}
 		case run == nil: // it could not be started, or is not yet
+		case kind == frameStdin && len(payload) == 0 && run.tty != nil:
+			_, _ = run.stdin.Write([]byte{4}) // Ctrl-D: a terminal that is closed ends what runs on it
 		case kind == frameStdin && len(payload) == 0:
 			run.stdin.Close()
 		case kind == frameStdin:
