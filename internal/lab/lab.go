@@ -72,8 +72,7 @@ func Start(ctx context.Context, o Options, name string) (_ *Lab, err error) {
 	if err := Sweep(o.Dir); err != nil {
 		return nil, err
 	}
-	o.Note("finding out whether KVM works")
-	accel, err := accelerator(ctx, o.Dir, image)
+	accel, err := accelerator(ctx, o.Dir, image, o.Note)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ const probeTime = 15 * time.Second
 
 // accelerator finds out whether KVM can be used, by starting a guest with it:
 // /dev/kvm is also there where it cannot, in guests of another hypervisor.
-func accelerator(ctx context.Context, dir string, image *Image) (Accelerator, error) {
+func accelerator(ctx context.Context, dir string, image *Image, note func(string)) (Accelerator, error) {
 	path, err := exec.LookPath(qemu)
 	if err != nil {
 		return Accelerator{}, needQEMU()
@@ -58,6 +58,7 @@ func accelerator(ctx context.Context, dir string, image *Image) (Accelerator, er
 			return known, nil
 		}
 	}
+	note("finding out whether KVM works")
 	why := probe(ctx, dir, image)
 	if ctx.Err() != nil {
 		return Accelerator{}, ctx.Err()
