@@ -26,6 +26,8 @@ internal/finding/x.go        |import _ "plimsoll/internal/trial"          |pure 
 internal/report/x.go         |import _ "plimsoll/internal/trial"          |never run trials
 internal/report/x.go         |import _ "plimsoll/internal/workload/fio"   |never run trials
 internal/report/x.go         |import _ "os/exec"                          |never run trials
+internal/report/x.go         |import _ "plimsoll/internal/lab"             |never run trials
+internal/finding/x.go        |import _ "plimsoll/internal/lab"             |pure packages
 internal/trial/x.go          |import _ "plimsoll/cmd/plimsoll"            |imported by none
 internal/stack/x.go          |import _ "plimsoll/internal/hosttest"       |belongs to tests
 internal/stack/x.go          |import "golang.org/x/sys/unix"; var F = unix.Unmount        |only internal/journal undoes

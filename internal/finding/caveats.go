@@ -34,6 +34,9 @@ func caveats(v *view) []Finding {
 	partly := stacksOf(cells, func(c *cell) bool { return 0 < c.withHistogram() && c.withHistogram() < len(c.trials) })
 	say("histograms", partly, fmt.Sprintf("The latency percentiles of %s are those of some of its trials: the others have no histogram", list(partly)),
 		"Percentiles come from merged histograms. Those that a file printed without a histogram do not merge, and are shown for themselves.")
+	lab := v.marked(result.MarkLab)
+	say("lab", lab, fmt.Sprintf("%s %s measured in the lab, on emulated drives: what differs is the software, and no number is a drive's", count(len(lab), "stack"), choose(len(lab), "was", "were")),
+		"The drives of a lab are files in its host's memory, its host's other work is in every number, and without KVM its processors are emulated too, which makes software look slower beside the drive than it is. Measure on real hardware before you decide.")
 	loops := v.marked(result.MarkLoop)
 	say("loop", loops, fmt.Sprintf("%s %s on a loop device: ratios hold, absolute numbers are not the disk's", count(len(loops), "stack"), choose(len(loops), "stands", "stand")),
 		"A loop device adds a thread and the file system below it to every I/O. Name a block device to measure the disk itself.")

@@ -49,6 +49,13 @@ func (h *Host) environment(devices []Device, err error, fio fioProgram, engines 
 	return e
 }
 
+// LabProduct is what the firmware of a machine of plimsoll lab calls it.
+const LabProduct = "Plimsoll lab"
+
+// Lab tells whether this host is a virtual machine of plimsoll lab, in which
+// drives are emulated.
+func (h *Host) Lab() bool { return read(h.Sys, "class/dmi/id/product_name") == LabProduct }
+
 // osRelease gives the variables of os-release.
 func (h *Host) osRelease() map[string]string {
 	vars := map[string]string{}

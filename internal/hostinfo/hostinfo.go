@@ -70,8 +70,8 @@ type systemCalls interface {
 }
 
 // programTimeout is how long a program may take to say its version, or blkid
-// to read a device.
-const programTimeout = 2 * time.Second
+// to read a device. An emulated processor takes four seconds to load dockerd.
+const programTimeout = 15 * time.Second
 
 // program finds a program in Path. Outside of it, it also looks where
 // programs for root are; inPath tells which.

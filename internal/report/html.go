@@ -184,7 +184,7 @@ func concerns(caveat, verdict finding.Finding) bool {
 }
 
 func isMark(caveat string) bool {
-	return slices.Contains([]result.Mark{result.MarkLoop, result.MarkMemory, result.MarkShared, result.MarkImported}, result.Mark(caveat))
+	return slices.Contains([]result.Mark{result.MarkLoop, result.MarkMemory, result.MarkShared, result.MarkLab, result.MarkImported}, result.Mark(caveat))
 }
 
 // findingGroup is findings of one kind.

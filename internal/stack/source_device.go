@@ -2,7 +2,9 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -54,6 +56,9 @@ func (e *Env) device(n line.Node) (hostinfo.Device, error) {
 	return e.Host.Find(n.Arg)
 }
 
+// claimWait is how long another program may keep a device locked.
+const claimWait = 3 * time.Second
+
 // claim keeps other runs away from a device for as long as the stack is up,
 // and notices users that leave no trace elsewhere: the kernel grants O_EXCL
 // only while nothing has the device mounted or held. It is not kept open that
@@ -71,7 +76,13 @@ func (b *build) claim(path string) error {
 	if err != nil {
 		return refuse(err.Error())
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	// udev locks a device for the moment in which it looks at what was written.
+	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	for end := time.Now().Add(claimWait); errors.Is(err, unix.EWOULDBLOCK) && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err != nil {
 		lock.Close()
 		return refuse("another program has locked it: " + err.Error())
 	}

@@ -18,6 +18,7 @@ import (
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/stack"
+	"plimsoll/internal/stack/line"
 	"plimsoll/internal/workload"
 )
 
@@ -177,7 +178,7 @@ func (r *runner) openStore(ctx context.Context) error {
 		Environment: r.host.Environment(ctx),
 	}
 	for _, s := range r.Experiment.Stacks {
-		run.Stacks = append(run.Stacks, result.Stack{Name: s.Name, Line: s.Line.String(), Marks: stack.Marks(s.Line), Levels: s.Levels})
+		run.Stacks = append(run.Stacks, result.Stack{Name: s.Name, Line: s.Line.String(), Marks: r.marks(s.Line), Levels: s.Levels})
 	}
 	for _, w := range r.Experiment.Workloads {
 		info := w.Info()
@@ -195,6 +196,15 @@ func (r *runner) openStore(ctx context.Context) error {
 	}
 	r.store = s
 	return nil
+}
+
+// marks are those of a stack's line and of the host that it is made on.
+func (r *runner) marks(l line.Line) []result.Mark {
+	marks := stack.Marks(l)
+	if r.host.Lab() {
+		marks = append(marks, result.MarkLab)
+	}
+	return marks
 }
 
 // DefaultRuns is where run directories are made unless the user says
@@ -367,7 +377,7 @@ func (r *runner) bringUp(ctx context.Context, name string) (*upStack, error) {
 	}
 	r.up[name] = &upStack{Stack: made, occupies: occupies, prepared: map[string]bool{}, ready: map[string]bool{}}
 	info := result.Stack{
-		Name: name, Line: l.String(), Marks: stack.Marks(l), Devices: made.Devices, Facts: made.Facts, Levels: r.lines[name].Levels,
+		Name: name, Line: l.String(), Marks: r.marks(l), Devices: made.Devices, Facts: made.Facts, Levels: r.lines[name].Levels,
 	}
 	return r.up[name], r.store.SetStack(info)
 }

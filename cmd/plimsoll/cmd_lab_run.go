@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"plimsoll/internal/lab"
+	"plimsoll/internal/result/store"
+	"plimsoll/internal/trial"
+)
+
+// labOptions are the flags that make machines.
+type labOptions struct {
+	cpus    int
+	memory  string
+	drives  int
+	size    string
+	profile string
+	target  bool
+	keep    bool
+}
+
+func (o *labOptions) addTo(f *pflag.FlagSet) {
+	f.IntVar(&o.cpus, "cpus", 2, "`number` of processors of each machine")
+	f.StringVar(&o.memory, "memory", "2GiB", "memory `size` of each machine")
+	f.IntVar(&o.drives, "drives", 2, "`number` of NVMe drives of each machine")
+	f.StringVar(&o.size, "size", "4GiB", "`size` of each drive; what is not written takes no space")
+	var names []string
+	for _, p := range lab.Profiles() {
+		names = append(names, p.Name)
+	}
+	f.StringVar(&o.profile, "profile", lab.Unlimited, "what each drive may do at most: `"+strings.Join(names, "|")+"`, or limits such as iops-read=5000,bytes-write=100MB")
+	f.BoolVar(&o.target, "target", false, "start a second machine, called target, with as many drives, on a private link")
+	f.BoolVar(&o.keep, "keep", false, "keep the drives' files and the console's log of the machines")
+}
+
+// options reads the flags, and tells all that is wrong at once.
+func (o *labOptions) options(dir string) (lab.Options, error) {
+	memory, memoryErr := lab.ParseSize("--memory", o.memory, 1)
+	size, sizeErr := lab.ParseSize("--size", o.size, lab.LeastDrive)
+	profile, profileErr := lab.ParseProfile(o.profile)
+	if o.drives < 0 {
+		sizeErr = errors.Join(sizeErr, fmt.Errorf("--drives %d: it takes a number from 0 on", o.drives))
+	}
+	if err := errors.Join(memoryErr, sizeErr, profileErr); err != nil {
+		return lab.Options{}, &exitError{exitUsage, err}
+	}
+	machine := func(name, peer string) lab.Machine {
+		m := lab.Machine{Name: name, CPUs: o.cpus, Memory: memory, Peer: peer}
+		for _, serial := range lab.Serials(name, o.drives) {
+			m.Drives = append(m.Drives, lab.Drive{Serial: serial, Bytes: size, Limits: profile})
+		}
+		return m
+	}
+	out := lab.Options{Dir: dir, Binary: "/proc/self/exe", Keep: o.keep, Machines: []lab.Machine{machine(lab.Server, "")}}
+	if o.target {
+		out.Machines = []lab.Machine{machine(lab.Server, lab.Target), machine(lab.Target, lab.Server)}
+	}
+	if err := out.Validate(); err != nil {
+		return out, &exitError{exitUsage, err}
+	}
+	return out, nil
+}
+
+func newLabRunCommand(a *app, dir func() string) *cobra.Command {
+	var (
+		o        labOptions
+		in       []string
+		onTarget []string
+		quiet    bool
+	)
+	cmd := &cobra.Command{
+		Use:   "run [flags] -- COMMAND...",
+		Short: "Run one command in a lab of its own",
+		Long: `Start a virtual machine, run COMMAND in it, bring its run directories out into
+` + trial.DefaultRuns + `, and end the machine. The running plimsoll is the machine's. Its drives
+are /dev/nvme0n1 and so on, with the serials LAB1 and so on, empty at first.
+
+With --target a second machine, "target", is there too; its drives have the
+serials TGT1 and so on. A private link joins the machines and nothing else: they
+know each other as server (10.77.0.1) and target (10.77.0.2), and both ends have
+an RDMA device, rxe0. --on-target prepares the target; COMMAND runs on the server.
+
+The machines have no other network, and end with this process, also when it is
+killed. Nothing is written outside of --dir but the run directories.
+
+EXIT STATUS
+  that of COMMAND, or
+  1    the lab failed; the reason is printed
+  2    the command line is wrong
+  3    the image or a program is missing; how to get it is printed
+  130  interrupted; COMMAND was interrupted and could undo what it did`,
+		Example: `  plimsoll lab run -- plimsoll run quick
+  plimsoll lab run --in my.yaml -- plimsoll run my.yaml --destroy LAB1
+  plimsoll lab run --target -- ping -c 1 target`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &exitError{exitUsage, errors.New("which command? For example: plimsoll lab run -- plimsoll run quick")}
+			}
+			options, err := o.options(dir())
+			if err != nil {
+				return err
+			}
+			if len(onTarget) > 0 && !o.target {
+				return &exitError{exitUsage, errors.New("--on-target needs --target: there is no target to run it on")}
+			}
+			options.Note = a.labNote(quiet)
+			return labError(a.labRun(cmd.Context(), options, in, onTarget, args))
+		},
+	}
+	f := cmd.Flags()
+	f.SetInterspersed(false)
+	o.addTo(f)
+	f.StringArrayVar(&in, "in", nil, "a `file` or directory to copy into the machine's working directory; repeatable")
+	f.StringArrayVar(&onTarget, "on-target", nil, "a `command` for the target's shell, before COMMAND; repeatable")
+	f.BoolVarP(&quiet, "quiet", "q", false, "say nothing but what COMMAND says")
+	return cmd
+}
+
+// labNote tells what a lab does.
+func (a *app) labNote(quiet bool) func(string) {
+	return func(text string) {
+		if !quiet {
+			fmt.Fprintln(a.stderr, "lab: "+text)
+		}
+	}
+}
+
+func (a *app) labRun(ctx context.Context, o lab.Options, in, onTarget, args []string) (err error) {
+	began := time.Now()
+	l, err := lab.Start(ctx, o, "")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, l.Close())
+		if o.Keep {
+			o.Note("the drives' files and the console are kept in " + l.Dir + "; remove it when you are done")
+		}
+	}()
+	o.Note(labSummary(o, l, time.Since(began)))
+	server := l.Machine(lab.Server)
+	if len(in) > 0 {
+		if err := lab.Send(ctx, server, in); err != nil {
+			return fmt.Errorf("copy into the lab: %w", err)
+		}
+	}
+	streams := lab.Streams{Stdout: a.stdout, Stderr: a.stderr}
+	for _, text := range onTarget {
+		code, err := lab.Run(ctx, l.Machine(lab.Target), lab.Command{Args: []string{"sh", "-c", text}}, streams)
+		if err != nil {
+			return err
+		}
+		if code != 0 {
+			return fmt.Errorf("--on-target %q ended with status %d", text, code)
+		}
+	}
+	code, err := lab.Run(ctx, server, lab.Command{Args: args}, streams)
+	// What an interrupted command measured is worth keeping.
+	if bringErr := a.labBring(context.WithoutCancel(ctx), server, o.Note); bringErr != nil {
+		err = errors.Join(err, bringErr)
+	}
+	switch {
+	case err != nil:
+		return err
+	case code != 0:
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+// labBring brings the run directories of a machine out.
+func (a *app) labBring(ctx context.Context, machine string, note func(string)) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	brought, err := lab.Bring(ctx, machine, trial.DefaultRuns, ".")
+	for _, dir := range brought {
+		store.HandOver(dir)
+		note("brought out " + dir)
+	}
+	if err != nil {
+		return fmt.Errorf("bring the run directories out of the lab: %w", err)
+	}
+	return nil
+}
+
+// labSummary tells what a lab is.
+func labSummary(o lab.Options, l *lab.Lab, took time.Duration) string {
+	var serials []string
+	profile := ""
+	for _, m := range o.Machines {
+		for _, d := range m.Drives {
+			serials = append(serials, d.Serial)
+			profile = d.Limits.Name
+		}
+	}
+	machines := "one virtual machine"
+	if len(o.Machines) > 1 {
+		machines = fmt.Sprintf("%d virtual machines", len(o.Machines))
+	}
+	drives := "no drives"
+	if len(serials) > 0 {
+		drives = "drives " + strings.Join(serials, ", ")
+		if profile != lab.Unlimited {
+			drives += " (" + profile + ")"
+		}
+	}
+	by := "under KVM"
+	if l.Accelerator.Name == "tcg" {
+		by = "under emulation (" + l.Accelerator.Why + ")"
+	}
+	return fmt.Sprintf("%s up in %s %s; %s", machines, took.Round(time.Second), by, drives)
+}
+
+func newLabAgentCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "agent", Hidden: true, Args: none,
+		Short: "Serve the host's commands in a guest",
+		RunE: func(*cobra.Command, []string) error {
+			if err := lab.Agent(); err != nil {
+				return &exitError{exitFailure, err}
+			}
+			return nil
+		},
+	}
+}

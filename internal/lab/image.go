@@ -1,0 +1,444 @@
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Image is what machines start from: three files in a directory that carries
+// the hash of their recipe.
+type Image struct {
+	Dir string
+
+	Built   time.Time     `json:"built"`
+	Took    time.Duration `json:"took_ns"`
+	Recipe  Recipe        `json:"recipe"`
+	Release string        `json:"kernel"` // of the guest
+	// Installed are the packages with their versions.
+	Installed []string `json:"installed"`
+}
+
+// Names of the files of an image.
+const (
+	imageRoot   = "root.img"
+	imageKernel = "vmlinux"
+	imageInitrd = "initrd-base" // modules and a shell; machines add their part
+	imageFacts  = "image.json"  // written last: an image without it is not finished
+)
+
+// Missing says that a program is not on the host.
+type Missing struct {
+	Program string
+	Package string // of Debian and Ubuntu
+	For     string // what needs it
+}
+
+func (m *Missing) Error() string {
+	return fmt.Sprintf("%s needs the program %s, which is not in PATH: apt-get install %s", m.For, m.Program, m.Package)
+}
+
+// need finds programs, or tells all that are missing.
+func need(what string, programs ...[2]string) error {
+	var missing []error
+	for _, p := range programs {
+		if _, err := exec.LookPath(p[0]); err != nil {
+			missing = append(missing, &Missing{Program: p[0], Package: p[1], For: what})
+		}
+	}
+	return errors.Join(missing...)
+}
+
+// NoImageError says that an image was not built yet.
+type NoImageError struct{ Dir string }
+
+func (e *NoImageError) Error() string {
+	return fmt.Sprintf("there is no image of the lab in %s: plimsoll lab build makes it, in about a minute", e.Dir)
+}
+
+func imageDir(dir string, r Recipe) string { return filepath.Join(dir, "images", r.Hash()) }
+
+// FindImage gives the image of a recipe below the lab's directory, or a
+// *NoImageError.
+func FindImage(dir string, r Recipe) (*Image, error) {
+	i := &Image{Dir: imageDir(dir, r)}
+	text, err := os.ReadFile(filepath.Join(i.Dir, imageFacts))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, &NoImageError{dir}
+	}
+	if err == nil {
+		err = json.Unmarshal(text, i)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the image of the lab: %w; plimsoll lab build --force makes it anew", err)
+	}
+	return i, nil
+}
+
+// RemoveImage removes the image of a recipe. Machines that run keep the files
+// that they have open.
+func RemoveImage(dir string, r Recipe) error { return os.RemoveAll(imageDir(dir, r)) }
+
+// Progress hears how a build goes: what is done now, which share of all is
+// behind (0 to 1), and any line that a program said.
+type Progress interface {
+	Step(what string, share float64)
+}
+
+// Build makes the image of a recipe below the lab's directory. Root is not
+// needed where user namespaces are set up (mmdebstrap's mode "unshare").
+func Build(ctx context.Context, dir string, r Recipe, p Progress) (*Image, error) {
+	began := time.Now()
+	programs := [][2]string{
+		{"mmdebstrap", "mmdebstrap"}, {"tar", "tar"}, {"mkfs.ext4", "e2fsprogs"}, {"xz", "xz-utils"}, {"unshare", "util-linux"},
+	}
+	if os.Getuid() != 0 {
+		programs = append(programs, [2]string{"newuidmap", "uidmap"})
+	}
+	if err := need("lab build", programs...); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "images"), 0o755); err != nil {
+		return nil, err
+	}
+	// One build at a time; the second finds the first one's image.
+	lock, err := lockFile(filepath.Join(dir, "images/lock"), true)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	if done, err := FindImage(dir, r); err == nil {
+		return done, nil
+	}
+	old, err := filepath.Glob(filepath.Join(dir, "images/building-*")) // of builds that were killed: we hold the lock
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range old {
+		if err := os.RemoveAll(o); err != nil {
+			return nil, err
+		}
+	}
+	work, err := os.MkdirTemp(filepath.Join(dir, "images"), "building-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	b := &build{ctx: ctx, dir: work, recipe: r, progress: p}
+	for _, step := range []func() error{b.packages, b.unpack, b.kernel, b.initrd, b.filesystem} {
+		if err := step(); err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return nil, fmt.Errorf("build the lab's image: %w", err)
+		}
+	}
+	for _, name := range []string{"root.tar", "root"} {
+		if err := os.RemoveAll(filepath.Join(work, name)); err != nil {
+			return nil, err
+		}
+	}
+	i := &Image{Dir: imageDir(dir, r), Built: time.Now().UTC(), Took: time.Since(began), Recipe: r, Release: b.release, Installed: b.installed}
+	text, err := json.MarshalIndent(i, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(work, imageFacts), text, 0o644); err != nil {
+		return nil, err
+	}
+	if err := os.RemoveAll(i.Dir); err != nil { // one without its facts
+		return nil, err
+	}
+	if err := os.Chmod(work, 0o755); err != nil {
+		return nil, err
+	}
+	return i, os.Rename(work, i.Dir)
+}
+
+// build is an image that is being made.
+type build struct {
+	ctx       context.Context
+	dir       string
+	recipe    Recipe
+	progress  Progress
+	release   string
+	installed []string
+}
+
+func (b *build) path(elem ...string) string {
+	return filepath.Join(append([]string{b.dir}, elem...)...)
+}
+
+// Shares of the time behind when a part of the build begins, as they were seen
+// with a quick mirror.
+const (
+	shareBaseDownload  = 0.06
+	shareBase          = 0.10
+	shareOtherDownload = 0.35
+	shareOther         = 0.50
+	shareUnpack        = 0.85
+	shareFilesystem    = 0.90
+)
+
+// packages lets mmdebstrap download, check and install the packages, as a tar
+// file.
+func (b *build) packages() error {
+	b.progress.Step("reading the distribution's index", 0)
+	cmd := exec.CommandContext(b.ctx, "mmdebstrap", b.recipe.mmdebstrap(b.path("root.tar"))...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+b.dir, "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
+	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) } // it has mounts to undo
+	cmd.WaitDelay = 20 * time.Second
+	if os.Getuid() != 0 {
+		// Who makes the tree is another user to the kernel.
+		if err := os.Chmod(b.dir, 0o755); err != nil {
+			return err
+		}
+	}
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	cmd.Stdout = cmd.Stderr
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	log, err := os.Create(b.path("mmdebstrap.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	said := b.follow(io.TeeReader(pipe, log))
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("mmdebstrap: %w; its last words:\n  %s", err, strings.Join(said, "\n  "))
+	}
+	return nil
+}
+
+// follow reads what mmdebstrap says, tells how far it is, and gives the last
+// lines.
+func (b *build) follow(r io.Reader) []string {
+	var last []string
+	var done, all int // times that a package is unpacked or set up
+	var from, to float64
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		line := lines.Text()
+		if last = append(last, line); len(last) > 12 {
+			last = last[1:]
+		}
+		var upgraded, newly int
+		words := strings.Fields(line)
+		switch {
+		case strings.HasPrefix(line, "I: downloading packages"):
+			from, to = shareBase, shareOtherDownload
+			b.progress.Step("downloading the base system", shareBaseDownload)
+		case strings.HasPrefix(line, "I: installing remaining"):
+			from, to = shareOther, shareUnpack
+			b.progress.Step("downloading packages", shareOtherDownload)
+		case scans(line, "%d upgraded, %d newly installed", &upgraded, &newly):
+			done, all = 0, 2*newly
+		case len(words) > 1 && words[0] == "Unpacking", len(words) > 2 && words[0] == "Setting" && words[1] == "up":
+			done++
+			name := words[1]
+			if name == "up" {
+				name = words[2]
+			}
+			name, _, _ = strings.Cut(name, ":")
+			b.progress.Step("installing "+name, from+(to-from)*min(1, float64(done)/float64(max(all, 1))))
+		}
+	}
+	return last
+}
+
+func scans(line, format string, into ...any) bool {
+	n, err := fmt.Sscanf(line, format, into...)
+	return err == nil && n == len(into)
+}
+
+// asRoot runs a program for which every file is root's: what is not root yet
+// becomes it in a user namespace.
+func (b *build) asRoot(name string, args ...string) error {
+	if os.Getuid() != 0 {
+		name, args = "unshare", append([]string{"--map-root-user", "--", name}, args...)
+	}
+	return b.run(nil, nil, name, args...)
+}
+
+// run runs a program; what it says is part of its error.
+func (b *build) run(in io.Reader, out io.Writer, name string, args ...string) error {
+	cmd := exec.CommandContext(b.ctx, name, args...)
+	var said bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(said.String()))
+	}
+	return nil
+}
+
+func (b *build) unpack() error {
+	b.progress.Step("unpacking the kernel and the file system", shareUnpack)
+	if err := os.Mkdir(b.path("root"), 0o755); err != nil {
+		return err
+	}
+	// Device nodes are made by the guest's kernel.
+	if err := b.asRoot("tar", "-C", b.path("root"), "--exclude=./dev/*", "--numeric-owner", "-xf", b.path("root.tar")); err != nil {
+		return err
+	}
+	if err := os.Remove(b.path("root.tar")); err != nil {
+		return err
+	}
+	list, err := os.ReadFile(b.path("root/var/lib/dpkg/status"))
+	if err != nil {
+		return err
+	}
+	b.installed = installed(string(list))
+	for _, name := range []string{"root/var/lib/apt/lists", "root/var/cache/apt"} {
+		if err := os.RemoveAll(b.path(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// installed gives name and version of the packages in dpkg's status file.
+func installed(status string) []string {
+	var out []string
+	for paragraph := range strings.SplitSeq(status, "\n\n") {
+		var name, version string
+		for line := range strings.Lines(paragraph) {
+			if v, ok := strings.CutPrefix(line, "Package: "); ok {
+				name = strings.TrimSpace(v)
+			} else if v, ok := strings.CutPrefix(line, "Version: "); ok {
+				version = strings.TrimSpace(v)
+			}
+		}
+		if name != "" {
+			out = append(out, name+" "+version)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (b *build) kernel() error {
+	found, err := filepath.Glob(b.path("root/boot/vmlinuz-*"))
+	if err != nil || len(found) != 1 {
+		return fmt.Errorf("the packages brought %d kernels, and one was expected", len(found))
+	}
+	b.release = strings.TrimPrefix(filepath.Base(found[0]), "vmlinuz-")
+	image, err := os.ReadFile(found[0])
+	if err != nil {
+		return err
+	}
+	body, err := payload(image)
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(b.path(imageKernel))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	// The length that follows the stream is none of xz's business.
+	if err := b.run(bytes.NewReader(body), out, "xz", "-dc", "--single-stream"); err != nil {
+		return err
+	}
+	return out.Close()
+}
+
+// initrd packs what the root file system is reached with.
+func (b *build) initrd() error {
+	modules := b.path("root/lib/modules", b.release)
+	dep, err := os.ReadFile(filepath.Join(modules, "modules.dep"))
+	if err != nil {
+		return err
+	}
+	order, err := loadOrder(string(dep), b.recipe.Early)
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(b.path(imageInitrd))
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	w := bufio.NewWriter(out)
+	c := &cpio{w: w}
+	for _, dir := range []string{"bin", "lib", "lab", "proc", "sys", "dev", "newroot"} {
+		c.dir(dir)
+	}
+	var list strings.Builder
+	for _, f := range order {
+		name := "lib/" + filepath.Base(f)
+		fmt.Fprintln(&list, "/"+name)
+		c.add(name, filepath.Join(modules, f))
+	}
+	c.text("modules.order", list.String())
+	c.add("bin/busybox", b.path("root/bin/busybox"))
+	if err := errors.Join(c.end(), w.Flush()); err != nil {
+		return err
+	}
+	return out.Close()
+}
+
+// add packs a file of the host, to be executed or read.
+func (c *cpio) add(name, from string) {
+	if c.err != nil {
+		return
+	}
+	f, err := os.Open(from)
+	if err != nil {
+		c.err = err
+		return
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		c.err = err
+		return
+	}
+	c.file(name, 0o755, info.Size(), f)
+}
+
+func (b *build) filesystem() error {
+	b.progress.Step("making the file system", shareFilesystem)
+	root := b.path(imageRoot)
+	if err := os.WriteFile(root, nil, 0o644); err != nil {
+		return err
+	}
+	if err := os.Truncate(root, b.recipe.Bytes); err != nil {
+		return err
+	}
+	return b.asRoot("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E", "lazy_itable_init=1,nodiscard", "-m", "0", "-d", b.path("root"), root)
+}
+
+// lockFile opens a file and locks it, for as long as it is open. Without wait
+// a lock that another process has gives unix.EWOULDBLOCK.
+func lockFile(name string, wait bool) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	how := unix.LOCK_EX
+	if !wait {
+		how |= unix.LOCK_NB
+	}
+	if err := unix.Flock(int(f.Fd()), how); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock %s: %w", name, err)
+	}
+	return f, nil
+}

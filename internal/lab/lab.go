@@ -1,0 +1,211 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options tell what a lab is made of and where.
+type Options struct {
+	Dir      string // of the lab: images, and a directory for each lab that runs
+	Binary   string // plimsoll, which the guests get
+	Machines []Machine
+	Keep     bool         // what the machines were made of stays when they end
+	Note     func(string) // hears what is being done
+}
+
+// Validate tells all that is wrong with the machines.
+func (o Options) Validate() error {
+	var problems []error
+	for _, m := range o.Machines {
+		if m.CPUs < 1 || m.CPUs > 64 {
+			problems = append(problems, fmt.Errorf("%s: %d CPUs; it takes 1 to 64", m.Name, m.CPUs))
+		}
+		if m.Memory < leastMemory {
+			problems = append(problems, fmt.Errorf("%s: %d MiB of memory; the guest needs %d", m.Name, m.Memory>>20, leastMemory>>20))
+		}
+		if n := len(m.Drives); n > mostDrives {
+			problems = append(problems, fmt.Errorf("%s: %d drives; there is room for %d", m.Name, n, mostDrives))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+const (
+	leastMemory = 512 << 20
+	mostDrives  = 16 // slots of the emulated mainboard
+)
+
+// LeastDrive is the size in bytes from which on a drive holds a file system.
+const LeastDrive = 64 << 20
+
+// Lab is machines that run.
+type Lab struct {
+	Accelerator Accelerator
+	Dir         string // of these machines: one directory for each, and the lock
+
+	machines []*machine
+	lock     *os.File
+	keep     bool
+	once     sync.Once
+}
+
+// upName is the directory of the lab that stays until it is taken down.
+const upName = "up"
+
+// Start starts the machines and waits until all answer. They end with Close,
+// and with this process.
+func Start(ctx context.Context, o Options, name string) (_ *Lab, err error) {
+	if err := errors.Join(o.Validate(), needQEMU()); err != nil {
+		return nil, err
+	}
+	image, err := FindImage(o.Dir, DefaultRecipe())
+	if err != nil {
+		return nil, err
+	}
+	if err := Sweep(o.Dir); err != nil {
+		return nil, err
+	}
+	accel, err := accelerator(ctx, o.Dir, image, o.Note)
+	if err != nil {
+		return nil, err
+	}
+	l := &Lab{Accelerator: accel, keep: o.Keep}
+	if err := l.claim(o.Dir, name); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	// The target listens on the link, so it is first.
+	for i := len(o.Machines) - 1; i >= 0; i-- {
+		m := o.Machines[i]
+		o.Note("starting " + m.Name)
+		v, err := startMachine(filepath.Join(l.Dir, m.Name), m, files{Link: filepath.Join("..", linkFile)}, accel.Name, o.Binary, image)
+		if err != nil {
+			return nil, fmt.Errorf("start the virtual machine %s: %w", m.Name, err)
+		}
+		l.machines = append(l.machines, v)
+		if m.Peer != "" && m.Name == Target {
+			if err := l.linked(ctx, v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, v := range l.machines {
+		o.Note("waiting for " + v.Name + " to boot (" + accel.Name + ")")
+		if err := v.ready(ctx, accel.Name); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// claim makes the lab's directory and locks it, as long as this process lives.
+func (l *Lab) claim(dir, name string) error {
+	vms := filepath.Join(dir, "vms")
+	if err := os.MkdirAll(vms, 0o700); err != nil {
+		return err
+	}
+	var err error
+	if name == "" {
+		l.Dir, err = os.MkdirTemp(vms, "run-")
+	} else {
+		l.Dir = filepath.Join(vms, name)
+		err = os.Mkdir(l.Dir, 0o700)
+	}
+	if err != nil {
+		return err
+	}
+	l.lock, err = lockFile(filepath.Join(l.Dir, "lock"), false)
+	return err
+}
+
+// linked waits until the target listens on the link.
+func (l *Lab) linked(ctx context.Context, v *machine) error {
+	if err := waitFor(ctx, filepath.Join(l.Dir, linkFile), v.ended); err != nil {
+		return fmt.Errorf("the private link: %w%s", err, v.lastWords())
+	}
+	return nil
+}
+
+// Close ends the machines and removes what they were made of.
+func (l *Lab) Close() error {
+	var err error
+	l.once.Do(func() {
+		for _, v := range l.machines {
+			v.stop()
+		}
+		if l.keep {
+			err = os.WriteFile(filepath.Join(l.Dir, keptFile), nil, 0o600)
+		} else {
+			err = os.RemoveAll(l.Dir)
+		}
+		l.lock.Close()
+	})
+	return err
+}
+
+// keptFile marks the directory of machines that ended and were to be kept.
+const keptFile = "kept"
+
+// Machine gives the directory of a machine, in which Run runs commands.
+func (l *Lab) Machine(name string) string { return filepath.Join(l.Dir, name) }
+
+// Ended is closed when the first of the machines ends.
+func (l *Lab) Ended() <-chan struct{} {
+	any := make(chan struct{})
+	var once sync.Once
+	for _, v := range l.machines {
+		go func() {
+			<-v.ended
+			once.Do(func() { close(any) })
+		}()
+	}
+	return any
+}
+
+// Why tells what ended machines said at last.
+func (l *Lab) Why() string {
+	for _, v := range l.machines {
+		select {
+		case <-v.ended:
+			return "the virtual machine " + v.Name + " ended" + v.lastWords()
+		default:
+		}
+	}
+	return ""
+}
+
+// Sweep removes what labs left behind whose process was killed. Machines do
+// not outlive it, so nobody uses what has no lock.
+func Sweep(dir string) error {
+	found, err := filepath.Glob(filepath.Join(dir, "vms", "*"))
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, vm := range found {
+		if _, err := os.Stat(filepath.Join(vm, keptFile)); err == nil {
+			continue
+		}
+		lock, err := lockFile(filepath.Join(vm, "lock"), false)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			continue // it runs
+		}
+		if err == nil {
+			err = os.RemoveAll(vm)
+			lock.Close()
+		}
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
+}

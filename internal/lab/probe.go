@@ -1,0 +1,122 @@
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Accelerator tells how guests' instructions are executed: "kvm" by the
+// processor, "tcg" by emulation, and why.
+type Accelerator struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+
+	// What the answer holds for: it is found anew when any of them changes.
+	Boot  string `json:"boot"`
+	QEMU  string `json:"qemu"`
+	Image string `json:"image"`
+	User  int    `json:"user"`
+}
+
+// probeTime is how long a guest may take to come to its first program under
+// KVM, which takes about a second.
+const probeTime = 15 * time.Second
+
+// accelerator finds out whether KVM can be used, by starting a guest with it:
+// /dev/kvm is also there where it cannot, in guests of another hypervisor.
+func accelerator(ctx context.Context, dir string, image *Image, note func(string)) (Accelerator, error) {
+	path, err := exec.LookPath(qemu)
+	if err != nil {
+		return Accelerator{}, needQEMU()
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return Accelerator{}, err
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return Accelerator{}, err
+	}
+	a := Accelerator{
+		Boot: strings.TrimSpace(string(boot)), QEMU: fmt.Sprint(path, " ", info.Size(), " ", info.ModTime().UTC().Format(time.RFC3339)),
+		Image: filepath.Base(image.Dir), User: os.Getuid(),
+	}
+	cache := filepath.Join(dir, "accelerator.json")
+	var known Accelerator
+	if text, err := os.ReadFile(cache); err == nil && json.Unmarshal(text, &known) == nil {
+		if known.Boot == a.Boot && known.QEMU == a.QEMU && known.Image == a.Image && known.User == a.User {
+			return known, nil
+		}
+	}
+	note("finding out whether KVM works")
+	why := probe(ctx, dir, image)
+	if ctx.Err() != nil {
+		return Accelerator{}, ctx.Err()
+	}
+	if a.Name, a.Why = "kvm", "a guest was started with it"; why != nil {
+		a.Name, a.Why = "tcg", "KVM cannot be used here: "+why.Error()
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		return a, err
+	}
+	return a, os.WriteFile(cache, text, 0o644)
+}
+
+// probe starts a guest under KVM and tells why that failed.
+func probe(ctx context.Context, dir string, image *Image) error {
+	kvm, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	kvm.Close()
+	initrd, err := os.CreateTemp(dir, "probe-")
+	if err != nil {
+		return err
+	}
+	initrd.Close()
+	defer os.Remove(initrd.Name())
+	if err := writeInitrd(initrd.Name(), image, ""); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, qemu, probeArguments(filepath.Join(image.Dir, imageKernel), initrd.Name(), "kvm")...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	up := false
+	for lines := bufio.NewScanner(out); !up && lines.Scan(); {
+		up = strings.Contains(lines.Text(), "LAB-PROBE-OK")
+	}
+	late := ctx.Err() != nil
+	cancel()
+	err = cmd.Wait()
+	switch {
+	case up:
+		return nil
+	case late:
+		return fmt.Errorf("a guest did not come up within %s", probeTime)
+	case said.Len() > 0:
+		first, _, _ := strings.Cut(said.String(), "\n")
+		return errors.New(strings.TrimPrefix(strings.TrimPrefix(first, qemu+": "), "error: "))
+	}
+	return fmt.Errorf("the guest ended before it was up (%w)", err)
+}

@@ -1,0 +1,56 @@
+package lab
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// The command lines of QEMU are kept in testdata/qemu, one argument and its
+// value on a line.
+func TestArguments(t *testing.T) {
+	datadriven.RunTest(t, "testdata/qemu", func(t *testing.T, d *datadriven.TestData) string {
+		if d.Cmd == "probe" {
+			return shown(probeArguments("/image/vmlinux", "/lab/probe-1", "kvm"))
+		}
+		m := Machine{CPUs: 2, Memory: 2 << 30, Name: d.Cmd}
+		accel, drives, profile, root := "tcg", 0, Unlimited, "/image/root.img"
+		d.MaybeScanArgs(t, "accel", &accel)
+		d.MaybeScanArgs(t, "drives", &drives)
+		d.MaybeScanArgs(t, "profile", &profile)
+		d.MaybeScanArgs(t, "peer", &m.Peer)
+		d.MaybeScanArgs(t, "root", &root)
+		limits, err := ParseProfile(profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, serial := range Serials(m.Name, drives) {
+			m.Drives = append(m.Drives, Drive{Serial: serial, Bytes: 1 << 30, Limits: limits})
+		}
+		return shown(arguments(m, files{Root: root, Kernel: "/image/vmlinux", Initrd: "initrd", Link: "../link.sock"}, accel))
+	})
+}
+
+func shown(args []string) string {
+	var out strings.Builder
+	for i, a := range args {
+		if i > 0 && strings.HasPrefix(a, "-") {
+			out.WriteByte('\n')
+		} else if i > 0 {
+			out.WriteByte(' ')
+		}
+		out.WriteString(a)
+	}
+	return fmt.Sprintln(out.String())
+}
+
+func TestValidate(t *testing.T) {
+	err := Options{Machines: []Machine{{Name: Server, CPUs: 0, Memory: 1 << 20, Drives: make([]Drive, 17)}}}.Validate()
+	for _, want := range []string{"0 CPUs", "1 MiB", "17 drives"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+}

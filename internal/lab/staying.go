@@ -1,0 +1,137 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// controlFile is the socket on which a lab that stays is told to end: whoever
+// connects to it does.
+const controlFile = "control.sock"
+
+// NotUpError says that no lab was brought up.
+type NotUpError struct{}
+
+func (NotUpError) Error() string {
+	return "no lab is up: plimsoll lab up brings one up, and plimsoll lab run needs none"
+}
+
+// Stay is the process of a lab that stays: it starts the machines, calls ready,
+// and ends them when it is told to by Down, when ctx ends, and when a machine
+// ends by itself.
+func Stay(ctx context.Context, o Options, ready func(*Lab)) error {
+	l, err := Start(ctx, o, upName)
+	if errors.Is(err, os.ErrExist) {
+		return errors.New("a lab is up already: plimsoll lab shell goes into it, plimsoll lab down ends it")
+	}
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	told, err := l.control()
+	if err != nil {
+		return err
+	}
+	ready(l)
+	select {
+	case <-told:
+	case <-ctx.Done():
+	case <-l.Ended():
+		return errors.New(l.Why())
+	}
+	return l.Close()
+}
+
+// control listens for those who want the lab to end.
+func (l *Lab) control() (<-chan struct{}, error) {
+	dir, err := os.OpenFile(l.Dir, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	listener, err := net.Listen("unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), controlFile))
+	if err != nil {
+		return nil, err
+	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false) // its directory is removed as a whole
+	told := make(chan struct{})
+	go func() {
+		conn, err := listener.Accept()
+		if err == nil {
+			conn.Close()
+		}
+		listener.Close()
+		close(told)
+	}()
+	return told, nil
+}
+
+// Up gives the directory of a machine of the lab that stays, or a NotUpError.
+func Up(dir, name string) (string, error) {
+	if err := Sweep(dir); err != nil {
+		return "", err
+	}
+	up := filepath.Join(dir, "vms", upName)
+	if _, err := os.Stat(up); err != nil {
+		return "", NotUpError{}
+	}
+	machine := filepath.Join(up, name)
+	if _, err := os.Stat(machine); err != nil {
+		return "", fmt.Errorf("the lab that is up has no machine %q: it was brought up without --target", name)
+	}
+	return machine, nil
+}
+
+// Down ends the lab that stays, and returns when it is gone.
+func Down(ctx context.Context, dir string) error {
+	if _, err := Up(dir, "."); err != nil {
+		return err
+	}
+	up := filepath.Join(dir, "vms", upName)
+	at, err := os.OpenFile(up, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	conn, err := net.Dial("unix", fmt.Sprintf("/proc/self/fd/%d/%s", at.Fd(), controlFile))
+	if err != nil {
+		return fmt.Errorf("tell the lab in %s to end: %w (is it still starting?)", up, err)
+	}
+	conn.Close()
+	for {
+		if _, err := os.Stat(up); errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if _, err := os.Stat(filepath.Join(up, keptFile)); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// waitFor waits until a file is there, or what makes it has ended.
+func waitFor(ctx context.Context, name string, ended <-chan struct{}) error {
+	for {
+		if _, err := os.Stat(name); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ended:
+			return errors.New("it was not made")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
