@@ -168,8 +168,12 @@ func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
 	}
 	if o.on != "" {
 		l, err := line.Parse(o.on)
-		if err != nil || len(l.Nodes) != 1 || !slices.Contains([]string{line.NameDevice, "by-id", "serial", "dir"}, l.Nodes[0].Name) {
-			r.wrong("on", o.on, "a block device (/dev/nvme0n1, by-id:NAME, serial:NUMBER) or a directory (dir:/srv/data)")
+		kinds := []string{line.NameDevice, "by-id", "serial", "dir"}
+		if len(l.Nodes) == 1 && len(l.Nodes[0].And) > 0 {
+			kinds = kinds[:3] // directories are not joined
+		}
+		if err != nil || len(l.Nodes) != 1 || slices.ContainsFunc(l.Sources(), func(n line.Node) bool { return !slices.Contains(kinds, n.Name) }) {
+			r.wrong("on", o.on, "a block device (/dev/nvme0n1, by-id:NAME, serial:NUMBER), several joined with +, or a directory (dir:/srv/data)")
 			return s
 		}
 		s.On = &l.Nodes[0]

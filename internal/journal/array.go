@@ -23,7 +23,10 @@ func (c *Array) What() string {
 	return fmt.Sprintf("make md array %s of %s", c.Name, devicesOf(c.Members))
 }
 
-func (c *Array) precheck() error { return learn(c.Members) }
+func (c *Array) precheck() error {
+	learn(c.Members)
+	return nil
+}
 
 func devicesOf(members []Member) string {
 	var devices []string

@@ -25,7 +25,10 @@ func (c *VolumeGroup) What() string {
 	return fmt.Sprintf("make volume group %s of %s", c.Name, devicesOf(c.Members))
 }
 
-func (c *VolumeGroup) precheck() error { return learn(c.Members) }
+func (c *VolumeGroup) precheck() error {
+	learn(c.Members)
+	return nil
+}
 
 // undo takes away what the kernel has of the group, and then the signatures:
 // without them there is no group. It asks LVM nothing, which would look at

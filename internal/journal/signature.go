@@ -18,11 +18,10 @@ type Member struct {
 }
 
 // learn fills in the serials of members.
-func learn(members []Member) error {
+func learn(members []Member) {
 	for i := range members {
 		members[i].Serial = serialOf(kernelName(members[i].Device))
 	}
-	return nil
 }
 
 func kernelName(device string) string {
