@@ -72,7 +72,7 @@ type Kind string
 
 // The kinds.
 const (
-	Nothing    Kind = "nothing"       // below a source
+	Nothing    Kind = "nothing"              // below a source
 	Block      Kind = "block device"         // raw bytes
 	Blocks     Kind = "set of block devices" // sources that are joined
 	Pool       Kind = "thin pool"            // blocks that a storage driver makes thin devices of
