@@ -76,13 +76,14 @@ func (c Counters) reachBottom() bool {
 // least gives the least that a level of the chain served. Devices at the same
 // depth (the members of a stripe) are one level, and serve together; so do, at
 // every depth below theirs, devices that hold the bytes: nothing is under them.
+// Below the deepest, what is left out ends in memory.
 func (c Counters) least() result.DeviceCounter {
 	deepest := 0
 	for _, d := range c {
 		deepest = max(deepest, d.Device.Depth)
 	}
 	var least result.DeviceCounter
-	for depth := range deepest + 1 {
+	for depth := range deepest + 2 {
 		var level result.DeviceCounter
 		for _, d := range c {
 			if d.Device.Depth == depth || d.Device.Depth < depth && d.Device.Role == roleBottom {

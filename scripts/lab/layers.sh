@@ -53,5 +53,5 @@ timeout "${LAB_TIMEOUT:-1500}" qemu-system-x86_64 -M q35 -accel tcg,thread=multi
 	-append "console=ttyS0 quiet mitigations=off no_timer_check panic=-1 lab.run=guest.sh" \
 	-drive "file=$image/root.img,if=none,id=r,format=raw,snapshot=on" -device virtio-blk-pci,drive=r \
 	-fsdev "local,id=s,path=$work/share,security_model=none" -device virtio-9p-pci,fsdev=s,mount_tag=share \
-	"${disks[@]}" </dev/null | tr -d '\r' | tee "$log"
+	"${disks[@]}" </dev/null | stdbuf -oL tr -d "\r" | tee "$log"
 grep -q '^LAB-DONE rc=0' "$log"

@@ -152,8 +152,15 @@ func (l Line) Resolve(c *Catalog) ([]Def, []Problem) {
 			k.options(n, d)
 		}
 	}
+	if sources := l.Sources(); below == Blocks {
+		last := sources[len(sources)-1]
+		k.problem(last, fmt.Sprintf("%d devices are joined, and nothing makes one of them", len(sources)), "put "+k.onBlocks()+" behind them")
+	}
 	return defs, k.problems
 }
+
+// onBlocks names what makes one device of several.
+func (k *checker) onBlocks() string { return strings.Join(k.catalog.names(Blocks), " or ") }
 
 // joined checks sources that are joined, and gives what the first of them is.
 func (k *checker) joined() (first Def) {
@@ -264,7 +271,10 @@ func (k *checker) misplaced(i int, below Kind, d Def) {
 		k.problem(n, fmt.Sprintf("%s needs a %s below it", n.Name, d.Below), k.example(i, d))
 	case below == Blocks:
 		k.problem(n, fmt.Sprintf("%s needs one %s below it, and there are %d devices", n.Name, d.Below, len(k.line.Sources())),
-			"make one of them first, with "+strings.Join(k.catalog.names(Blocks), " or "))
+			"make one of them first, with "+k.onBlocks())
+	case below == Pool:
+		k.problem(n, fmt.Sprintf("%s needs a %s below it, and %s gives a %s", n.Name, d.Below, describe(k.line.Nodes[i-1]), below),
+			"on a thin pool stands "+strings.Join(k.catalog.names(Pool), " or "))
 	default:
 		k.problem(n, fmt.Sprintf("%s needs a %s below it, and %s gives a %s", n.Name, d.Below, describe(k.line.Nodes[i-1]), below),
 			k.example(i, d))

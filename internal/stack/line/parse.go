@@ -171,7 +171,7 @@ func (p *parser) skipNode() {
 				return
 			}
 		case '+':
-			if before := p.text[p.pos-1]; !quoted && (before == ')' || unicode.IsSpace(before)) {
+			if !quoted && p.pos > 0 && (p.text[p.pos-1] == ')' || unicode.IsSpace(p.text[p.pos-1])) {
 				return
 			}
 		}
