@@ -19,7 +19,6 @@ type counter struct {
 	each          uint64 // bytes of each I/O
 }
 
-//
 // Each stands on the one before it, but for members of a stripe (named "m...")
 // and what they stand on, which are side by side.
 func chain(cs ...counter) Counters {

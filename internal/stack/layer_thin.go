@@ -33,7 +33,9 @@ var loopLVM = &layer{
 	},
 	check: func(_ context.Context, e *Env, n line.Node, _ int64) error { return e.needsThin(n.String()) },
 	plan:  func(line.Node) []string { return []string{"have Docker make a thin pool over loop devices on it"} },
-	up:    func(ctx context.Context, b *build, _ line.Node) error { return b.loopPool(ctx) },
+	up: func(ctx context.Context, b *build, _ line.Node) error {
+		return b.loopPool(ctx, filepath.Join(b.dir, "docker"))
+	},
 }
 
 var directLVM = &layer{
@@ -60,7 +62,7 @@ var deviceMapper = &layer{
 		return errors.Join(checkEngine(), e.needsThin(n.Name))
 	},
 	up: func(ctx context.Context, b *build, n line.Node) error {
-		if err := b.loopPool(ctx); err != nil {
+		if err := loopLVM.up(ctx, b, n); err != nil {
 			return err
 		}
 		return upDeviceMapper(ctx, b, n)
@@ -94,16 +96,16 @@ func (p *pool) limit(bytes int64) {
 	p.options = append(p.options, fmt.Sprintf("dm.basesize=%db", size), "dm.override_udev_sync_check=true")
 }
 
-// loopPool has the engine make its own pool on the file system below.
-func (b *build) loopPool(ctx context.Context) error {
-	var st unix.Statfs_t
-	if err := unix.Statfs(b.dir, &st); err != nil {
-		return fmt.Errorf("size of %s: %w", b.dir, err)
-	}
-	b.pool = &pool{root: filepath.Join(b.dir, "docker")}
-	if err := b.mkdir(ctx, b.pool.root); err != nil {
+// loopPool has the engine make its own pool in its data-root, a new directory.
+func (b *build) loopPool(ctx context.Context, root string) error {
+	if err := b.mkdir(ctx, root); err != nil {
 		return err
 	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(root, &st); err != nil {
+		return fmt.Errorf("size of %s: %w", root, err)
+	}
+	b.pool = &pool{root: root}
 	size := int64(thinShare*float64(int64(st.Bavail)*st.Bsize)) >> 20 << 20
 	b.pool.options = []string{fmt.Sprintf("dm.loopdatasize=%db", size)}
 	b.pool.limit(size)
@@ -141,11 +143,11 @@ func upDeviceMapper(ctx context.Context, b *build, n line.Node) error {
 	if errors.As(err, &start) && start.Refused {
 		return &Unsupported{result.Problem{What: "storage driver " + n.Name, Why: start.Reason, Remedy: start.Remedy}}
 	}
-	return err
-}
-
-// onThinDevice finds where the container's files lie.
-func (b *build) onThinDevice(ctx context.Context, c *container.Container) (err error) {
+	if err != nil {
+		return err
+	}
+	// The container's files lie on a thin device of its own.
+	c := b.execute.(*contained).container
 	if b.holds, err = c.ThinDevice(ctx); err != nil {
 		return err
 	}

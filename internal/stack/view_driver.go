@@ -94,9 +94,6 @@ func (b *build) contain(ctx context.Context, driver, root string, binds ...conta
 	b.Target = workload.Target{Path: dataDir, Container: true}
 	b.fact("Docker engine", engine.Version)
 	b.fact("storage driver", engine.Driver)
-	if b.pool != nil {
-		return b.onThinDevice(ctx, c)
-	}
 	return nil
 }
 
