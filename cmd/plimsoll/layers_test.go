@@ -58,9 +58,9 @@ workloads:
 func TestACrashAtAnyStepOfAThinPoolIsUndone(t *testing.T) {
 	hosttest.Exclusive(t)
 	needKernel(t, "dm-mod", "dm-thin-pool")
-	direct, args := "loop(size=1GiB)", []string(nil)
+	device, args := "loop(size=1536MiB)", []string(nil)
 	if spare := hosttest.Spare(4); spare != nil {
-		direct, args = spare[3], []string{"--destroy", spare[3]}
+		device, args = spare[3], []string{"--destroy", spare[3]}
 	}
 	text := fmt.Sprintf(`
 name: pools
@@ -69,11 +69,11 @@ repeat: 1
 runtime: 200ms
 seed: 1
 stacks:
-  direct: %s > thin(direct-lvm) > devicemapper
-  loops: loop(size=1536MiB) > ext4 > thin(loop-lvm) > devicemapper
+  direct: %[1]s > thin(direct-lvm) > devicemapper
+  loops: %[1]s > ext4 > thin(loop-lvm) > devicemapper
 workloads:
   W: {fio: {rw: randwrite, size: 8MiB}}
-`, direct)
+`, device)
 	// The work directory; LVM's directory, group and volume; an engine with its
 	// directory, cgroup and container; a loop device with its file; mkfs,
 	// directory and mount; the engine's pool, and an engine again.

@@ -111,17 +111,17 @@ func TestAStripeIsUndoneAfterACrashAtAnyStep(t *testing.T) {
 func TestAThinPoolIsUndoneAfterACrashAtAnyStep(t *testing.T) {
 	hosttest.Exclusive(t)
 	needKernel(t, "dm-mod", "dm-thin-pool")
-	direct := "loop(size=1GiB)"
+	device := "loop(size=1536MiB)"
 	if spare := hosttest.Spare(4); spare != nil {
-		direct = spare[3]
+		device = spare[3]
 	}
 	for text, steps := range map[string]int{
 		// The work directory, LVM's, the group, the pool; the engine's directory,
 		// its cgroup, the engine, the image, the container.
-		direct + " > thin(direct-lvm) > devicemapper": 2 * 8,
+		device + " > thin(direct-lvm) > devicemapper": 2 * 8,
 		// The work directory, a loop device and its file, mkfs, directory, mount;
 		// the engine's directory, its pool, its cgroup, the engine, the container.
-		"loop(size=1536MiB) > ext4 > thin(loop-lvm) > devicemapper": 2 * 11,
+		device + " > ext4 > thin(loop-lvm) > devicemapper": 2 * 11,
 	} {
 		t.Run(text, func(t *testing.T) {
 			if n := crashes(t, text, "intent", "made"); n < steps {

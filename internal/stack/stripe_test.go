@@ -134,17 +134,17 @@ func countRole(s *Stack, role string) (n int) {
 func TestThinPools(t *testing.T) {
 	hosttest.Exclusive(t)
 	needKernel(t, "dm-mod", "dm-thin-pool")
-	direct := "loop(size=1GiB)"
+	device := "loop(size=1536MiB)"
 	if spare := hosttest.Spare(4); spare != nil {
-		direct = spare[3]
+		device = spare[3]
 	}
 	for _, test := range []struct {
 		line   string
 		source result.Source
 	}{
-		{direct + " > thin(direct-lvm) > devicemapper", result.SourceDevice},
-		{"loop(size=1536MiB) > ext4 > thin(loop-lvm) > devicemapper", result.SourceMemory},
-		{"loop(size=1536MiB) > xfs > devicemapper", result.SourceMemory},
+		{device + " > thin(direct-lvm) > devicemapper", result.SourceDevice},
+		{device + " > ext4 > thin(loop-lvm) > devicemapper", result.SourceMemory},
+		{device + " > xfs > devicemapper", result.SourceMemory},
 	} {
 		t.Run(test.line, func(t *testing.T) {
 			e := newEnv(t)
