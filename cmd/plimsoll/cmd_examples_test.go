@@ -53,7 +53,7 @@ func TestBuiltInExperimentsDryRun(t *testing.T) {
 func TestBuiltInExperiments(t *testing.T) {
 	for _, name := range []string{
 		"host-filesystems", "write-scaling", "ext4-dioread", "storage-drivers", "btrfs-blocksize", "btrfs-cow",
-		"loop-illusion", "data-volumes", "latency", "io-schedulers", "quick",
+		"loop-illusion", "data-volumes", "latency", "io-schedulers", "striping", "quick",
 	} {
 		if _, ok := examples.Find(name); !ok {
 			t.Errorf("%s is not built in", name)

@@ -253,7 +253,9 @@ func (a *app) prepareRun(args []string, o runOptions) (trial.Options, error) {
 
 // writesDevice tells whether a stack stands on a block device of the host.
 func writesDevice(l line.Line) bool {
-	return slices.Contains([]string{line.NameDevice, "by-id", "serial"}, l.Nodes[0].Name)
+	return slices.ContainsFunc(l.Sources(), func(n line.Node) bool {
+		return slices.Contains([]string{line.NameDevice, "by-id", "serial"}, n.Name)
+	})
 }
 
 // resumeRun takes the experiment as the run that is resumed was given it.

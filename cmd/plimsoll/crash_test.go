@@ -35,6 +35,16 @@ workloads:
 // change of a run, in turn, and has plimsoll clean bring the host back.
 func TestACrashAtAnyStepIsUndone(t *testing.T) {
 	hosttest.Exclusive(t)
+	// 2 stacks make at least: work directory; file and loop device each;
+	// scheduler; mkfs, directory and mount; engine's directories, cgroup,
+	// engine, container; processes.
+	crashAtEveryStep(t, everyChange, 2*16)
+}
+
+// crashAtEveryStep runs an experiment, with the arguments given, until it ends
+// without a crash, and wants to have crashed it so often.
+func crashAtEveryStep(t *testing.T, text string, atLeast int, args ...string) {
+	t.Helper()
 	crashes := 0
 	for seq := 1; ; seq++ {
 		for _, state := range []string{"intent", "made"} {
@@ -44,7 +54,7 @@ func TestACrashAtAnyStepIsUndone(t *testing.T) {
 				before := hosttest.Look()
 				p := newProgram(t)
 				p.env = []string{journal.CrashVariable + "=" + at}
-				code, out, errs := p.run("run", p.experiment(everyChange), "--quiet")
+				code, out, errs := p.run(append([]string{"run", p.experiment(text), "--quiet"}, args...)...)
 				if code == 0 {
 					done = true
 					return
@@ -63,10 +73,7 @@ func TestACrashAtAnyStepIsUndone(t *testing.T) {
 				return
 			}
 			if done {
-				// 2 stacks make at least: work directory; file and loop
-				// device each; scheduler; mkfs, directory and mount; engine's
-				// directories, cgroup, engine, container; processes.
-				if crashes < 2*16 {
+				if crashes < atLeast {
 					t.Errorf("only %d steps were crashed at", crashes)
 				}
 				return

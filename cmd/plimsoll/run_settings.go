@@ -183,15 +183,20 @@ func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
 	}
 	if o.on != "" {
 		l, err := line.Parse(o.on)
-		known := err == nil && len(l.Nodes) == 1 && slices.Contains([]string{line.NameDevice, "by-id", "serial", "dir"}, l.Nodes[0].Name)
+		kinds := []string{line.NameDevice, "by-id", "serial", "dir"}
+		if len(l.Nodes) == 1 && len(l.Nodes[0].And) > 0 {
+			kinds = kinds[:3] // directories are not joined
+		}
+		known := err == nil && len(l.Nodes) == 1 &&
+			!slices.ContainsFunc(l.Sources(), func(n line.Node) bool { return !slices.Contains(kinds, n.Name) })
 		if known && l.Nodes[0].Name == "dir" && l.Nodes[0].Arg != "" {
 			if l.Nodes[0].Arg, err = filepath.Abs(l.Nodes[0].Arg); err != nil {
 				r.problems = append(r.problems, err)
 				return s
 			}
 		}
-		if !known || len(s.Catalog.Check(l)) > 0 {
-			r.wrong("on", o.on, "a block device (/dev/nvme0n1, by-id:NAME, serial:NUMBER) or a directory (dir:/srv/data)")
+		if !known || len(l.Nodes[0].And) == 0 && len(s.Catalog.Check(l)) > 0 {
+			r.wrong("on", o.on, "a block device (/dev/nvme0n1, by-id:NAME, serial:NUMBER), several joined with +, or a directory (dir:/srv/data)")
 			return s
 		}
 		if s.On = &l.Nodes[0]; s.On.Name != "dir" {

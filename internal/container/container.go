@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/moby/moby/api/types/container"
@@ -126,6 +127,25 @@ func (c *Container) Entries() []*journal.Entry { return []*journal.Entry{c.entry
 
 // Remove ends the container and removes its writable layer.
 func (c *Container) Remove(ctx context.Context) error { return c.engine.journal.Undo(ctx, c.entry) }
+
+// ThinDevice gives the path of the block device that holds the container's
+// writable layer, which the storage driver devicemapper makes.
+func (c *Container) ThinDevice(ctx context.Context) (string, error) {
+	in, err := c.engine.api.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})
+	if err != nil {
+		return "", fmt.Errorf("inspect container %s: %w", c.Name, c.engine.down(err))
+	}
+	if in.Container.GraphDriver == nil || in.Container.GraphDriver.Data["DeviceName"] == "" {
+		return "", fmt.Errorf("inspect container %s: the engine names no thin device", c.Name)
+	}
+	return "/dev/mapper/" + in.Container.GraphDriver.Data["DeviceName"], nil
+}
+
+// Inside gives the path at which the host finds a file of the container, for
+// as long as that runs.
+func (c *Container) Inside(path string) string {
+	return filepath.Join("/proc", strconv.Itoa(c.pid), "root", path)
+}
 
 func (c *Container) state(ctx context.Context) (container.State, error) {
 	in, err := c.engine.api.ContainerInspect(ctx, c.Name, client.ContainerInspectOptions{})

@@ -33,11 +33,12 @@ import (
 
 // Config says which engine to start.
 type Config struct {
-	Name     string // what the engine is for, in errors
-	Run      string // the run's ID, part of the engine's names
-	Dockerd  string // path of the program; "" for the one in PATH
-	Driver   string // storage driver: "overlay2", "vfs", ...
-	DataRoot string // a directory that the caller made for it alone, and no mount point
+	Name     string   // what the engine is for, in errors
+	Run      string   // the run's ID, part of the engine's names
+	Dockerd  string   // path of the program; "" for the one in PATH
+	Driver   string   // storage driver: "overlay2", "vfs", ...
+	Options  []string // of the storage driver: "dm.basesize=10G"
+	DataRoot string   // a directory that the caller made for it alone, and no mount point
 }
 
 // Engine is a private Docker engine that is up.
@@ -179,19 +180,24 @@ func (e *Engine) start(ctx context.Context, cfg Config, p programs, cgroup, mark
 	if err != nil {
 		return err
 	}
-	e.dockerd, err = e.spawn(mark, p, "dockerd.log", p.dockerd,
+	argv := []string{
+		p.dockerd,
 		"--config-file", at("daemon.json"),
 		"--data-root", cfg.DataRoot,
 		"--exec-root", at("d"),
 		"--pidfile", at("docker.pid"),
-		"--host", "unix://"+e.Socket,
+		"--host", "unix://" + e.Socket,
 		"--containerd", at("containerd.sock"),
 		"--storage-driver", cfg.Driver,
 		"--exec-opt", "native.cgroupdriver=cgroupfs",
-		"--cgroup-parent", "/"+cgroup,
+		"--cgroup-parent", "/" + cgroup,
 		"--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false", "--userland-proxy=false",
 		"--live-restore=false", "--shutdown-timeout", "3", "--log-level", "warn",
-	)
+	}
+	for _, o := range cfg.Options {
+		argv = append(argv, "--storage-opt", o)
+	}
+	e.dockerd, err = e.spawn(mark, p, "dockerd.log", argv...)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func Costs(e *Experiment, trials []Planned) []time.Duration {
 		timing := w.Timing(e.Timing)
 		costs[i] = timing.Ramp + timing.Runtime + perTrial
 		speed := sharedSpeed
-		if d := device(l); d != "" {
+		for _, d := range devices(l) {
 			speed = deviceSpeed
 			if holder[d] != t.Stack {
 				delete(up, holder[d])
@@ -84,21 +84,28 @@ func Undo(e *Experiment) time.Duration {
 	return total
 }
 
-// device names the device that a stack has to itself; "" for sources that are
-// made for each stack, and directories.
-func device(l line.Line) string {
-	switch n := l.Nodes[0]; n.Name {
-	case line.NameDevice, "by-id", "serial":
-		return n.String()
+// devices names the devices that a stack has to itself; sources that are made
+// for each stack, and directories, are none.
+func devices(l line.Line) (names []string) {
+	for _, n := range l.Sources() {
+		switch n.Name {
+		case line.NameDevice, "by-id", "serial":
+			names = append(names, n.String())
+		}
 	}
-	return ""
+	return names
 }
 
 // setUp is how long a stack takes to come up and go.
 func setUp(l line.Line) time.Duration {
-	total := time.Duration(len(l.Nodes)) * perNode
+	sources := len(l.Sources())
+	total := time.Duration(sources+len(l.Nodes)-1) * perNode
 	// A third node, or a second one on a directory, is what the workload sees.
-	if len(l.Nodes) > 2 || len(l.Nodes) == 2 && (l.Nodes[0].Name == "dir" || l.Nodes[0].Name == "tmpfs") {
+	views := 2
+	if sources > 1 {
+		views = 3 // what makes one device of several takes a place
+	}
+	if len(l.Nodes) > views || len(l.Nodes) == 2 && (l.Nodes[0].Name == "dir" || l.Nodes[0].Name == "tmpfs") {
 		total += perView
 	}
 	return total

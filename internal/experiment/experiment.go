@@ -40,6 +40,7 @@ type Stack struct {
 	Name string
 	Line line.Line
 	Text string // as written; Line prints it canonically
+	Raw  bool   // the workload uses a block device, and there are no files
 
 	Levels map[string]string // of each factor that the stack depends on, its level's name; nil for none
 }
@@ -57,8 +58,6 @@ type Workload struct {
 // They stay for as long as the stack is up. On a raw device there are no
 // files, and all workloads use the same bytes.
 func (e *Experiment) Need(s Stack) int64 {
-	nodes := s.Line.Nodes
-	raw := len(nodes) == 1 && nodes[0].Name != "dir" && nodes[0].Name != "tmpfs"
 	layouts := map[string]int64{}
 	var need int64
 	for _, w := range e.Workloads {
@@ -66,7 +65,7 @@ func (e *Experiment) Need(s Stack) int64 {
 			continue
 		}
 		layout := w.Layout()
-		if raw {
+		if s.Raw {
 			layout = ""
 		}
 		if more := w.NeedBytes() - layouts[layout]; more > 0 {

@@ -226,16 +226,18 @@ func (p *parser) stack(r read) {
 	l, err := line.Parse(text)
 	var syntax *line.SyntaxError
 	var problems []line.Problem
+	var defs []line.Def
 	if errors.As(err, &syntax) {
 		problems = syntax.Problems
 	} else {
-		problems = p.Catalog.Check(l)
+		defs, problems = l.Resolve(p.Catalog)
 	}
 	for _, found := range problems {
 		p.problem(n, fmt.Sprintf("stack %s, column %d: %s", r.declared, found.Column, found.What), found.Remedy)
 	}
 	if len(problems) == 0 {
-		p.e.Stacks = append(p.e.Stacks, Stack{Name: r.name, Line: l, Text: text, Levels: r.levels})
+		raw := defs[len(defs)-1].Gives == line.Block
+		p.e.Stacks = append(p.e.Stacks, Stack{Name: r.name, Line: l, Text: text, Raw: raw, Levels: r.levels})
 		p.stackNodes = append(p.stackNodes, n)
 	}
 }
@@ -297,16 +299,31 @@ func (p *parser) checkSpace() {
 		if err != nil {
 			continue
 		}
+		// Each device gets as much as the smallest one holds.
+		sources := s.Line.Sources()
+		if slices.ContainsFunc(sources, func(n line.Node) bool { return n.Name != sources[0].Name }) {
+			continue
+		}
+		for _, source := range sources[1:] {
+			other, err := line.ParseSize(defs[0].Setting(source, "size"))
+			if err == nil {
+				size = min(size, other)
+			}
+		}
+		size *= int64(len(sources))
 		room := size
 		if slices.ContainsFunc(defs, func(d line.Def) bool { return d.Below == line.Block }) {
 			room = int64(float64(size) * usable)
+		}
+		if slices.ContainsFunc(defs, func(d line.Def) bool { return d.Gives == line.Pool }) {
+			room = int64(float64(room) * usable) // a file system on a pool that must not fill up
 		}
 		all := p.e.Need(s)
 		short := func(what string, need int64) {
 			p.problem(p.stackNodes[i],
 				fmt.Sprintf("stack %s is too small for %s: it needs %s, and %s of %s can be used",
 					s.Name, what, line.FormatSize(need), approximately(room), line.FormatSize(size)),
-				fmt.Sprintf("write %s(size=%s) or more, or give the workload a smaller size", s.Line.Nodes[0].Name, enough(all, room == size)))
+				fmt.Sprintf("write %s(size=%s) or more, or give the workload a smaller size", sources[0].Name, enough(all, room, size, len(sources))))
 		}
 		alone := false
 		for _, w := range p.e.Workloads {
@@ -331,11 +348,12 @@ func approximately(bytes int64) string {
 }
 
 // enough is a size, in whole MiB, of a source with room for need bytes.
-func enough(need int64, raw bool) string {
+func enough(need, room, size int64, sources int) string {
 	const mib = 1 << 20
-	if !raw {
-		need = int64(float64(need)/usable) + 1
+	if room != size {
+		need = int64(float64(need)*float64(size)/float64(room)) + 1
 	}
+	need = (need + int64(sources) - 1) / int64(sources)
 	return line.FormatSize((need + mib - 1) / mib * mib)
 }
 

@@ -20,8 +20,9 @@ type Scale struct {
 	// that this would fill grow by as much.
 	Bytes int64
 	// On takes the place of the stacks' loop devices and, when it is a block
-	// device itself, of the block devices that they name: a device or a
-	// directory, as the first node of a stack.
+	// device itself, of the block devices that they name: a directory, or one or
+	// several devices, as the first node of a stack. A stack gets as many of
+	// them as it has sources.
 	On *line.Node
 	// FileSystem is what a directory in On lies on, such as "ext4".
 	FileSystem string
@@ -116,24 +117,35 @@ func isLevel(levels map[string]string, jobs int) bool {
 // grow makes sources that have a size larger, by as much as what files need
 // there did grow.
 func (s Scale) grow(e *Experiment, before []int64) {
-	const unit = 1 << 20
 	for i, after := range needs(e) {
-		source := &e.Stacks[i].Line.Nodes[0]
-		def, ok := s.Catalog.Lookup(source.Name, line.Nothing)
-		if !ok || before[i] == 0 || after <= before[i] {
+		if before[i] == 0 || after <= before[i] {
 			continue
 		}
-		if o, ok := def.Option("size"); !ok || o.Value != line.Size {
-			continue
+		sources := e.Stacks[i].Line.Sources()
+		for j := range sources {
+			s.growSource(&sources[j], float64(after)/float64(before[i]))
 		}
-		size, err := line.ParseSize(def.Setting(*source, "size"))
-		if err != nil {
-			continue
-		}
-		whole := (int64(float64(size)*float64(after)/float64(before[i])) + unit - 1) / unit * unit
-		source.Options = slices.Clone(source.Options)
-		setOption(source, "size", line.FormatSize(whole))
+		e.Stacks[i].Line.Nodes[0] = line.Join(sources...)
 	}
+}
+
+// growSource makes a source larger by a factor, if it has a size.
+func (s Scale) growSource(source *line.Node, factor float64) {
+	const unit = 1 << 20
+	def, ok := s.Catalog.Lookup(source.Name, line.Nothing)
+	if !ok {
+		return
+	}
+	if o, ok := def.Option("size"); !ok || o.Value != line.Size {
+		return
+	}
+	size, err := line.ParseSize(def.Setting(*source, "size"))
+	if err != nil {
+		return
+	}
+	whole := (int64(factor*float64(size)) + unit - 1) / unit * unit
+	source.Options = slices.Clone(source.Options)
+	setOption(source, "size", line.FormatSize(whole))
 }
 
 // setOption gives an option of a node a value.
@@ -168,18 +180,23 @@ func (s Scale) sources(e *Experiment) (leftOut []string) {
 }
 
 func (s Scale) source(l line.Line) (on line.Line, why string) {
-	source := l.Nodes[0]
-	if source.Name != "loop" && (device(l) == "" || s.On.Name == "dir") {
+	sources, devs := l.Sources(), line.Line{Nodes: []line.Node{*s.On}}.Sources()
+	loops := slices.ContainsFunc(sources, func(n line.Node) bool { return n.Name == "loop" })
+	if !loops && (len(devices(l)) == 0 || s.On.Name == "dir") {
 		return l, ""
 	}
-	for _, o := range source.Options {
-		if o.Key != "size" && o.Key != "dir" {
-			return l, fmt.Sprintf("%s=%s is about loop devices", o.Key, o.Value)
+	for _, source := range sources {
+		for _, o := range source.Options {
+			if o.Key != "size" && o.Key != "dir" {
+				return l, fmt.Sprintf("%s=%s is about loop devices", o.Key, o.Value)
+			}
 		}
 	}
 	rest := l.Nodes[1:]
 	if s.On.Name == "dir" {
 		switch {
+		case len(sources) > 1:
+			return l, fmt.Sprintf("it stands on %d devices, and %s is a directory", len(sources), s.On.Arg)
 		case len(rest) == 0:
 			return l, "a directory has no raw device"
 		case rest[0].Name != s.FileSystem:
@@ -189,5 +206,8 @@ func (s Scale) source(l line.Line) (on line.Line, why string) {
 		}
 		rest = rest[1:]
 	}
-	return line.Line{Nodes: append([]line.Node{*s.On}, rest...)}, ""
+	if len(devs) < len(sources) {
+		return l, fmt.Sprintf("it stands on %d devices, and there are %d to put it on: join as many with +", len(sources), len(devs))
+	}
+	return line.Line{Nodes: append([]line.Node{line.Join(devs[:len(sources)]...)}, rest...)}, ""
 }

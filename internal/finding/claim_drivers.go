@@ -64,13 +64,38 @@ var driverClaims = []claimRule{
 			loads:   []wanted{lowLoad("RR")},
 			subject: func(_ *view, s *stack) bool { return viewed(s.line, nodeDeviceMapper) },
 			against: func(_ *view, s *stack) []line.Line {
-				return []line.Line{with(s.line, 2, func(line.Node) line.Node { return line.Node{Name: nodeAufs} })}
+				return []line.Line{topped(below(s.line, 2), nodeAufs)}
 			},
 			judge: judgeIllusion,
+		}.test},
+	{"drv-direct-lvm-slow", "storage-drivers",
+		"device mapper and its thin pool are more code on the way to the device",
+		pairTest{
+			loads: []wanted{highLoad("RR", 1), highLoad("RW", 1)},
+			subject: func(_ *view, s *stack) bool {
+				_, fileSystem, view := split(s.line)
+				return onDevice(s.line) && fileSystem == nil && view != nil && view.Name == nodeDeviceMapper
+			},
+			against: func(_ *view, s *stack) []line.Line {
+				var volumes []line.Line
+				for _, fileSystem := range []string{nodeXFS, nodeExt4} {
+					volumes = append(volumes, topped(below(s.line, len(s.line.Nodes)-2), fileSystem, nodeVolume))
+				}
+				return volumes
+			},
 		}.test},
 }
 
 const loopReason = "the loop device under loop-lvm does not respect O_DIRECT, so that memory answers: an illusion of a better device"
+
+// topped gives the line with more nodes on top.
+func topped(l line.Line, names ...string) line.Line {
+	nodes := slices.Clone(l.Nodes)
+	for _, name := range names {
+		nodes = append(nodes, line.Node{Name: name})
+	}
+	return line.Line{Nodes: nodes}
+}
 
 func copyOnWriteOff(l line.Line) bool {
 	_, fileSystem, _ := split(l)

@@ -188,8 +188,19 @@ func withoutOption(n line.Node, key string) line.Node {
 // canonical writes lines that mean the same alike: the order of options does
 // not matter, nor does a default that is spelled out.
 func canonical(l line.Line) string {
-	out := line.Line{}
-	for _, n := range l.Nodes {
+	if len(l.Nodes) == 0 {
+		return ""
+	}
+	nodes := append(canonicalNodes(l.Sources()), canonicalNodes(l.Nodes[1:])...)
+	sources := len(l.Sources())
+	nodes = append([]line.Node{line.Join(nodes[:sources]...)}, nodes[sources:]...)
+	// On a file system, devicemapper makes its pool in loop-lvm.
+	nodes = slices.DeleteFunc(nodes, func(n line.Node) bool { _, loops := n.Option("loop-lvm"); return n.Name == nodeThin && loops })
+	return line.Line{Nodes: nodes}.String()
+}
+
+func canonicalNodes(nodes []line.Node) (out []line.Node) {
+	for _, n := range nodes {
 		n.Options = slices.Clone(n.Options)
 		n.Options = slices.DeleteFunc(n.Options, func(o line.Option) bool {
 			return n.Name == nodeLoop && o.Key == "direct-io" && o.Value == "on" || o.Key == "mount" && o.Value == ""
@@ -204,9 +215,9 @@ func canonical(l line.Line) string {
 		slices.SortFunc(n.Options, func(a, b line.Option) int {
 			return strings.Compare(a.Key+"="+a.Value, b.Key+"="+b.Value)
 		})
-		out.Nodes = append(out.Nodes, n)
+		out = append(out, n)
 	}
-	return out.String()
+	return out
 }
 
 // find gives the first stack with such a line, or nil.

@@ -37,7 +37,7 @@ func TestRulesAreOfClaims(t *testing.T) {
 		tested = append(tested, r.id)
 	}
 	// What no stack of this program can have.
-	without := []string{"drv-direct-lvm-slow", "lat-slat-low-nvmf", "lat-clat-nvmf-low", "lat-high-nvmf", "lat-high-extra"}
+	without := []string{"lat-slat-low-nvmf", "lat-clat-nvmf-low", "lat-high-nvmf", "lat-high-extra"}
 	for _, c := range claims.All() {
 		prefix, _, _ := strings.Cut(c.ID, "-")
 		if slices.Contains([]string{"fs", "drv", "vol", "lat"}, prefix) && !slices.Contains(tested, c.ID) && !slices.Contains(without, c.ID) {
@@ -109,6 +109,11 @@ var confirming = []struct{ claim, stacks, data string }{
 		stack lvm: /dev/nvme0n1 > xfs > devicemapper
 		workload RR randread {bs: 4KiB}`,
 		"RR aufs {1000|7000}\nRR lvm {7000|1000} memory=0.01"},
+	{"drv-direct-lvm-slow", `
+		stack lvm: /dev/nvme0n1 > thin(direct-lvm) > devicemapper
+		stack volume: /dev/nvme0n1 > xfs > volume
+		workload RR randread {bs: 4KiB, jobs: 32, iodepth: 32}`,
+		"RR lvm {500|1000}\nRR volume {1000|500}"},
 	{"vol-independent", `
 		stack xfs: /dev/nvme0n1 > xfs
 		stack volume: /dev/nvme0n1 > xfs > volume

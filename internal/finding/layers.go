@@ -15,6 +15,9 @@ const (
 	nodeVolume = "volume"
 	nodeFuse   = "fuse-overlayfs"
 	nodeSched  = "scheduler"
+	nodeStripe = "lvm-stripe"
+	nodeRAID0  = "raid0"
+	nodeThin   = "thin"
 )
 
 // split tells the source, the file system and what the workload sees, each
@@ -26,11 +29,14 @@ func split(l line.Line) (source, fileSystem, view *line.Node) {
 	}
 	source = &l.Nodes[0]
 	rest := l.Nodes[1:]
-	for len(rest) > 0 && rest[0].Name == nodeSched {
-		rest = rest[1:] // a setting of the device below
+	for len(rest) > 0 && slices.Contains([]string{nodeSched, nodeStripe, nodeRAID0}, rest[0].Name) {
+		rest = rest[1:] // a setting of the device below, or one device of several
 	}
-	if source.Name != nodeDir && source.Name != nodeTmpfs && len(rest) > 0 {
+	if source.Name != nodeDir && source.Name != nodeTmpfs && len(rest) > 0 && rest[0].Name != nodeThin {
 		fileSystem, rest = &rest[0], rest[1:]
+	}
+	if len(rest) > 0 && rest[0].Name == nodeThin {
+		rest = rest[1:] // where the view makes its file system
 	}
 	if len(rest) > 0 {
 		view = &rest[0]
@@ -98,6 +104,10 @@ func replaced(a, b line.Line) (string, bool) {
 	_, _, viewA := split(a)
 	_, _, viewB := split(b)
 	switch {
+	case !slices.EqualFunc(x.And, y.And, same):
+		return "", false // other devices
+	case oneOfSeveral(x) && oneOfSeveral(y) && x.Name != y.Name:
+		return fmt.Sprintf("what makes one device of several, %s or %s", x.Name, y.Name), true
 	case x.Name == nodeSched && y.Name == nodeSched:
 		return fmt.Sprintf("the I/O scheduler, %s or %s", x.Arg, y.Arg), true
 	case x.Name == y.Name && x.Arg == y.Arg:
@@ -107,6 +117,8 @@ func replaced(a, b line.Line) (string, bool) {
 	}
 	return "", false // another file system, another device: the ranking tells
 }
+
+func oneOfSeveral(n line.Node) bool { return n.Name == nodeStripe || n.Name == nodeRAID0 }
 
 func optionChanged(x, y line.Node) (string, bool) {
 	onlyX, onlyY := without(x.Options, y.Options), without(y.Options, x.Options)
@@ -135,7 +147,8 @@ func without(options, others []line.Option) []line.Option {
 
 // same tells whether two nodes mean the same; the order of options may differ.
 func same(x, y line.Node) bool {
-	return x.Name == y.Name && x.Arg == y.Arg && len(x.Options) == len(y.Options) && len(without(x.Options, y.Options)) == 0
+	return x.Name == y.Name && x.Arg == y.Arg && len(x.Options) == len(y.Options) && len(without(x.Options, y.Options)) == 0 &&
+		slices.EqualFunc(x.And, y.And, same)
 }
 
 // plain is the node without its options.

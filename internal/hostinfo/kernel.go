@@ -151,6 +151,18 @@ func (h *Host) layers(k kernel) Section {
 	return s
 }
 
+// Kernel tells whether the running kernel has a part that stacks need, by the
+// name of its module; one that the report tells of.
+func (h *Host) Kernel(module string) Item {
+	k := h.kernel()
+	for _, f := range features {
+		if f.module == module {
+			return k.item(f.name, k.module(f.module, f.option), f.module, f.option)
+		}
+	}
+	return Item{Name: module, OK: Unknown, Why: "nothing is known of it"}
+}
+
 // item tells of one part of the kernel.
 func (k kernel) item(name string, p presence, module, option string) Item {
 	i := Item{Name: name, OK: Yes, Value: string(p)}

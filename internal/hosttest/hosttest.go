@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -69,6 +70,20 @@ func Look() State {
 		backing, _ := os.ReadFile(l + "/loop/backing_file")
 		s["loop "+filepath.Base(l)] = strings.TrimSpace(string(backing))
 	}
+	mapped, _ := filepath.Glob("/sys/block/dm-*/dm/name")
+	for _, m := range mapped {
+		name, _ := os.ReadFile(m)
+		s["mapped device "+strings.TrimSpace(string(name))] = "present"
+	}
+	arrays, _ := filepath.Glob("/sys/block/md*/md/array_state")
+	for _, a := range arrays {
+		state, _ := os.ReadFile(a)
+		s["array "+a] = strings.TrimSpace(string(state))
+	}
+	for _, d := range Spare(0) {
+		said, _ := exec.Command("blkid", "-p", "-o", "export", d).Output()
+		s["signature of "+d] = strings.TrimSpace(string(said))
+	}
 	schedulers, _ := filepath.Glob("/sys/block/*/queue/scheduler")
 	for _, f := range schedulers {
 		set, _ := os.ReadFile(f)
@@ -102,6 +117,23 @@ func Look() State {
 		})
 	}
 	return s
+}
+
+// SpareVariable names, separated by blanks, block devices that tests may
+// overwrite: those of a virtual machine that was made for them.
+const SpareVariable = "PLIMSOLL_SPARE_DEVICES"
+
+// Spare gives the first n of the devices that tests may overwrite, nil when
+// there are fewer, and all of them when n is 0.
+func Spare(n int) []string {
+	all := strings.Fields(os.Getenv(SpareVariable))
+	switch {
+	case n == 0:
+		return all
+	case len(all) < n:
+		return nil
+	}
+	return all[:n]
 }
 
 // engines are programs that only a Docker engine runs.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,14 +89,10 @@ func (c *Mkfs) undo(ctx context.Context, mark string) error {
 	if c.Keep {
 		return nil
 	}
-	out, err := exec.CommandContext(ctx, "blkid", "-p", "-s", "UUID", "-o", "value", c.Device).Output()
-	if err != nil || !strings.EqualFold(strings.TrimSpace(string(out)), c.UUID) {
-		return nil //nolint:nilerr // no signature, or not ours: nothing to undo
+	if !carries(ctx, c.Device, c.UUID) {
+		return nil // no signature, or not ours: nothing to undo
 	}
-	if out, err := exec.CommandContext(ctx, "wipefs", "--all", "--quiet", c.Device).CombinedOutput(); err != nil {
-		return fmt.Errorf("wipefs: %w: %s", err, strings.TrimSpace(string(out)))
-	}
-	return nil
+	return wipe(ctx, []Member{{Device: c.Device, UUID: c.UUID}})
 }
 
 // Mount is a mount on a directory that the run made.
@@ -120,7 +115,7 @@ func (c *Mount) undo(ctx context.Context, mark string) error {
 	return unmountTree(ctx, c.Target)
 }
 
-// busyLimit is how long a mount, a loop device or a control group that
+// busyLimit is how long a mount, a device or a control group that
 // something still uses is waited for.
 var busyLimit = 30 * time.Second
 

@@ -7,7 +7,8 @@
 // for as long as it lives: Clean never touches a journal that is locked. An
 // undo only touches what it can recognise as made by that journal: a path
 // that carries the run's name, a loop device by its backing file, a process
-// by a mark in its environment, a file system by the UUID it was given. The
+// by a mark in its environment, a file system, an array or a physical volume
+// by the UUID it was given. The
 // kernel names mounts and backing files by paths without symbolic links, so
 // these are the paths that a journal keeps.
 package journal
@@ -51,6 +52,11 @@ var kinds = map[string]func() Change{
 	"container": func() Change { return new(Container) },
 	"cgroup":    func() Change { return new(Cgroup) },
 	"setting":   func() Change { return new(Setting) },
+
+	"array":         func() Change { return new(Array) },
+	"volumegroup":   func() Change { return new(VolumeGroup) },
+	"logicalvolume": func() Change { return new(LogicalVolume) },
+	"thinpool":      func() Change { return new(ThinPool) },
 }
 
 func kindOf(c Change) string {

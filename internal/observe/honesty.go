@@ -73,36 +73,34 @@ func (c Counters) reachBottom() bool {
 	return slices.ContainsFunc(c, func(d result.DeviceCounter) bool { return d.Device.Role == roleBottom })
 }
 
-// least gives the least that a level of the chain served. Devices that hold
-// the bytes side by side (the members of a stripe) are one level, and serve
-// together.
+// least gives the least that a level of the chain served. Devices at the same
+// depth (the members of a stripe) are one level, and serve together; so do, at
+// every depth below theirs, devices that hold the bytes: nothing is under them.
+// Below the deepest, what is left out ends in memory.
 func (c Counters) least() result.DeviceCounter {
-	var (
-		levels []result.DeviceCounter
-		bottom result.DeviceCounter
-	)
+	deepest := 0
 	for _, d := range c {
-		if d.Device.Role != roleBottom {
-			levels = append(levels, d)
+		deepest = max(deepest, d.Device.Depth)
+	}
+	var least result.DeviceCounter
+	for depth := range deepest + 2 {
+		var level result.DeviceCounter
+		for _, d := range c {
+			if d.Device.Depth == depth || d.Device.Depth < depth && d.Device.Role == roleBottom {
+				level.Reads += d.Reads
+				level.Writes += d.Writes
+				level.ReadBytes += d.ReadBytes
+				level.WriteBytes += d.WriteBytes
+			}
+		}
+		if depth == 0 {
+			least = level
 			continue
 		}
-		bottom.Reads += d.Reads
-		bottom.Writes += d.Writes
-		bottom.ReadBytes += d.ReadBytes
-		bottom.WriteBytes += d.WriteBytes
-	}
-	if c.reachBottom() {
-		levels = append(levels, bottom)
-	}
-	if len(levels) == 0 {
-		return bottom
-	}
-	least := levels[0]
-	for _, l := range levels[1:] {
-		least.Reads = min(least.Reads, l.Reads)
-		least.Writes = min(least.Writes, l.Writes)
-		least.ReadBytes = min(least.ReadBytes, l.ReadBytes)
-		least.WriteBytes = min(least.WriteBytes, l.WriteBytes)
+		least.Reads = min(least.Reads, level.Reads)
+		least.Writes = min(least.Writes, level.Writes)
+		least.ReadBytes = min(least.ReadBytes, level.ReadBytes)
+		least.WriteBytes = min(least.WriteBytes, level.WriteBytes)
 	}
 	return least
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,14 +30,16 @@ const (
 // Chain lists the block devices that hold path, a block device or a directory:
 // first the one a file system sits on, then what is under it (the disk under a
 // loop device, the members under a mapped or striped one), down to what holds
-// the bytes. It is empty for a file system without a device (tmpfs).
+// the bytes. It is empty for a file system without a device (tmpfs). Devices
+// side by side, such as the members of a stripe, have the same depth, and there
+// may be several that hold the bytes.
 func Chain(path string) ([]result.Device, error) {
 	majmin, err := deviceOf(path)
 	if err != nil || majmin == "" {
 		return nil, err
 	}
 	var chain []result.Device
-	if err := descend(majmin, &chain); err != nil {
+	if err := descend(majmin, 0, &chain); err != nil {
 		return nil, err
 	}
 	if chain[0].Role == roleUnder {
@@ -95,19 +98,23 @@ func majMin(dev uint64) string { return fmt.Sprintf("%d:%d", unix.Major(dev), un
 
 func exists(path string) bool { _, err := os.Stat(path); return err == nil }
 
-// descend appends the device and what is under it.
-func descend(majmin string, chain *[]result.Device) error {
-	for _, d := range *chain {
-		if d.MajMin == majmin {
-			return nil // two members share a disk
-		}
+// descend appends the device and what is under it. A disk that several members
+// share is as deep as the deepest of them has it.
+func descend(majmin string, depth int, chain *[]result.Device) error {
+	seen := slices.IndexFunc(*chain, func(d result.Device) bool { return d.MajMin == majmin })
+	if seen >= 0 && (*chain)[seen].Depth >= depth {
+		return nil
 	}
 	dir, err := filepath.EvalSymlinks("/sys/dev/block/" + majmin)
 	if err != nil {
 		return fmt.Errorf("device %s: %w", majmin, err)
 	}
-	*chain = append(*chain, result.Device{Name: filepath.Base(dir), MajMin: majmin, Role: roleUnder})
-	at := len(*chain) - 1
+	at := seen
+	if at < 0 {
+		at = len(*chain)
+		*chain = append(*chain, result.Device{Name: filepath.Base(dir), MajMin: majmin, Role: roleUnder})
+	}
+	(*chain)[at].Depth = depth
 	under, memory, err := below(dir)
 	if err != nil {
 		return err
@@ -116,7 +123,7 @@ func descend(majmin string, chain *[]result.Device) error {
 		(*chain)[at].Role = roleBottom
 	}
 	for _, u := range under {
-		if err := descend(u, chain); err != nil {
+		if err := descend(u, depth+1, chain); err != nil {
 			return err
 		}
 	}
@@ -144,7 +151,11 @@ func below(dir string) (under []string, memory bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
-		under = append(under, strings.TrimSpace(string(b)))
+		id := strings.TrimSpace(string(b))
+		if data := poolData(filepath.Dir(s)); data != "" {
+			id = data
+		}
+		under = append(under, id)
 	}
 	return under, false, nil
 }

@@ -19,11 +19,20 @@ type counter struct {
 	each          uint64 // bytes of each I/O
 }
 
+// Each stands on the one before it, but for members of a stripe (named "m...")
+// and what they stand on, which are side by side.
 func chain(cs ...counter) Counters {
 	var out Counters
-	for _, c := range cs {
+	for i, c := range cs {
+		depth := i
+		switch {
+		case strings.HasPrefix(c.name, "m"):
+			depth = 1
+		case strings.HasPrefix(cs[max(i-1, 0)].name, "m"):
+			depth = 2
+		}
 		out = append(out, result.DeviceCounter{
-			Device: result.Device{Name: c.name, Role: c.role},
+			Device: result.Device{Name: c.name, Role: c.role, Depth: depth},
 			Reads:  c.reads, Writes: c.writes, ReadBytes: c.reads * c.each, WriteBytes: c.writes * c.each,
 		})
 	}
@@ -90,7 +99,27 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			name: "a stripe serves with all its members", m: reads, source: result.SourceDevice, ratio: 1,
-			counted: chain(counter{"dm-0", "top", 10_000, 0, k4}, counter{"a", "bottom", 3_333, 0, k4}, counter{"b", "bottom", 3_333, 0, k4}, counter{"c", "bottom", 3_334, 0, k4}),
+			counted: chain(counter{"dm-0", "top", 10_000, 0, k4}, counter{"ma", "bottom", 3_333, 0, k4}, counter{"mb", "bottom", 3_333, 0, k4}, counter{"mc", "bottom", 3_334, 0, k4}),
+		},
+		{
+			name: "a stripe over loop devices on one disk", m: reads, source: result.SourceDevice, ratio: 1,
+			counted: chain(counter{"dm-0", "top", 10_000, 0, k4}, counter{"ma", "under", 3_333, 0, k4}, counter{"mb", "under", 3_333, 0, k4}, counter{"mc", "under", 3_334, 0, k4}, counter{"vda", "bottom", 10_200, 0, k4}),
+		},
+		{
+			name: "their disk served half, as much as one of them alone asks for", m: reads, source: result.SourceMemory, ratio: 0.5,
+			counted: chain(counter{"dm-0", "top", 10_000, 0, k4}, counter{"ma", "under", 3_333, 0, k4}, counter{"mb", "under", 3_333, 0, k4}, counter{"mc", "under", 3_334, 0, k4}, counter{"vda", "bottom", 5_000, 0, k4}),
+		},
+		{
+			name: "a member over a file in memory", m: reads, source: result.SourceMemory, ratio: 0.6666,
+			counted: chain(counter{"dm-0", "top", 10_000, 0, k4}, counter{"ma", "bottom", 3_333, 0, k4}, counter{"mb", "bottom", 3_333, 0, k4}, counter{"mc", "under", 3_334, 0, k4}),
+		},
+		{
+			name: "a drive and a loop device side by side", m: reads, source: result.SourceDevice, ratio: 1,
+			counted: chain(counter{"dm-0", "top", 10_000, 0, k4}, counter{"ma", "bottom", 5_000, 0, k4}, counter{"mb", "under", 5_000, 0, k4}, counter{"vda", "bottom", 5_000, 0, k4}),
+		},
+		{
+			name: "a drive hides no cache under the loop device beside it", m: reads, source: result.SourceMemory, ratio: 0.51,
+			counted: chain(counter{"dm-0", "top", 10_000, 0, k4}, counter{"ma", "bottom", 5_000, 0, k4}, counter{"mb", "under", 5_000, 0, k4}, counter{"vda", "bottom", 100, 0, k4}),
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

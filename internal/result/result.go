@@ -105,9 +105,10 @@ type Fact struct {
 
 // Device is a block device of a stack.
 type Device struct {
-	Name   string `json:"name"`   // kernel name: loop0, nvme0n1
-	MajMin string `json:"majmin"` // "259:0"
-	Role   string `json:"role"`   // "bottom": it holds the bytes; "top": it is the first and stands on others; "under": between them
+	Name   string `json:"name"`            // kernel name: loop0, nvme0n1
+	MajMin string `json:"majmin"`          // "259:0"
+	Role   string `json:"role"`            // "bottom": it holds the bytes; "top": it is the first and stands on others; "under": between them
+	Depth  int    `json:"depth,omitempty"` // how many devices are above it; those at the same depth are side by side, as the members of a stripe are
 }
 
 // Workload is what drove load.

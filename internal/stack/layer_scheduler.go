@@ -32,6 +32,11 @@ var scheduler = &layer{
 				What: n.String(), Why: "the stack sets the I/O scheduler of this device already: " + under.String(), Remedy: "keep one of them",
 			}}
 		}
+		if under := below[len(below)-1]; len(below[0].And) > 0 {
+			return &Unsupported{result.Problem{
+				What: n.String(), Why: "what " + under.Name + " makes of several devices has no scheduler of its own: it passes I/O on to them", Remedy: "leave the scheduler out of the stack",
+			}}
+		}
 		device, err := e.scheduled(below[0])
 		if err != nil || device == "" {
 			return err

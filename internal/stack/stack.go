@@ -70,9 +70,13 @@ type Stack struct {
 	Devices []result.Device // top first, down to the disk under a loop
 	Facts   []result.Fact   // read back from the host
 
-	block   string // device that file systems are made on, and raw workloads use
-	own     bool   // block goes away with the stack
-	dir     string // mounted directory, on the host
+	block   string   // device that file systems are made on, and raw workloads use
+	blocks  []string // devices of the sources that are joined, before a layer makes one of them
+	own     bool     // block goes away with the stack
+	dir     string   // mounted directory, on the host
+	pool    *pool    // that a storage driver makes thin devices of; nil for none
+	holds   string   // block device that holds the workload's files, when it is not the one below dir
+	files   string   // where the host finds these files then
 	flush   []string
 	ready   []func() error // before each trial, in this order
 	execute executor       // where steps run
@@ -95,75 +99,111 @@ type process struct {
 	enough <-chan struct{} // when closed, the process is to end by itself; nil for never
 }
 
-// resolve gives the table's entry for each node of a line that was checked.
-func resolve(l line.Line) ([]*layer, error) {
+// part is a source or layer of a line.
+type part struct {
+	*layer
+	node  line.Node
+	below []line.Node // of a layer: what is under it, source first
+}
+
+// resolve gives the parts of a line that was checked: its sources, and then
+// what stands on them.
+func resolve(l line.Line) ([]part, error) {
 	below := line.Nothing
-	out := make([]*layer, len(l.Nodes))
-	for i, n := range l.Nodes {
+	var out []part
+	add := func(n line.Node, under []line.Node) error {
 		at := slices.IndexFunc(table, func(k *layer) bool { return k.Name == n.Name && k.Below == below })
 		if at < 0 {
-			return nil, fmt.Errorf("stack %s: no %q stands on %s", l, n.Name, below)
+			return fmt.Errorf("stack %s: no %q stands on %s", l, n.Name, below)
 		}
-		out[i] = table[at]
-		below = table[at].Gives
+		out = append(out, part{table[at], n, under})
+		return nil
+	}
+	sources := l.Sources()
+	for _, n := range sources {
+		if err := add(n, nil); err != nil {
+			return nil, err
+		}
+	}
+	for i := 1; i < len(l.Nodes); i++ {
+		below = out[len(out)-1].Gives
+		if i == 1 && len(sources) > 1 {
+			below = line.Blocks
+		}
+		if err := add(l.Nodes[i], l.Nodes[:i]); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }
 
 // Marks are the caveats that a stack's numbers carry wherever they are shown.
 func Marks(l line.Line) []result.Mark {
-	layers, err := resolve(l)
+	parts, err := resolve(l)
 	if err != nil {
 		return nil
 	}
 	var marks []result.Mark
-	for _, k := range layers {
-		marks = append(marks, k.marks...)
+	for _, p := range parts {
+		for _, m := range p.marks {
+			if !slices.Contains(marks, m) {
+				marks = append(marks, m)
+			}
+		}
 	}
 	return marks
 }
 
 // Plan lists what bringing the stack up changes on the host, for people.
 func Plan(l line.Line) ([]string, error) {
-	layers, err := resolve(l)
+	parts, err := resolve(l)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
-	for i, k := range layers {
-		if k.plan != nil {
-			out = append(out, k.plan(l.Nodes[i])...)
+	for _, p := range parts {
+		if p.plan != nil {
+			out = append(out, p.plan(p.node)...)
 		}
 	}
 	return out, nil
 }
 
-// Occupies names what only one stack at a time can stand on: the MAJ:MIN of a
-// block device, or "" for a source that stacks do not take from each other.
-func (e *Env) Occupies(l line.Line) string {
-	d, err := e.device(l.Nodes[0])
-	if err != nil {
-		return ""
+// Occupies names, for each source in its order, what only one stack at a time
+// can stand on: the MAJ:MIN of a block device, or "" for a source that stacks
+// do not take from each other.
+func (e *Env) Occupies(l line.Line) []string {
+	var out []string
+	for _, source := range l.Sources() {
+		d, err := e.device(source)
+		if err != nil {
+			d.MajMin = ""
+		}
+		out = append(out, d.MajMin)
 	}
-	return d.MajMin
+	return out
 }
 
 // Check tells, touching nothing, what speaks against a stack that must hold
 // need bytes: *Refused for a protected device, *Unsupported for what the host
 // lacks.
 func (e *Env) Check(ctx context.Context, l line.Line, need int64) error {
-	layers, err := resolve(l)
+	parts, err := resolve(l)
 	if err != nil {
 		return err
 	}
-	for i, k := range layers {
-		if k.check != nil {
-			if err := k.check(ctx, e, l.Nodes[i], need); err != nil {
+	sources := l.Sources()
+	if err := e.checkSources(ctx, parts[:len(sources)], need); err != nil {
+		return err
+	}
+	for _, p := range parts[len(sources):] {
+		if p.check != nil {
+			if err := p.check(ctx, e, p.node, need); err != nil {
 				return err
 			}
 		}
-		if k.checkOn != nil {
-			if err := k.checkOn(e, l.Nodes[:i], l.Nodes[i]); err != nil {
+		if p.checkOn != nil {
+			if err := p.checkOn(e, p.below, p.node); err != nil {
 				return err
 			}
 		}
@@ -174,15 +214,22 @@ func (e *Env) Check(ctx context.Context, l line.Line, need int64) error {
 // Up brings a stack up. When a layer fails, those below it are taken down
 // again.
 func (e *Env) Up(ctx context.Context, name string, l line.Line) (*Stack, error) {
-	layers, err := resolve(l)
+	parts, err := resolve(l)
 	if err != nil {
 		return nil, err
 	}
 	s := &Stack{env: e}
 	b := &build{Env: e, Stack: s, name: name}
-	for i, k := range layers {
-		e.trace("%s: %s", name, l.Nodes[i].Name)
-		if err := k.up(ctx, b, l.Nodes[i]); err != nil {
+	sources := len(l.Sources())
+	if sources > 1 {
+		err, parts = b.upSources(ctx, parts[:sources]), parts[sources:]
+		if err != nil {
+			return nil, errors.Join(err, s.Down(context.WithoutCancel(ctx)))
+		}
+	}
+	for _, p := range parts {
+		e.trace("%s: %s", name, p.node.Name)
+		if err := p.up(ctx, b, p.node); err != nil {
 			return nil, errors.Join(err, s.Down(context.WithoutCancel(ctx)))
 		}
 	}
@@ -223,6 +270,9 @@ func (b *build) finish() error {
 	if path == "" {
 		path = b.block
 	}
+	if b.holds != "" {
+		path = b.holds
+	}
 	devices, err := observe.Chain(path)
 	if err != nil {
 		return fmt.Errorf("find the devices under %s: %w", path, err)
@@ -240,7 +290,7 @@ func (b *build) finish() error {
 		b.Target.Path = path
 		b.Target.Block = b.dir == ""
 	}
-	if b.Target.SizeBytes == 0 && b.dir != "" {
+	if b.Target.SizeBytes == 0 && b.dir != "" && b.holds == "" {
 		var st unix.Statfs_t
 		if err := unix.Statfs(b.dir, &st); err != nil {
 			return fmt.Errorf("size of %s: %w", b.dir, err)
@@ -248,7 +298,10 @@ func (b *build) finish() error {
 		b.Target.SizeBytes = int64(st.Bavail) * st.Bsize
 	}
 	if b.dir != "" {
-		b.flush = append([]string{b.dir}, b.flush...)
+		b.flush = slices.Insert(b.flush, 0, b.dir)
+	}
+	if b.files != "" {
+		b.flush = slices.Insert(b.flush, 0, b.files)
 	}
 	return nil
 }

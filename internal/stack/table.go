@@ -28,8 +28,9 @@ var table = func() []*layer {
 	layers := []*layer{
 		loopSource, deviceSource, byIDSource, serialSource, dirSource, tmpfsSource,
 		ext4, xfs, btrfs,
-		scheduler,
-		volume,
+		scheduler, lvmStripe, raid0,
+		loopLVM, directLVM,
+		volume, deviceMapper, deviceMapperOnPool,
 	}
 	return append(layers, drivers()...)
 }()

@@ -32,7 +32,6 @@ func drivers() []*layer {
 		{"btrfs", "writable layer as a btrfs subvolume; needs btrfs below"},
 		{"vfs", "writable layer as a plain copy of the image"},
 		{"fuse-overlayfs", "writable layer on overlayfs in user space"},
-		{"devicemapper", "writable layer on a thin device; gone from engine 25"},
 		{"aufs", "writable layer on aufs; not in mainline kernels, gone from engine 24"},
 		{"zfs", "writable layer as a ZFS clone; needs ZFS below"},
 		{"overlay", "the predecessor of overlay2; gone from engine 24"},
@@ -72,7 +71,11 @@ func checkEngine() error {
 // contain starts a private engine with its data-root at root, and in it the
 // container whose processes will see the stack at dataDir.
 func (b *build) contain(ctx context.Context, driver, root string, binds ...container.Bind) error {
-	engine, err := container.Start(ctx, b.Journal, container.Config{Name: b.name, Run: b.RunID, Driver: driver, DataRoot: root})
+	config := container.Config{Name: b.name, Run: b.RunID, Driver: driver, DataRoot: root}
+	if b.pool != nil {
+		config.Options = b.pool.options
+	}
+	engine, err := container.Start(ctx, b.Journal, config)
 	if err != nil {
 		return err
 	}

@@ -20,19 +20,28 @@ var volume = &layer{
 			{Key: "driver", Value: line.Text, Summary: "storage driver of the container's engine", Default: "overlay2, or vfs where that does not start"},
 		},
 	},
-	plan:  func(line.Node) []string { return append(planEngine, "start a container with a data volume on it") },
-	check: func(context.Context, *Env, line.Node, int64) error { return checkEngine() },
+	plan: func(line.Node) []string { return append(planEngine, "start a container with a data volume on it") },
+	check: func(ctx context.Context, e *Env, n line.Node, need int64) error {
+		if named, _ := n.Option("driver"); named == deviceMapper.Name {
+			return deviceMapper.check(ctx, e, n, need)
+		}
+		return checkEngine()
+	},
 	up: func(ctx context.Context, b *build, n line.Node) error {
 		// The images' own storage plays no part in a volume's I/O; it lies on
 		// the run's disk, with whatever driver starts there.
 		root := filepath.Join(b.Work, b.name+"-engine")
-		if err := b.mkdir(ctx, root); err != nil {
-			return err
-		}
 		drivers := []string{"overlay2", "vfs"}
 		named, only := n.Option("driver")
 		if only {
 			drivers = []string{named}
+		}
+		makeRoot := b.mkdir
+		if named == deviceMapper.Name {
+			makeRoot = b.loopPool
+		}
+		if err := makeRoot(ctx, root); err != nil {
+			return err
 		}
 		var refused error
 		for _, driver := range drivers {

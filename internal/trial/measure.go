@@ -29,8 +29,13 @@ func (r *runner) patient(ctx context.Context, t result.Trial) (context.Context, 
 	asked := r.Experiment.Precondition
 	limit := patience + timing.Ramp + timing.Runtime + time.Duration(asked.Rounds)*asked.Round
 	bytes := w.NeedBytes()
-	if l := r.lines[t.Stack].Line; r.fills(r.env.Occupies(l)) {
-		if d, err := r.host.Find(l.Nodes[0].Arg); err == nil {
+	l := r.lines[t.Stack].Line
+	occupies := r.env.Occupies(l)
+	for i, source := range l.Sources() {
+		if !r.fills(occupies[i]) {
+			continue
+		}
+		if d, err := r.host.Find(source.Arg); err == nil {
 			bytes += int64(d.SizeBytes)
 		}
 	}

@@ -25,8 +25,8 @@ func (r *runner) precondition(ctx context.Context, s *upStack, w experiment.Work
 	if err != nil {
 		return err
 	}
-	if device := r.filled[s.occupies]; device != nil && done != nil {
-		done.Kind, done.Passes, done.Bytes = device.Kind, device.Passes, device.Bytes
+	if done != nil {
+		r.tellFilled(s.occupies, done)
 	}
 	if asked.Rounds > 0 {
 		if done == nil {
@@ -116,10 +116,32 @@ func (r *runner) fills(occupies string) bool {
 	return r.Experiment.Precondition.Device && occupies != "" && r.filled[occupies] == nil
 }
 
-// fill writes a block device from start to end before the first stack on it
-// comes up, where that was asked for. File systems are made without discarding
-// what is there, so that the device stays as it is now.
-func (r *runner) fill(ctx context.Context, name string, l line.Line, occupies string) (err error) {
+// tellFilled tells of a stack whose devices were all written what was done.
+func (r *runner) tellFilled(devices []string, done *result.Preconditioning) {
+	var bytes int64
+	for _, d := range devices {
+		if r.filled[d] == nil {
+			return
+		}
+		bytes += r.filled[d].Bytes
+	}
+	first := r.filled[devices[0]]
+	done.Kind, done.Passes, done.Bytes = first.Kind, first.Passes, bytes
+}
+
+// fill writes the block devices of a stack from start to end before the first
+// stack on them comes up, where that was asked for. File systems are made
+// without discarding what is there, so that the devices stay as they are now.
+func (r *runner) fill(ctx context.Context, name string, l line.Line, occupies []string) error {
+	for i, source := range l.Sources() {
+		if err := r.fillDevice(ctx, name, line.Line{Nodes: []line.Node{source}}, occupies[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *runner) fillDevice(ctx context.Context, name string, raw line.Line, occupies string) (err error) {
 	asked := r.Experiment.Precondition
 	if !r.fills(occupies) {
 		return nil
@@ -134,7 +156,6 @@ func (r *runner) fill(ctx context.Context, name string, l line.Line, occupies st
 	if filler == nil {
 		return nil
 	}
-	raw := line.Line{Nodes: l.Nodes[:1]}
 	s, err := r.env.Up(ctx, name, raw)
 	if err != nil {
 		return err

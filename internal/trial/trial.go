@@ -64,7 +64,7 @@ type runner struct {
 // upStack is a stack that is up, and what was done to it.
 type upStack struct {
 	*stack.Stack
-	occupies string
+	occupies []string
 	prepared map[string]bool // steps that laid out files
 	ready    map[string]bool // workloads that the stack is preconditioned for
 }
@@ -362,7 +362,7 @@ func (r *runner) bringUp(ctx context.Context, name string) (*upStack, error) {
 	l := r.lines[name].Line
 	occupies := r.env.Occupies(l)
 	for other, s := range r.up {
-		if occupies != "" && s.occupies == occupies {
+		if slices.ContainsFunc(s.occupies, func(device string) bool { return device != "" && slices.Contains(occupies, device) }) {
 			if err := r.down(ctx, other); err != nil {
 				return nil, err
 			}

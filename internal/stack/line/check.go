@@ -115,6 +115,8 @@ func (o OptionDef) usage() string {
 		return o.Key
 	case OnOff:
 		return o.Key + "=on|off"
+	case Chunk:
+		return o.Key + "=" + strings.ToUpper(string(Size))
 	}
 	return o.Key + "=" + strings.ToUpper(string(o.Value))
 }
@@ -126,8 +128,9 @@ func (c *Catalog) Check(l Line) []Problem {
 	return problems
 }
 
-// Resolve gives for each node what it is. With problems, the definitions of
-// nodes that are unknown are empty.
+// Resolve gives for each node what it is; for sources that are joined, what
+// the first of them is. With problems, the definitions of nodes that are
+// unknown are empty.
 func (l Line) Resolve(c *Catalog) ([]Def, []Problem) {
 	k := &checker{catalog: c, line: l}
 	if len(l.Nodes) == 0 {
@@ -136,6 +139,11 @@ func (l Line) Resolve(c *Catalog) ([]Def, []Problem) {
 	defs := make([]Def, len(l.Nodes))
 	below := Nothing
 	for i, n := range l.Nodes {
+		if len(n.And) > 0 {
+			defs[i] = k.joined()
+			below = Blocks
+			continue
+		}
 		d, ok := k.find(i, below)
 		below = d.Gives
 		if ok {
@@ -144,7 +152,43 @@ func (l Line) Resolve(c *Catalog) ([]Def, []Problem) {
 			k.options(n, d)
 		}
 	}
+	if sources := l.Sources(); below == Blocks {
+		last := sources[len(sources)-1]
+		k.problem(last, fmt.Sprintf("%d devices are joined, and nothing makes one of them", len(sources)), "put "+k.onBlocks()+" behind them")
+	}
 	return defs, k.problems
+}
+
+// onBlocks names what makes one device of several.
+func (k *checker) onBlocks() string { return strings.Join(k.catalog.names(Blocks), " or ") }
+
+// joined checks sources that are joined, and gives what the first of them is.
+func (k *checker) joined() (first Def) {
+	seen := map[string]bool{}
+	for i, n := range k.line.Sources() {
+		d, ok := k.catalog.Lookup(n.Name, Nothing)
+		if i == 0 {
+			first = d
+		}
+		switch {
+		case !ok && len(k.catalog.named(n.Name)) > 0:
+			k.problem(n, fmt.Sprintf("%s is no source, and only sources are joined with +", describe(n)), "put it behind all sources, and > before it")
+			continue
+		case !ok:
+			k.unknown(n, Nothing)
+			continue
+		}
+		k.arg(n, d)
+		k.options(n, d)
+		if d.Gives != Block {
+			k.problem(n, fmt.Sprintf("%s gives a %s, and only block devices are joined with +", describe(n), d.Gives), "remove it, or name a device")
+		}
+		if n.Arg != "" && seen[n.String()] {
+			k.problem(n, describe(n)+" is named more than once", "name each device once")
+		}
+		seen[n.String()] = true
+	}
+	return first
 }
 
 // sources shows how the sources of the catalog are written.
@@ -219,12 +263,18 @@ func (k *checker) misplaced(i int, below Kind, d Def) {
 	switch {
 	case d.Below == Nothing:
 		k.problem(n, fmt.Sprintf("%s is a source and stands first, not on %s", describe(n), describe(k.line.Nodes[i-1])),
-			"a stack has one source: remove one of them")
+			"remove one of them, or join block devices with +: /dev/nvme0n1 + /dev/nvme1n1")
 	case below == View:
 		k.problem(n, fmt.Sprintf("nothing can stand on %s: it is what the workload sees", describe(k.line.Nodes[i-1])),
 			"remove what stands behind it")
 	case below == Nothing:
 		k.problem(n, fmt.Sprintf("%s needs a %s below it", n.Name, d.Below), k.example(i, d))
+	case below == Blocks:
+		k.problem(n, fmt.Sprintf("%s needs one %s below it, and there are %d devices", n.Name, d.Below, len(k.line.Sources())),
+			"make one of them first, with "+k.onBlocks())
+	case below == Pool:
+		k.problem(n, fmt.Sprintf("%s needs a %s below it, and %s gives a %s", n.Name, d.Below, describe(k.line.Nodes[i-1]), below),
+			"on a thin pool stands "+strings.Join(k.catalog.names(Pool), " or "))
 	default:
 		k.problem(n, fmt.Sprintf("%s needs a %s below it, and %s gives a %s", n.Name, d.Below, describe(k.line.Nodes[i-1]), below),
 			k.example(i, d))
@@ -234,7 +284,10 @@ func (k *checker) misplaced(i int, below Kind, d Def) {
 // example shows a line that has node i, which is d, in the right place.
 func (k *checker) example(i int, d Def) string {
 	base := Line{Nodes: []Node{{Name: "loop", Options: []Option{{Key: "size", Value: "4GiB"}}}}}
-	if d.Below == FileSystem {
+	switch d.Below {
+	case Blocks:
+		base.Nodes[0] = Join(base.Nodes[0], base.Nodes[0])
+	case FileSystem:
 		// What stands below may be right up to its missing file system.
 		if i > 0 {
 			base = Line{Nodes: slices.Clone(k.line.Nodes[:i])}
@@ -253,6 +306,9 @@ func (k *checker) example(i int, d Def) string {
 func describe(n Node) string {
 	if n.Name == NameDevice {
 		return "the device " + n.Arg
+	}
+	if len(n.And) > 0 {
+		return "what is joined with +"
 	}
 	return n.Name
 }
@@ -334,6 +390,13 @@ func (k *checker) unknownOption(n Node, d Def, i int) {
 	k.problem(n, what, remedy)
 }
 
+// The sizes of chunks that both LVM and md take: LVM wants none below a page
+// or above its extents of 4 MiB (lvcreate(8)).
+const (
+	minChunk = 4 << 10
+	maxChunk = 4 << 20
+)
+
 // checkValue gives what is wrong with the value of an option, "" for nothing.
 func checkValue(def OptionDef, o Option) (what, remedy string) {
 	if def.Value == Flag {
@@ -353,6 +416,14 @@ func checkValue(def OptionDef, o Option) (what, remedy string) {
 		}
 		if bytes == 0 {
 			return "a size of nothing", "write 4GiB or 512MiB"
+		}
+	case Chunk:
+		bytes, err := ParseSize(o.Value)
+		if err != nil {
+			return err.Error(), ""
+		}
+		if bytes < minChunk || bytes > maxChunk || bytes&(bytes-1) != 0 {
+			return o.Value + " is no power of two from 4KiB to 4MiB", "write 64KiB or 512KiB"
 		}
 	case OnOff:
 		if o.Value != "on" && o.Value != "off" {

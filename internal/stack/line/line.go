@@ -5,20 +5,44 @@
 //	/dev/nvme0n1 > ext4(mount=dioread_nolock) > overlay2
 //	dir:/srv/data
 //	tmpfs(size=1GiB)
+//	/dev/nvme0n1 + /dev/nvme1n1 > lvm-stripe > xfs
 //
 // The package is pure. It knows the grammar, and checks a line against a
 // Catalog of nodes; what the nodes do is internal/stack's business.
 package line
 
+import "slices"
+
 // Line is a parsed stack: Nodes[0] is the source, the others stand on it in
-// order.
+// order. Several sources are one node, joined: see Sources.
 type Line struct{ Nodes []Node }
+
+// Sources gives what the line stands on, one node for each device, in the
+// order written; nothing for an empty line.
+func (l Line) Sources() []Node {
+	if len(l.Nodes) == 0 {
+		return nil
+	}
+	first := l.Nodes[0]
+	others := first.And
+	first.And = nil
+	return append([]Node{first}, others...)
+}
+
+// Join makes the first node of a line of its sources, of which there is at
+// least one.
+func Join(sources ...Node) Node {
+	joined := sources[0]
+	joined.And = slices.Clone(sources[1:])
+	return joined
+}
 
 // Node is a source, a file system, or what the workload sees.
 type Node struct {
 	Name    string   // "loop", "xfs", "volume"; NameDevice for a bare path
 	Arg     string   // behind the colon (dir:ARG, serial:ARG, by-id:ARG), or the bare device path; "" for none
 	Options []Option // in the order written
+	And     []Node   // the sources joined to this one with +; of a line's first node only
 	Column  int      // where the node starts in the text, from 1; 0 when built by hand
 }
 
@@ -48,10 +72,12 @@ type Kind string
 
 // The kinds.
 const (
-	Nothing    Kind = "nothing"       // below a source
-	Block      Kind = "block device"  // raw bytes
-	FileSystem Kind = "file system"   // a mounted directory
-	View       Kind = "workload view" // a path inside a container; nothing stands on it
+	Nothing    Kind = "nothing"              // below a source
+	Block      Kind = "block device"         // raw bytes
+	Blocks     Kind = "set of block devices" // sources that are joined
+	Pool       Kind = "thin pool"            // blocks that a storage driver makes thin devices of
+	FileSystem Kind = "file system"          // a mounted directory
+	View       Kind = "workload view"        // a path inside a container; nothing stands on it
 )
 
 // Value is the type of an option's value.
@@ -60,6 +86,7 @@ type Value string
 // The types of option values.
 const (
 	Size  Value = "size"   // 4GiB, 512MiB, 1048576
+	Chunk Value = "chunk"  // a size that is a power of two, from 4KiB to 4MiB
 	OnOff Value = "on|off" // on or off
 	Text  Value = "text"   // anything
 	Path  Value = "path"   // an absolute path

@@ -3,6 +3,7 @@ package line
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,11 +32,15 @@ func testCatalog() *Catalog {
 		{Name: "ext4", Below: Block, Gives: FileSystem, Options: fs},
 		{Name: "xfs", Below: Block, Gives: FileSystem, Options: fs},
 		{Name: "btrfs", Below: Block, Gives: FileSystem, Options: append(fs[:2:2], OptionDef{Key: "nodatacow", Value: Flag})},
+		{Name: "lvm-stripe", Below: Blocks, Gives: Block, Options: []OptionDef{{Key: "stripe", Value: Chunk, Default: "64KiB"}}},
+		{Name: "thin", Below: FileSystem, Gives: Pool, Options: []OptionDef{{Key: "loop-lvm", Value: Flag, Required: true}}},
+		{Name: "thin", Below: Block, Gives: Pool, Options: []OptionDef{{Key: "direct-lvm", Value: Flag, Required: true}}},
 		{Name: "volume", Below: FileSystem, Gives: View},
 	}
 	for _, driver := range []string{"overlay2", "btrfs", "vfs", "fuse-overlayfs", "devicemapper", "aufs", "zfs", "overlay"} {
 		defs = append(defs, Def{Name: driver, Below: FileSystem, Gives: View})
 	}
+	defs = append(defs, Def{Name: "devicemapper", Below: Pool, Gives: View})
 	return NewCatalog(defs...)
 }
 
@@ -66,7 +71,7 @@ func story(t *testing.T, command, text string) string {
 		return l.String()
 	case "tree":
 		var lines []string
-		for _, n := range l.Nodes {
+		for _, n := range slices.Concat(l.Sources(), l.Nodes[1:]) {
 			lines = append(lines, fmt.Sprintf("%d name=%s arg=%q", n.Column, n.Name, n.Arg))
 			for _, o := range n.Options {
 				lines = append(lines, fmt.Sprintf("    %s value=%q bare=%t", o.Key, o.Value, o.Bare))
@@ -130,7 +135,7 @@ func TestSetting(t *testing.T) {
 func anyLine() *rapid.Generator[Line] {
 	name := rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,8}`)
 	value := rapid.OneOf(
-		rapid.StringMatching(`[a-z0-9=:/,()>" \\-]{0,12}`), // what the grammar is about
+		rapid.StringMatching(`[a-z0-9=:/,()>" \\+-]{0,12}`), // what the grammar is about
 		rapid.StringOfN(rapid.RuneFrom([]rune("aä=\u00a0\u2028世🚢\\\"'")), 0, 8, -1),
 	)
 	option := rapid.Custom(func(t *rapid.T) Option {
@@ -149,7 +154,9 @@ func anyLine() *rapid.Generator[Line] {
 		return n
 	})
 	return rapid.Custom(func(t *rapid.T) Line {
-		return Line{Nodes: rapid.SliceOfN(node, 1, 5).Draw(t, "nodes")}
+		l := Line{Nodes: rapid.SliceOfN(node, 1, 5).Draw(t, "nodes")}
+		l.Nodes[0].And = rapid.SliceOfN(node, 0, 3).Draw(t, "joined")
+		return l
 	})
 }
 
@@ -160,7 +167,8 @@ func same(a, b Line) bool {
 
 func withoutColumns(l Line) [][3]any {
 	var nodes [][3]any
-	for _, n := range l.Nodes {
+	nodes = append(nodes, [3]any{len(l.Sources())})
+	for _, n := range slices.Concat(l.Sources(), l.Nodes[1:]) {
 		nodes = append(nodes, [3]any{n.Name, n.Arg, append([]Option{}, n.Options...)})
 	}
 	return nodes
@@ -190,7 +198,7 @@ func TestColumnsPointAtNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, n := range l.Nodes {
+		for _, n := range slices.Concat(l.Sources(), l.Nodes[1:]) {
 			if rest := string([]rune(text)[n.Column-1:]); !strings.HasPrefix(rest, n.String()) {
 				t.Fatalf("node %s of %s is not at column %d", n, text, n.Column)
 			}
@@ -202,9 +210,10 @@ func TestCheckNeverPanicsAndNamesColumns(t *testing.T) {
 	catalog := testCatalog()
 	// Real names in any order meet every kind of misplacement.
 	word := rapid.SampledFrom([]string{"loop", "loop(size=0)", "loop(size=1GiB, size=2GiB)", "xfs", "btrfs", "btrfs(nodatacow)",
-		"volume", "overlay2", "tmpfs", "dir:x", "dir", "/dev/sda", "xsf", "ext4(mount=a, b)"})
+		"volume", "overlay2", "lvm-stripe", "lvm-stripe(stripe=3KiB)", "thin", "thin(loop-lvm)", "devicemapper", "tmpfs", "dir:x", "dir", "/dev/sda", "xsf", "ext4(mount=a, b)"})
 	rapid.Check(t, func(t *rapid.T) {
-		l, err := Parse(strings.Join(rapid.SliceOfN(word, 1, 5).Draw(t, "words"), " > "))
+		sources := strings.Join(rapid.SliceOfN(word, 1, 3).Draw(t, "sources"), " + ")
+		l, err := Parse(strings.Join(append([]string{sources}, rapid.SliceOfN(word, 0, 5).Draw(t, "words")...), " > "))
 		if err != nil {
 			t.Fatal(err)
 		}

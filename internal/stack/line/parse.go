@@ -43,7 +43,7 @@ func (e *SyntaxError) Error() string {
 // Parse reads the notation. It knows the grammar only; Catalog.Check tells
 // whether the line means something. The error is a *SyntaxError.
 //
-//	line    = node { ">" node }
+//	line    = node { "+" node } { ">" node }
 //	node    = ( name [ ":" value ] | path ) [ "(" [ option { "," option } ] ")" ]
 //	option  = name [ "=" value ]
 //	name    = a letter or digit, then letters, digits, "-", "_" and "."
@@ -52,7 +52,8 @@ func (e *SyntaxError) Error() string {
 //	          or anything between double quotes, with \" and \\ for " and \
 //
 // Blanks are allowed around every sign, but not inside of name:value and
-// key=value. An equals sign needs no quotes in a value: an option's key ends
+// key=value. A value may contain "+", so one stands behind a blank when it is
+// to join what follows a value without quotes or parentheses. An equals sign needs no quotes in a value: an option's key ends
 // at the first one, and mount=data=ordered means what it looks like. Control
 // characters are refused everywhere.
 func Parse(text string) (Line, error) {
@@ -136,14 +137,23 @@ func (p *parser) line() Line {
 		p.problem(1, "the stack is empty", "write its source first: loop(size=4GiB), tmpfs(size=1GiB), dir:/srv/data, or the path of a device")
 		return l
 	}
-	for {
+	for joined := false; ; {
 		p.blanks()
 		n := Node{Column: p.pos + 1}
 		if !p.node(&n) {
 			p.skipNode()
 		}
-		l.Nodes = append(l.Nodes, n)
-		if !p.accept('>') {
+		if joined {
+			l.Nodes[0].And = append(l.Nodes[0].And, n)
+		} else {
+			l.Nodes = append(l.Nodes, n)
+		}
+		plus := p.pos + 1
+		switch joined = p.accept('+'); {
+		case joined && len(l.Nodes) > 1:
+			p.problem(plus, "+ joins sources, and these stand before the first >", "write /dev/nvme0n1 + /dev/nvme1n1 > lvm-stripe > xfs")
+			joined = false
+		case !joined && !p.accept('>'):
 			return l
 		}
 	}
@@ -158,6 +168,10 @@ func (p *parser) skipNode() {
 			quoted = !quoted
 		case '>':
 			if !quoted {
+				return
+			}
+		case '+':
+			if !quoted && p.pos > 0 && (p.text[p.pos-1] == ')' || unicode.IsSpace(p.text[p.pos-1])) {
 				return
 			}
 		}
@@ -197,7 +211,7 @@ func (p *parser) node(n *Node) bool {
 	}
 	p.blanks()
 	switch r := p.peek(); {
-	case p.pos == len(p.text) || r == '>':
+	case p.pos == len(p.text) || r == '>' || r == '+':
 		return true
 	case r == '/':
 		return p.expected(`"(", ">" or the end`, "a path starts with a slash: /dev/nvme0n1; names contain none")

@@ -3,7 +3,7 @@ package line
 import "strings"
 
 // String prints the line as it is written canonically: one blank on either
-// side of ">" and one behind every comma, quotes only where they are needed.
+// side of "+" and ">" and one behind every comma, quotes only where they are needed.
 // Parsing it gives the same line back.
 func (l Line) String() string {
 	nodes := make([]string, len(l.Nodes))
@@ -29,6 +29,9 @@ func (n Node) String() string {
 			options[i] = o.String()
 		}
 		b.WriteString("(" + strings.Join(options, ", ") + ")")
+	}
+	for _, other := range n.And {
+		b.WriteString(" + " + other.String())
 	}
 	return b.String()
 }

@@ -1,0 +1,101 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Member is a device that an array or a volume group is made of.
+type Member struct {
+	Device string // path when it was made a member
+	UUID   string // that the run writes on it, as blkid tells it
+	Serial string // of the device, filled in by Do; "" for one that has none
+}
+
+// learn fills in the serials of members.
+func learn(members []Member) {
+	for i := range members {
+		members[i].Serial = serialOf(kernelName(members[i].Device))
+	}
+}
+
+func kernelName(device string) string {
+	if real, err := filepath.EvalSymlinks(device); err == nil {
+		device = real
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(device, "/dev/"), "/", "!")
+}
+
+func serialOf(name string) string {
+	b, _ := os.ReadFile(filepath.Join("/sys/class/block", name, "device/serial")) // many have none
+	return strings.TrimSpace(string(b))
+}
+
+// bearer gives the path of the member: where it was, or, as devices are
+// numbered anew at every boot, where its serial is by now; "" when that does
+// not carry the UUID. The UUID alone would also find a copy of the device.
+func (m Member) bearer(ctx context.Context) string {
+	if carries(ctx, m.Device, m.UUID) {
+		return m.Device
+	}
+	all, _ := os.ReadDir("/sys/class/block") // unreadable: nothing is found
+	for _, e := range all {
+		path := "/dev/" + strings.ReplaceAll(e.Name(), "!", "/")
+		if m.Serial != "" && serialOf(e.Name()) == m.Serial && carries(ctx, path, m.UUID) {
+			return path
+		}
+	}
+	return ""
+}
+
+// carries tells whether the signature on a device has the UUID.
+func carries(ctx context.Context, device, uuid string) bool {
+	out, err := exec.CommandContext(ctx, "blkid", "-p", "-s", "UUID", "-o", "value", device).Output()
+	return err == nil && strings.EqualFold(strings.TrimSpace(string(out)), uuid)
+}
+
+// wipe takes the signatures of members away, so that the devices are as unused
+// as they were found. One with another UUID is somebody else's.
+func wipe(ctx context.Context, members []Member) error {
+	for _, m := range members {
+		device := m.bearer(ctx)
+		if device == "" {
+			continue
+		}
+		if out, err := exec.CommandContext(ctx, "wipefs", "--all", "--quiet", device).CombinedOutput(); err != nil {
+			return fmt.Errorf("wipefs %s: %w: %s", device, err, strings.TrimSpace(string(out)))
+		}
+	}
+	return nil
+}
+
+// holders lists what is built on a device: kernel names.
+func holders(device string) []string {
+	entries, _ := os.ReadDir(filepath.Join("/sys/class/block", kernelName(device), "holders")) // gone: nothing is built on it
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+// insist does what may fail while somebody still looks at a device, as udev
+// does at every change of one.
+func insist(ctx context.Context, do func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, busyLimit)
+	defer cancel()
+	for {
+		err := do()
+		if err == nil {
+			return nil
+		}
+		if pause(ctx, 100*time.Millisecond) != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/hosttest"
+	"plimsoll/internal/journal"
+	"plimsoll/internal/stack/line"
+)
+
+// asStack makes this test binary bring a stack up, and down again, below a
+// state directory: "DIR LINE". Tests kill it on the way.
+const asStack = "PLIMSOLL_TEST_AS_STACK"
+
+func TestMain(m *testing.M) {
+	state, text, ok := strings.Cut(os.Getenv(asStack), " ")
+	if !ok {
+		os.Exit(m.Run())
+	}
+	if err := upAndDown(state, text); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func upAndDown(state, text string) error {
+	l, err := line.Parse(text)
+	if err != nil {
+		return err
+	}
+	j, err := journal.Create(state, "crash")
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	e := &Env{
+		Journal: j, RunID: "crash", Work: filepath.Join(j.State(), "work"), Scratch: filepath.Join(j.State(), "work", "scratch"),
+		Programs: []string{"true"}, Host: hostinfo.New(),
+	}
+	for _, d := range hosttest.Spare(0) {
+		e.Allow = append(e.Allow, Permission{Device: d})
+	}
+	if _, err := j.Do(ctx, &journal.Dir{Path: e.Work}, func(string) error { return os.MkdirAll(e.Scratch, 0o755) }); err != nil {
+		return err
+	}
+	s, err := e.Up(ctx, "s", l)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Down(ctx), j.UndoAll(ctx, nil), j.Close())
+}
+
+// crashes kills a process that brings a stack up and down at every step of its
+// journal, and has Clean bring the host back, twice. It tells at how many.
+func crashes(t *testing.T, text string, states ...string) (count int) {
+	t.Helper()
+	for seq := 1; ; seq++ {
+		for _, state := range states {
+			dir := filepath.Join(t.TempDir(), "state")
+			before := hosttest.Look()
+			cmd := exec.Command(os.Args[0])
+			at := fmt.Sprintf("%d:%s", seq, state)
+			cmd.Env = append(os.Environ(), asStack+"="+dir+" "+text, journal.CrashVariable+"="+at)
+			out, err := cmd.CombinedOutput()
+			if err == nil {
+				return count // there is no such step
+			}
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != -1 {
+				t.Fatalf("at %s: %v: %s", at, err, out)
+			}
+			count++
+			for range 2 {
+				reports, err := journal.Clean(t.Context(), dir)
+				if err != nil {
+					t.Fatalf("at %s: clean: %v, %+v", at, err, reports)
+				}
+			}
+			if diff := before.Settle(0); diff != "" {
+				t.Fatalf("at %s the host is not as it was:\n%s", at, diff)
+			}
+		}
+	}
+}
+
+func TestAStripeIsUndoneAfterACrashAtAnyStep(t *testing.T) {
+	hosttest.Exclusive(t)
+	needKernel(t, "dm-mod", "md-mod", "raid0")
+	for over, steps := range map[string]int{
+		// The work directory, LVM's, the group, the volume; mkfs, directory, mount.
+		"lvm-stripe > ext4": 4 * 7,
+		"raid0":             4 * 2,
+	} {
+		t.Run(over, func(t *testing.T) {
+			e := &Env{}
+			if n := crashes(t, threeDevices(e, "64MiB")+" > "+over, "intent", "made", "undo", "undone"); n < steps {
+				t.Errorf("only %d steps were crashed at", n)
+			}
+		})
+	}
+}
+
+func TestAThinPoolIsUndoneAfterACrashAtAnyStep(t *testing.T) {
+	hosttest.Exclusive(t)
+	needKernel(t, "dm-mod", "dm-thin-pool")
+	device := "loop(size=1536MiB)"
+	if spare := hosttest.Spare(4); spare != nil {
+		device = spare[3]
+	}
+	for text, steps := range map[string]int{
+		// The work directory, LVM's, the group, the pool; the engine's directory,
+		// its cgroup, the engine, the image, the container.
+		device + " > thin(direct-lvm) > devicemapper": 2 * 8,
+		// The work directory, a loop device and its file, mkfs, directory, mount;
+		// the engine's directory, its pool, its cgroup, the engine, the container.
+		device + " > ext4 > thin(loop-lvm) > devicemapper": 2 * 11,
+	} {
+		t.Run(text, func(t *testing.T) {
+			if n := crashes(t, text, "intent", "made"); n < steps {
+				t.Errorf("only %d steps were crashed at", n)
+			}
+		})
+	}
+}

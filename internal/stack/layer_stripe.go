@@ -1,0 +1,178 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/journal"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+)
+
+const defaultStripe = "64KiB" // LVM's own
+
+// lvmStripe is a striped logical volume over all sources (IPCCC'16 section V:
+// three NVMe drives).
+var lvmStripe = &layer{
+	Def: line.Def{
+		Name: "lvm-stripe", Summary: "one logical volume, striped over all devices", Below: line.Blocks, Gives: line.Block,
+		Options: []line.OptionDef{{Key: "stripe", Value: line.Chunk, Summary: "bytes that lie on one device in a row", Default: defaultStripe}},
+	},
+	plan: func(line.Node) []string {
+		return []string{"make a volume group of these devices", "make a striped logical volume of it"}
+	},
+	check: func(_ context.Context, e *Env, n line.Node, _ int64) error {
+		return e.needs(n.Name, []string{"lvm", "dmsetup"}, "lvm2", "dm-mod")
+	},
+	up: func(ctx context.Context, b *build, n line.Node) error {
+		stripe, err := sizeOption(n, "stripe", defaultStripe)
+		if err != nil {
+			return err
+		}
+		group, err := b.volumeGroup(ctx, b.blocks)
+		if err != nil {
+			return err
+		}
+		table, err := group.volume(ctx, b, "stripe", "--type", "striped", "--stripes", strconv.Itoa(len(b.blocks)),
+			"--stripesize", strconv.FormatInt(stripe>>10, 10)+"k", "--extents", "100%FREE")
+		if err != nil {
+			return err
+		}
+		// "0 SECTORS striped MEMBERS SECTORS DEVICE OFFSET ..."
+		f := strings.Fields(table)
+		if len(f) < 5 || f[2] != "striped" || f[3] != strconv.Itoa(len(b.blocks)) || f[4] != strconv.FormatInt(stripe/512, 10) {
+			return fmt.Errorf("the logical volume is no stripe of %s over %d devices: device mapper says %q", line.FormatSize(stripe), len(b.blocks), table)
+		}
+		b.fact("stripe", fmt.Sprintf("%s over %s", line.FormatSize(stripe), strings.Join(b.blocks, ", ")))
+		return nil
+	},
+}
+
+// needs tells what a layer lacks on this host: root, a program, or a part of
+// the kernel.
+func (e *Env) needs(what string, programs []string, pkg string, modules ...string) error {
+	if err := needRoot(what); err != nil {
+		return err
+	}
+	for _, module := range modules {
+		if part := e.Host.Kernel(module); part.OK == hostinfo.No {
+			return &Unsupported{result.Problem{What: what, Why: part.Name + ": " + part.Why, Remedy: part.Remedy}}
+		}
+	}
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			return &Unsupported{result.Problem{What: what, Why: program + " is not installed", Remedy: "apt-get install " + pkg}}
+		}
+	}
+	return nil
+}
+
+// group is a volume group of the stack's own.
+type group struct {
+	name   string
+	config string // of every command of LVM
+}
+
+// notInGroup is what the name of a volume group may not contain (lvm(8)).
+var notInGroup = regexp.MustCompile(`[^A-Za-z0-9_.+-]`)
+
+// ownName carries the run's name, and is nobody else's.
+func (b *build) ownName() string {
+	const most = 60 // LVM takes 127 with the volume's, each hyphen of which counts twice
+	run := notInGroup.ReplaceAllString(b.RunID, "_")
+	return "plimsoll-" + run[:min(len(run), most)] + "-" + uuid.NewString()[:8]
+}
+
+// volumeGroup makes physical volumes and a group of them.
+func (b *build) volumeGroup(ctx context.Context, devices []string) (*group, error) {
+	locks := filepath.Join(b.Work, b.name+"-lvm")
+	if err := b.mkdir(ctx, locks); err != nil {
+		return nil, err
+	}
+	g := &group{name: b.ownName(), config: lvmConfig(devices, locks)}
+	change := &journal.VolumeGroup{Name: g.name}
+	for _, d := range devices {
+		change.Members = append(change.Members, journal.Member{Device: d, UUID: volumeUUID()})
+	}
+	return g, b.do(ctx, change, func(mark string) error {
+		for _, m := range change.Members {
+			if err := command(ctx, mark, "lvm", "pvcreate", "--config", g.config, "--quiet", "--yes", "--norestorefile", "--uuid", m.UUID, m.Device); err != nil {
+				return err
+			}
+		}
+		return command(ctx, mark, append([]string{"lvm", "vgcreate", "--config", g.config, "--quiet", g.name}, devices...)...)
+	})
+}
+
+// lvmConfig has LVM see the stack's own devices and nothing else of the host,
+// whatever the host's configuration says; keep no copies of its metadata; and
+// start no daemon. Where there is no udev, it makes device nodes itself.
+func lvmConfig(devices []string, locks string) string {
+	var accept []string
+	for _, d := range devices {
+		accept = append(accept, strconv.Quote("a|^"+regexp.QuoteMeta(d)+"$|"))
+	}
+	filter := strings.Join(append(accept, `"r|.*|"`), ",")
+	config := fmt.Sprintf(`devices{filter=[%s] global_filter=[%s] use_devicesfile=0 hints="none"} `, filter, filter) +
+		fmt.Sprintf(`backup{backup=0 archive=0} global{locking_dir=%q} activation{monitoring=0`, locks)
+	if !udevRuns() {
+		config += " udev_sync=0 udev_rules=0"
+	}
+	return config + "}"
+}
+
+// udevRuns tells whether udev makes the links of devices.
+func udevRuns() bool {
+	_, err := os.Stat("/run/udev/control")
+	return err == nil
+}
+
+// volumeUUID is a random UUID in the form of LVM's.
+func volumeUUID() string {
+	hex := strings.ReplaceAll(uuid.NewString(), "-", "")
+	return strings.Join([]string{hex[:6], hex[6:10], hex[10:14], hex[14:18], hex[18:22], hex[22:26], hex[26:]}, "-")
+}
+
+// volume makes a logical volume of the group, which becomes the stack's block
+// device, and gives what device mapper says that it is made of.
+func (g *group) volume(ctx context.Context, b *build, name string, options ...string) (table string, err error) {
+	argv := append([]string{"lvm", "lvcreate", "--config", g.config, "--quiet", "--yes", "--name", name}, append(options, g.name)...)
+	change := &journal.LogicalVolume{Group: g.name, Name: name}
+	if err := b.do(ctx, change, func(mark string) error { return command(ctx, mark, argv...) }); err != nil {
+		return "", err
+	}
+	mapped := journal.MappedName(g.name, name)
+	b.block = "/dev/mapper/" + mapped
+	if b.Target.SizeBytes, err = deviceSize(b.block); err != nil {
+		return "", err
+	}
+	out, err := exec.CommandContext(ctx, "dmsetup", "table", mapped).Output()
+	if err != nil {
+		return "", fmt.Errorf("dmsetup table %s: %w", mapped, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// deviceSize gives the bytes of a block device.
+func deviceSize(path string) (int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	size, err := f.Seek(0, unix.SEEK_END)
+	if err != nil {
+		return 0, fmt.Errorf("size of %s: %w", path, err)
+	}
+	return size, nil
+}

@@ -1,0 +1,162 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/container"
+	"plimsoll/internal/journal"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+)
+
+// Docker's storage driver devicemapper makes thin devices of a thin pool, in
+// one of two ways (MSST'17 section 4, option 2): loop-lvm, the engine's own
+// way, is a pool over loop devices on sparse files; direct-lvm is a pool of
+// LVM on a block device. What stands on either is the same driver.
+
+// pool is where the engine makes thin devices.
+type pool struct {
+	options []string // of the storage driver
+	root    string   // data-root of the engine
+}
+
+var loopLVM = &layer{
+	Def: line.Def{
+		Name: "thin", Summary: "a thin pool that Docker makes over sparse files, for devicemapper", Below: line.FileSystem, Gives: line.Pool,
+		Options: []line.OptionDef{{Key: "loop-lvm", Value: line.Flag, Summary: "over loop devices on sparse files", Required: true}},
+	},
+	check: func(_ context.Context, e *Env, n line.Node, _ int64) error { return e.needsThin(n.String()) },
+	plan:  func(line.Node) []string { return []string{"have Docker make a thin pool over loop devices on it"} },
+	up: func(ctx context.Context, b *build, _ line.Node) error {
+		return b.loopPool(ctx, filepath.Join(b.dir, "docker"))
+	},
+}
+
+var directLVM = &layer{
+	Def: line.Def{
+		Name: "thin", Summary: "a thin pool of LVM on the device, for devicemapper", Below: line.Block, Gives: line.Pool,
+		Options: []line.OptionDef{{Key: "direct-lvm", Value: line.Flag, Summary: "on the device itself", Required: true}},
+	},
+	check: func(_ context.Context, e *Env, n line.Node, _ int64) error {
+		if err := e.needs(n.String(), []string{"lvm"}, "lvm2"); err != nil {
+			return err
+		}
+		return e.needsThin(n.String())
+	},
+	plan: func(line.Node) []string { return []string{"make a volume group of it", "make a thin pool of that"} },
+	up:   upDirectLVM,
+}
+
+// deviceMapper on a file system is what the engine does when it is told
+// nothing else: loop-lvm.
+var deviceMapper = &layer{
+	Def:  line.Def{Name: "devicemapper", Summary: "writable layer on a thin device, as thin(loop-lvm) > devicemapper; gone from engine 25", Below: line.FileSystem, Gives: line.View},
+	plan: planDeviceMapper,
+	check: func(_ context.Context, e *Env, n line.Node, _ int64) error {
+		return errors.Join(checkEngine(), e.needsThin(n.Name))
+	},
+	up: func(ctx context.Context, b *build, n line.Node) error {
+		if err := loopLVM.up(ctx, b, n); err != nil {
+			return err
+		}
+		return upDeviceMapper(ctx, b, n)
+	},
+}
+
+var deviceMapperOnPool = &layer{
+	Def:   line.Def{Name: "devicemapper", Summary: "writable layer on a device of the thin pool; gone from engine 25", Below: line.Pool, Gives: line.View},
+	plan:  planDeviceMapper,
+	check: func(context.Context, *Env, line.Node, int64) error { return checkEngine() },
+	up:    upDeviceMapper,
+}
+
+func planDeviceMapper(line.Node) []string {
+	return append(planEngine, "start a container on storage driver devicemapper")
+}
+
+func (e *Env) needsThin(what string) error {
+	return e.needs(what, []string{"dmsetup"}, "dmsetup", "dm-mod", "dm-thin-pool")
+}
+
+// thinShare is the share of a pool that its thin devices may fill: the engine
+// wants a tenth of it free (dm.min_free_space), and a file system that is full
+// should say so before the pool does, which stops all I/O instead.
+const thinShare = 0.85
+
+func (p *pool) limit(bytes int64) {
+	size := int64(thinShare*float64(bytes)) >> 20 << 20
+	// Docker refuses to start without udev, which real hosts have; device
+	// mapper makes its nodes itself then.
+	p.options = append(p.options, fmt.Sprintf("dm.basesize=%db", size), "dm.override_udev_sync_check=true")
+}
+
+// loopPool has the engine make its own pool in its data-root, a new directory.
+func (b *build) loopPool(ctx context.Context, root string) error {
+	if err := b.mkdir(ctx, root); err != nil {
+		return err
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(root, &st); err != nil {
+		return fmt.Errorf("size of %s: %w", root, err)
+	}
+	b.pool = &pool{root: root}
+	size := int64(thinShare*float64(int64(st.Bavail)*st.Bsize)) >> 20 << 20
+	b.pool.options = []string{fmt.Sprintf("dm.loopdatasize=%db", size)}
+	b.pool.limit(size)
+	b.fact("thin pool", "loop-lvm: made by the engine, over loop devices on sparse files of "+line.FormatSize(size))
+	return b.do(ctx, &journal.ThinPool{DataRoot: b.pool.root}, func(string) error { return nil })
+}
+
+func upDirectLVM(ctx context.Context, b *build, n line.Node) error {
+	// Only pools that are made here need it; lvcreate tells in many words.
+	if err := b.needs(n.String(), []string{"thin_check"}, "thin-provisioning-tools"); err != nil {
+		return err
+	}
+	group, err := b.volumeGroup(ctx, []string{b.block})
+	if err != nil {
+		return err
+	}
+	// As Docker's documentation has it; what is left is for the metadata.
+	table, err := group.volume(ctx, b, "pool", "--type", "thin-pool", "--extents", "95%FREE", "--chunksize", "512k", "--zero", "n")
+	if err != nil {
+		return err
+	}
+	if f := strings.Fields(table); len(f) < 3 || f[2] != "thin-pool" {
+		return fmt.Errorf("the logical volume is no thin pool: device mapper says %q", table)
+	}
+	// The engine's images and containers are on the pool, its notes are not.
+	b.pool = &pool{root: filepath.Join(b.Work, b.name+"-engine"), options: []string{"dm.thinpooldev=" + b.block}}
+	b.pool.limit(b.Target.SizeBytes)
+	b.fact("thin pool", "direct-lvm: on "+b.block+", chunks of 512KiB")
+	return b.mkdir(ctx, b.pool.root)
+}
+
+func upDeviceMapper(ctx context.Context, b *build, n line.Node) error {
+	err := b.contain(ctx, n.Name, b.pool.root)
+	var start *container.StartError
+	if errors.As(err, &start) && start.Refused {
+		return &Unsupported{result.Problem{What: "storage driver " + n.Name, Why: start.Reason, Remedy: start.Remedy}}
+	}
+	if err != nil {
+		return err
+	}
+	// The container's files lie on a thin device of its own.
+	c := b.execute.(*contained).container
+	if b.holds, err = c.ThinDevice(ctx); err != nil {
+		return err
+	}
+	b.files = c.Inside(dataDir)
+	var st unix.Statfs_t
+	if err := unix.Statfs(b.files, &st); err != nil {
+		return fmt.Errorf("size of the container's file system: %w", err)
+	}
+	b.Target.SizeBytes = int64(st.Bavail) * st.Bsize
+	b.fact("thin device", b.holds)
+	return nil
+}
