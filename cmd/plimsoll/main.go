@@ -152,6 +152,7 @@ Each command's help tells what these mean for it.`,
 		newCompareCommand,
 		newExportCommand,
 		newImportCommand,
+		newTargetCommand,
 		newCleanCommand,
 		newSchemaCommand,
 	} {

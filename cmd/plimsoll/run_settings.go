@@ -15,6 +15,7 @@ import (
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/observe"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/trial"
 )
@@ -168,8 +169,8 @@ func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
 	}
 	if o.on != "" {
 		l, err := line.Parse(o.on)
-		if err != nil || len(l.Nodes) != 1 || !slices.Contains([]string{line.NameDevice, "by-id", "serial", "dir"}, l.Nodes[0].Name) {
-			r.wrong("on", o.on, "a block device (/dev/nvme0n1, by-id:NAME, serial:NUMBER) or a directory (dir:/srv/data)")
+		if err != nil || len(l.Nodes) != 1 || !stack.WritesDevice(l) && l.Nodes[0].Name != "dir" {
+			r.wrong("on", o.on, "a block device (/dev/nvme0n1, by-id:NAME, serial:NUMBER, uuid:UUID, nguid:NGUID, nvmeof(...)) or a directory (dir:/srv/data)")
 			return s
 		}
 		s.On = &l.Nodes[0]

@@ -88,7 +88,7 @@ func Undo(e *Experiment) time.Duration {
 // made for each stack, and directories.
 func device(l line.Line) string {
 	switch n := l.Nodes[0]; n.Name {
-	case line.NameDevice, "by-id", "serial":
+	case line.NameDevice, "by-id", "serial", "uuid", "nguid", "nvmeof":
 		return n.String()
 	}
 	return ""

@@ -55,6 +55,16 @@ func (c *ConfigDir) Make(attributes ...configfs.Attribute) error {
 	return configfs.Set(c.Path, attributes...)
 }
 
+// Stands tells whether the object is there, and is the one that was made.
+func (c *ConfigDir) Stands() bool {
+	boot, err := bootID()
+	if err != nil || boot != c.Boot {
+		return false
+	}
+	_, err = os.Stat(c.Path)
+	return err == nil && configfs.Is(c.Path, c.Own...)
+}
+
 // undo ends the object while it is the run's: one with other values was made
 // by somebody else since. Before it was given any, it is the run's as long as
 // nothing is in it, which the kernel's rmdir sees to.

@@ -12,6 +12,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/nvme"
 	"plimsoll/internal/result"
 )
 
@@ -106,6 +107,10 @@ func descend(majmin string, chain *[]result.Device) error {
 	if err != nil {
 		return fmt.Errorf("device %s: %w", majmin, err)
 	}
+	if paths := uncounted(dir); len(paths) > 0 {
+		*chain = append(*chain, paths...)
+		return nil
+	}
 	*chain = append(*chain, result.Device{Name: filepath.Base(dir), MajMin: majmin, Role: roleUnder})
 	at := len(*chain) - 1
 	under, memory, err := below(dir)
@@ -121,6 +126,33 @@ func descend(majmin string, chain *[]result.Device) error {
 		}
 	}
 	return nil
+}
+
+// uncounted gives the path devices of a multipath NVMe head node that counts
+// nothing itself: before Linux 6.3 only its paths do, hidden devices that have
+// no number. Where the head counts, it is the device that holds the bytes.
+func uncounted(dir string) []result.Device {
+	if b, err := os.ReadFile(filepath.Join(dir, "queue/iostats")); err != nil || strings.TrimSpace(string(b)) != "0" {
+		return nil
+	}
+	var paths []result.Device
+	for _, n := range nvme.Namespaces("/sys") {
+		if n.Name != filepath.Base(dir) {
+			continue
+		}
+		for _, p := range n.PathDevices {
+			paths = append(paths, result.Device{Name: p, Role: roleBottom})
+		}
+	}
+	return paths
+}
+
+// statFile is where a device's counters are.
+func statFile(d result.Device) string {
+	if d.MajMin == "" {
+		return "/sys/block/" + d.Name + "/stat"
+	}
+	return "/sys/dev/block/" + d.MajMin + "/stat"
 }
 
 // below gives what a device in sysfs stands on: the disk of a loop device's
@@ -156,7 +188,7 @@ type Counters []result.DeviceCounter
 func ReadCounters(devices []result.Device) (Counters, error) {
 	out := make(Counters, len(devices))
 	for i, d := range devices {
-		b, err := os.ReadFile("/sys/dev/block/" + d.MajMin + "/stat")
+		b, err := os.ReadFile(statFile(d))
 		if err != nil {
 			return nil, fmt.Errorf("I/O counters of %s: %w", d.Name, err)
 		}

@@ -80,6 +80,8 @@ const (
 	MarkMemory Mark = "served from memory" // tmpfs: there is no device
 	MarkShared Mark = "shared directory"   // dir: the host's own file system, with whatever else it holds
 
+	MarkRemote Mark = "NVMe over Fabrics" // another host's device: its CPU, its load and the network are part of the number
+
 	MarkImported Mark = "imported" // measured elsewhere, by whoever wrote the files; nothing of it was checked
 )
 

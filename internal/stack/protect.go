@@ -44,14 +44,20 @@ func ParsePermission(text string) (Permission, error) {
 }
 
 // allowed finds the block device that a source names and tells whether it may
-// be overwritten: the user named it, nothing speaks against it, and it holds
-// need bytes.
+// be overwritten.
 func (e *Env) allowed(n line.Node, need int64) (hostinfo.Device, error) {
-	d, err := e.device(n)
+	return e.Overwritable(named(n), need)
+}
+
+// Overwritable finds the block device of that name (a path, by-id name, serial,
+// UUID or NGUID) and tells whether it may be overwritten: the user named it,
+// nothing speaks against it, and it holds need bytes. The error is a *Refused.
+func (e *Env) Overwritable(name string, need int64) (hostinfo.Device, error) {
+	d, err := e.Host.Find(name)
 	if err != nil {
-		return d, &Refused{result.Problem{What: "block device " + n.Arg, Why: err.Error(), Remedy: "plimsoll doctor lists the devices of this host"}}
+		return d, &Refused{result.Problem{What: "block device " + name, Why: err.Error(), Remedy: "plimsoll doctor lists the devices of this host"}}
 	}
-	what := fmt.Sprintf("block device %s (%s)", n.Arg, strings.TrimSpace(d.Path+" "+d.Model+" "+d.Serial))
+	what := fmt.Sprintf("block device %s (%s)", name, strings.TrimSpace(d.Path+" "+d.Model+" "+d.Serial))
 	refuse := func(why, remedy string) (hostinfo.Device, error) {
 		return d, &Refused{result.Problem{What: what, Why: why, Remedy: remedy}}
 	}

@@ -141,6 +141,10 @@ func Plan(l line.Line) ([]string, error) {
 // Occupies names what only one stack at a time can stand on: the MAJ:MIN of a
 // block device, or "" for a source that stacks do not take from each other.
 func (e *Env) Occupies(l line.Line) string {
+	if n := l.Nodes[0]; n.Name == nvmeofSource.Name {
+		nqn, _ := n.Option("nqn")
+		return "subsystem " + nqn // by whatever way it is reached
+	}
 	d, err := e.device(l.Nodes[0])
 	if err != nil {
 		return ""
