@@ -37,6 +37,9 @@ var kernel Kernel = system{}
 // directory that behaves like configfs.
 func Replace(k Kernel) { kernel = k }
 
+// Restore has the kernel answer again.
+func Restore() { kernel = system{} }
+
 type system struct{}
 
 func (system) Mkdir(path string) error           { return os.Mkdir(path, 0o755) }
