@@ -19,7 +19,34 @@ type Module struct {
 	Name string
 	Adds []string // what was not loaded before, in the order of loading; filled in by Do
 	Boot string   // filled in by Do
+
+	// Held are modules that are loaded because of other changes of ours: the
+	// last of those that need one unloads it.
+	Held []string `json:"-"`
 }
+
+// Loaded gives the modules that changes have loaded since the kernel started.
+func Loaded(changes ...Change) []string {
+	boot, err := bootID()
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, c := range changes {
+		if m, ok := c.(*Module); ok && m.Boot == boot {
+			all = append(all, m.Adds...)
+		}
+	}
+	return all
+}
+
+// Needed tells whether the module is to be loaded, or is there for others of
+// ours. loadable is what is known of it.
+func (c *Module) Needed(loadable bool) bool {
+	return loadable || slices.Contains(c.Held, underscored(c.Name))
+}
+
+func underscored(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
 // What implements Change.
 func (c *Module) What() string { return "load kernel module " + c.Name }
@@ -40,7 +67,7 @@ func (c *Module) precheck() (err error) {
 			continue // builtin
 		}
 		name, _, _ := strings.Cut(filepath.Base(f[1]), ".ko")
-		if name = strings.ReplaceAll(name, "-", "_"); !moduleLoaded(name) {
+		if name = underscored(name); !moduleLoaded(name) || slices.Contains(c.Held, name) {
 			c.Adds = append(c.Adds, name)
 		}
 	}

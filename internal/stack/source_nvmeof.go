@@ -146,10 +146,13 @@ func upNVMeOF(ctx context.Context, b *build, n line.Node) error {
 	if err := b.remoteAllowed(r); err != nil {
 		return err
 	}
-	if part := "nvme-" + r.Transport; b.Host.KernelPart(part).Loadable() {
-		module := &journal.Module{Name: part}
+	module := &journal.Module{Name: "nvme-" + r.Transport}
+	for _, e := range b.Journal.Pending() { // of other stacks
+		module.Held = append(module.Held, journal.Loaded(e.Change)...)
+	}
+	if module.Needed(b.Host.KernelPart(module.Name).Loadable()) {
 		if err := b.do(ctx, module, func(string) error { return module.Make() }); err != nil {
-			return &Unsupported{result.Problem{What: n.String(), Why: "the module " + part + " cannot be loaded: " + err.Error(), Remedy: "see dmesg"}}
+			return &Unsupported{result.Problem{What: n.String(), Why: "the module " + module.Name + " cannot be loaded: " + err.Error(), Remedy: "see dmesg"}}
 		}
 	}
 	var controller string

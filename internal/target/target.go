@@ -184,6 +184,10 @@ type builder struct {
 // is set: the port comes last.
 func (b *builder) build() error {
 	e := b.export
+	var err error
+	if b.others, err = journal.Look(b.State, isExport); err != nil {
+		return err
+	}
 	if err := b.modules(); err != nil {
 		return err
 	}

@@ -94,10 +94,13 @@ func (t *Targets) kernelHas(transport string) error {
 // modules loads those that are missing.
 func (b *builder) modules() error {
 	for _, name := range needs(b.export.Port.Transport) {
-		if !b.Host.KernelPart(name).Loadable() {
+		c := &journal.Module{Name: name}
+		for _, changes := range b.others {
+			c.Held = append(c.Held, journal.Loaded(changes...)...)
+		}
+		if !c.Needed(b.Host.KernelPart(name).Loadable()) {
 			continue
 		}
-		c := &journal.Module{Name: name}
 		b.trace(c.What())
 		if _, err := b.journal.Do(b.ctx, c, func(string) error { return c.Make() }); err != nil {
 			return unsupported("NVMe-oF target", "the module "+name+" cannot be loaded: "+strings.TrimSpace(err.Error()), "see dmesg")

@@ -117,9 +117,11 @@ fi
 
 if wants cut; then
 echo "== the link is cut"
-RUNTIME=60s experiment cut "nvmeof($TCP)"
+modprobe -q sch_netem
+RUNTIME=60s experiment cut "nvmeof($TCP)"; RUNTIME=60s experiment cut-rdma "nvmeof($RDMA)"
+FILE=cut.yaml
 cut() { # WHAT CUT MEND
-	$P run cut.yaml -q --destroy uuid:$UA -o "cut-$RANDOM" >out 2>&1 & local pid=$!
+	$P run $FILE -q --destroy uuid:$UA --destroy uuid:$UB -o "cut-$RANDOM" >out 2>&1 & local pid=$!
 	for _ in $(seq 300); do pgrep -x fio >/dev/null && break; sleep 0.1; done; sleep 3
 	local start=$(date +%s.%N); eval "$2"
 	wait $pid; local rc=$?; local took=$(echo "$(date +%s.%N) - $start" | bc -l 2>/dev/null || awk "BEGIN{print $(date +%s.%N) - $start}")
@@ -131,8 +133,10 @@ cut() { # WHAT CUT MEND
 	ls /sys/class/nvme
 	same exported "$1"
 }
-cut "packets vanish" "iptables -A INPUT -p tcp --dport 4420 -j DROP; iptables -A INPUT -p tcp --sport 4420 -j DROP" "iptables -F INPUT"
+cut "packets vanish" "tc qdisc add dev lo root netem loss 100%" "tc qdisc del dev lo root"
 cut "the port is closed" "rm /sys/kernel/config/nvmet/ports/*/subsystems/$NA" "ln -s /sys/kernel/config/nvmet/subsystems/$NA \$(dirname \$(grep -l 127.0.0.1 /sys/kernel/config/nvmet/ports/*/addr_traddr))/subsystems/$NA"
+FILE=cut-rdma.yaml
+cut "the interface under RDMA goes down" "ip link set dummy0 down" "ip link set dummy0 up"
 check "the next run goes well" $P run tcp.yaml -q --destroy uuid:$UA -o after-cut
 fi
 
