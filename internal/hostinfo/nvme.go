@@ -18,7 +18,7 @@ const (
 // NVMe is what the kernel tells of an NVMe namespace besides its identifiers.
 type NVMe struct {
 	NQN        string   `json:"nqn"`         // of its subsystem
-	NSID       string   `json:"nsid"`        //
+	NSID       string   `json:"nsid"`        // its number there
 	BlockBytes int      `json:"block_bytes"` // of its LBA format: size of a block
 	MetaBytes  int      `json:"meta_bytes"`  // of its LBA format: metadata with each block
 	Multipath  bool     `json:"multipath"`   // it is a head node, with path devices below
