@@ -21,6 +21,7 @@ type NVMe struct {
 	NSID       string   `json:"nsid"`        // its number there
 	BlockBytes int      `json:"block_bytes"` // of its LBA format: size of a block
 	MetaBytes  int      `json:"meta_bytes"`  // of its LBA format: metadata with each block
+	Remote     bool     `json:"remote"`      // another host's, reached over fabrics
 	Multipath  bool     `json:"multipath"`   // it is a head node, with path devices below
 	Paths      []string `json:"paths"`       // "nvme3 (tcp, traddr=10.0.0.1,trsvcid=4420, live, 4 I/O queues of 128)"
 }
@@ -40,6 +41,7 @@ func (h *Host) describeNVMe(d *Device, namespaces []nvme.Namespace) {
 		d.Namespace.MetaBytes, _ = strconv.Atoi(read(dir, "metadata_bytes"))
 		for _, c := range n.Controllers(h.Sys) {
 			d.Namespace.Paths = append(d.Namespace.Paths, pathText(c))
+			d.Namespace.Remote = d.Namespace.Remote || c.Transport != "pcie" && c.Transport != ""
 			d.Firmware = first(d.Firmware, c.Firmware)
 			if d.Scheduler == "" { // a head node passes I/O on: its paths have one
 				for i, p := range n.Paths {

@@ -9,35 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/hosttest"
 )
 
-// recorded unpacks the sysfs of an initiator that was recorded in the lab.
+// recorded gives the files of an initiator that was recorded in the lab.
 func recorded(t *testing.T) string {
-	t.Helper()
-	archive, err := txtar.ParseFile("../hostinfo/testdata/initiator.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := t.TempDir()
-	for _, f := range archive.Files {
-		if f.Name == "links" {
-			for line := range strings.Lines(string(f.Data)) {
-				at, to, _ := strings.Cut(strings.TrimSpace(line), " -> ")
-				at = filepath.Join(root, at)
-				if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.Symlink(to, at)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			continue
-		}
-		at := filepath.Join(root, f.Name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, f.Data, 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
+	return hosttest.Recorded(t, "../hostinfo/testdata/initiator.txtar")
 }
 
 const (

@@ -236,7 +236,7 @@ func (b *build) overwritable(r remote, ns nvme.Namespace) (hostinfo.Device, erro
 	path := filepath.Join("/dev", ns.Name)
 	for _, p := range b.Allow {
 		if r.names(p) {
-			env.Allow = append(slices.Clone(env.Allow), Permission{Device: path, Overlook: p.Overlook})
+			env.Allow = append(slices.Clone(env.Allow), Permission{Device: path, Overlook: p.Overlook, found: true})
 		}
 	}
 	d, err := env.Overwritable(path, 0)
