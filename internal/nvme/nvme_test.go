@@ -133,7 +133,7 @@ const secret = "DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"
 
 func TestCheckSecret(t *testing.T) {
 	for text, want := range map[string]string{
-		secret:                                     "",
+		secret: "",
 		strings.Replace(secret, ":00:", ":01:", 1): "",
 		strings.Replace(secret, ":00:", ":03:", 1): "does not go with hash",
 		strings.Replace(secret, ":00:", ":07:", 1): "hash",
