@@ -134,6 +134,18 @@ func (p doctorPrinter) device(d hostinfo.Device) {
 		p.detail("", join(prefixed("firmware ", d.Firmware), prefixed("scheduler ", d.Scheduler),
 			prefixed("cache ", d.WriteCache), rotational))
 	}
+	if n := d.Namespace; n != nil {
+		blocks := fmt.Sprintf("LBA format %d+%d bytes", n.BlockBytes, n.MetaBytes)
+		p.detail("", join(prefixed("namespace ", n.NSID), prefixed("uuid:", d.UUID), prefixed("nguid:", d.NGUID), blocks))
+		p.detail("", "subsystem "+n.NQN)
+		way := "by "
+		if n.Multipath {
+			way = "multipath by "
+		}
+		for _, path := range n.Paths {
+			p.detail("", way+path)
+		}
+	}
 	for _, r := range d.Problems {
 		p.reason(string(r.Cause)+": "+r.Why, r.Remedy)
 	}

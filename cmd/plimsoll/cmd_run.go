@@ -22,7 +22,6 @@ import (
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/stack"
-	"plimsoll/internal/stack/line"
 	"plimsoll/internal/suggest"
 	"plimsoll/internal/trial"
 	"plimsoll/internal/workload/kinds"
@@ -240,7 +239,7 @@ func (a *app) prepareRun(args []string, o runOptions) (trial.Options, error) {
 	if err = errors.Join(err, settings(e, &t, o)); err != nil {
 		return usage("%w", err)
 	}
-	if len(t.Allow) > 0 && !slices.ContainsFunc(e.Stacks, func(s experiment.Stack) bool { return writesDevice(s.Line) }) {
+	if len(t.Allow) > 0 && !slices.ContainsFunc(e.Stacks, func(s experiment.Stack) bool { return stack.WritesDevice(s.Line) }) {
 		return usage("--destroy %s: no stack of %s stands on a block device, and nothing would be overwritten; is this the right experiment?", o.destroy[0], e.Name)
 	}
 	t.Experiment = e
@@ -249,13 +248,6 @@ func (a *app) prepareRun(args []string, o runOptions) (trial.Options, error) {
 		t.Dir = filepath.Join(trial.DefaultRuns, t.ID)
 	}
 	return t, nil
-}
-
-// writesDevice tells whether a stack stands on a block device of the host.
-func writesDevice(l line.Line) bool {
-	return slices.ContainsFunc(l.Sources(), func(n line.Node) bool {
-		return slices.Contains([]string{line.NameDevice, "by-id", "serial"}, n.Name)
-	})
 }
 
 // resumeRun takes the experiment as the run that is resumed was given it.

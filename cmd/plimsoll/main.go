@@ -153,6 +153,7 @@ Each command's help tells what these mean for it.`,
 		newExportCommand,
 		newImportCommand,
 		newLabCommand,
+		newTargetCommand,
 		newCleanCommand,
 		newSchemaCommand,
 	} {

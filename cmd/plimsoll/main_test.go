@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 )
@@ -17,7 +18,13 @@ import (
 // asProgram makes this test binary be plimsoll, so that tests can kill it.
 const asProgram = "PLIMSOLL_TEST_AS_PROGRAM"
 
+// asConfigfs names a directory that behaves like configfs, to the program.
+const asConfigfs = "PLIMSOLL_TEST_CONFIGFS"
+
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(asConfigfs); dir != "" {
+		hosttest.Configfs{Root: dir}.Answer()
+	}
 	if os.Getenv(asProgram) != "" {
 		os.Exit(interruptible(os.Args[1:]))
 	}

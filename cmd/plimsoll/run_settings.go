@@ -125,7 +125,7 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 	e.Scaled = scale
 	t.LeftOut = leftOut
 	fills := func(w experiment.Workload) bool { _, ok := w.Workload.(workload.Filler); return ok }
-	onDevice := func(s experiment.Stack) bool { return writesDevice(s.Line) }
+	onDevice := func(s experiment.Stack) bool { return stack.WritesDevice(s.Line) }
 	if e.Precondition.Device && slices.ContainsFunc(e.Stacks, onDevice) && !slices.ContainsFunc(e.Workloads, fills) {
 		return fmt.Errorf("no workload of %s can write a whole device, as preconditioning asks for (%s): job files do only what they say; add one like W: {fio: {rw: randwrite, size: 1GiB}}",
 			e.Name, e.Precondition)
@@ -182,24 +182,7 @@ func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
 		}
 	}
 	if o.on != "" {
-		l, err := line.Parse(o.on)
-		kinds := []string{line.NameDevice, "by-id", "serial", "dir"}
-		if len(l.Nodes) == 1 && len(l.Nodes[0].And) > 0 {
-			kinds = kinds[:3] // directories are not joined
-		}
-		known := err == nil && len(l.Nodes) == 1 &&
-			!slices.ContainsFunc(l.Sources(), func(n line.Node) bool { return !slices.Contains(kinds, n.Name) })
-		if known && l.Nodes[0].Name == "dir" && l.Nodes[0].Arg != "" {
-			if l.Nodes[0].Arg, err = filepath.Abs(l.Nodes[0].Arg); err != nil {
-				r.problems = append(r.problems, err)
-				return s
-			}
-		}
-		if !known || len(l.Nodes[0].And) == 0 && len(s.Catalog.Check(l)) > 0 {
-			r.wrong("on", o.on, "a block device (/dev/nvme0n1, by-id:NAME, serial:NUMBER), several joined with +, or a directory (dir:/srv/data)")
-			return s
-		}
-		if s.On = &l.Nodes[0]; s.On.Name != "dir" {
+		if s.On = r.source(o.on, s.Catalog); s.On == nil || s.On.Name != "dir" {
 			return s
 		}
 		mount, err := observe.MountOf(s.On.Arg)
@@ -210,6 +193,28 @@ func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
 		s.FileSystem = mount.FSType
 	}
 	return s
+}
+
+// source reads what takes the place of loop devices; nil when that cannot be.
+func (r *settingsReader) source(text string, catalog *line.Catalog) *line.Node {
+	l, err := line.Parse(text)
+	if err == nil && len(l.Nodes) == 1 {
+		n := &l.Nodes[0]
+		joined := len(n.And) > 0
+		device := !slices.ContainsFunc(l.Sources(), func(n line.Node) bool { return !stack.WritesDevice(line.Line{Nodes: []line.Node{n}}) })
+		if n.Name == "dir" && n.Arg != "" {
+			if n.Arg, err = filepath.Abs(n.Arg); err != nil {
+				r.problems = append(r.problems, err)
+				return nil
+			}
+		}
+		// What is joined needs something on it that makes one device of it.
+		if device && joined || (device || n.Name == "dir" && !joined) && len(catalog.Check(l)) == 0 {
+			return n
+		}
+	}
+	r.wrong("on", text, "a block device (/dev/nvme0n1, by-id:NAME, serial:NUMBER, uuid:UUID, nguid:NGUID, nvmeof(...)), several joined with +, or a directory (dir:/srv/data)")
+	return nil
 }
 
 // restore gives an experiment the settings that a run was started with.

@@ -22,7 +22,10 @@ type Device struct {
 	Model      string    `json:"model"`  // of a partition: that of its disk
 	Serial     string    `json:"serial"` // "" for a partition: it is its disk's
 	Firmware   string    `json:"firmware"`
-	IDs        []string  `json:"ids,omitempty"` // names in /dev/disk/by-id
+	IDs        []string  `json:"ids,omitempty"`   // names in /dev/disk/by-id
+	UUID       string    `json:"uuid,omitempty"`  // of an NVMe namespace
+	NGUID      string    `json:"nguid,omitempty"` // of an NVMe namespace, or its EUI-64
+	Namespace  *NVMe     `json:"nvme,omitempty"`  // what else the kernel tells of an NVMe namespace
 	SizeBytes  uint64    `json:"size_bytes"`
 	Scheduler  string    `json:"scheduler"`   // the active one
 	WriteCache string    `json:"write_cache"` // "write back", "write through"
@@ -61,11 +64,12 @@ func (h *Host) list() ([]Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list block devices: %w", err)
 	}
-	ids := h.deviceIDs()
+	ids, namespaces := h.deviceIDs(), h.namespaces()
 	devices := []Device{}
 	for _, name := range all {
 		if d, ok := h.describe(name); ok {
 			d.IDs = ids[name]
+			h.describeNVMe(&d, namespaces)
 			devices = append(devices, d)
 		}
 	}
@@ -203,9 +207,9 @@ func (e *UnknownDeviceError) Error() string {
 }
 
 // Find gives the device that a path (links are followed), a name in
-// /dev/disk/by-id, or a serial names, with what speaks against using it. An
-// unknown name gives a *UnknownDeviceError; a serial that several devices
-// have is an error that names them.
+// /dev/disk/by-id, a serial, or uuid:UUID or nguid:NGUID names, with what
+// speaks against using it. An unknown name gives a *UnknownDeviceError; a name
+// that several devices have is an error that names them.
 func (h *Host) Find(name string) (Device, error) {
 	devices, err := h.Devices()
 	if err != nil {
@@ -225,6 +229,11 @@ func (h *Host) Find(name string) (Device, error) {
 		return Device{}, &UnknownDeviceError{Name: name, Why: why, Known: devices}
 	}
 	var found []Device
+	kind, of := "serial", "no device has that serial or that name in /dev/disk/by-id"
+	if prefix, id, ok := strings.Cut(name, ":"); ok && (prefix == PrefixUUID || prefix == PrefixNGUID) {
+		kind, of = prefix, "no NVMe namespace of this host has that "+strings.ToUpper(prefix)
+		found = identified(devices, prefix, id)
+	}
 	for _, d := range devices {
 		if slices.Contains(d.IDs, name) {
 			return d, nil
@@ -235,7 +244,7 @@ func (h *Host) Find(name string) (Device, error) {
 	}
 	switch len(found) {
 	case 0:
-		why := "no device has that serial or that name in /dev/disk/by-id"
+		why := of
 		if slices.ContainsFunc(devices, func(d Device) bool { return d.Name == name }) {
 			why = "a device is named by its path (/dev/" + name + "), by-id name or serial"
 		}
@@ -247,8 +256,8 @@ func (h *Host) Find(name string) (Device, error) {
 	for _, d := range found {
 		paths = append(paths, d.Path)
 	}
-	return Device{}, fmt.Errorf("serial %q is ambiguous: %s have it (a multipath device, or copies of one image); name the device by its path",
-		name, strings.Join(paths, " and "))
+	return Device{}, fmt.Errorf("%s %q is ambiguous: %s have it (a multipath device, or copies of one image); name the device by its path",
+		kind, name, strings.Join(paths, " and "))
 }
 
 // rooted maps a path below /dev to the root that it is read from.

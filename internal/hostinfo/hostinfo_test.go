@@ -195,6 +195,12 @@ func tellDevice(out *strings.Builder, d Device) {
 	for _, id := range d.IDs {
 		fmt.Fprintf(out, "  id %s\n", id)
 	}
+	if n := d.Namespace; n != nil {
+		fmt.Fprintf(out, "  namespace %s of %s, UUID %s, NGUID %s, blocks %d+%d, multipath %t\n", n.NSID, n.NQN, d.UUID, d.NGUID, n.BlockBytes, n.MetaBytes, n.Multipath)
+		for _, path := range n.Paths {
+			fmt.Fprintf(out, "  path %s\n", path)
+		}
+	}
 	for _, p := range d.Problems {
 		fmt.Fprintf(out, "  %s: %s\n    > %s\n", p.Cause, p.Why, p.Remedy)
 	}

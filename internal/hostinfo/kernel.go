@@ -137,6 +137,7 @@ var features = []feature{
 	{"nvme-fabrics", "nvme-fabrics", "NVME_FABRICS"},
 	{"nvme-tcp", "nvme-tcp", "NVME_TCP"},
 	{"nvme-rdma", "nvme-rdma", "NVME_RDMA"},
+	{"nvme-loop", "nvme-loop", "NVME_TARGET_LOOP"},
 	{"nvmet", "nvmet", "NVME_TARGET"},
 	{"nvmet-tcp", "nvmet-tcp", "NVME_TARGET_TCP"},
 	{"nvmet-rdma", "nvmet-rdma", "NVME_TARGET_RDMA"},
@@ -161,6 +162,19 @@ func (h *Host) Kernel(module string) Item {
 		}
 	}
 	return Item{Name: module, OK: Unknown, Why: "nothing is known of it"}
+}
+
+// Loadable tells whether a part of the kernel is there as a module that is not
+// loaded.
+func (i Item) Loadable() bool { return i.Value == string(loadable) }
+
+// Modprobe tells where modprobe is.
+func (h *Host) Modprobe(module string) (string, error) {
+	path, inPath := h.program("modprobe")
+	if !inPath {
+		return "", fmt.Errorf("modprobe is not in PATH, to load %s", module)
+	}
+	return path, nil
 }
 
 // item tells of one part of the kernel.

@@ -57,6 +57,10 @@ var kinds = map[string]func() Change{
 	"volumegroup":   func() Change { return new(VolumeGroup) },
 	"logicalvolume": func() Change { return new(LogicalVolume) },
 	"thinpool":      func() Change { return new(ThinPool) },
+	"configdir":  func() Change { return new(ConfigDir) },
+	"configlink": func() Change { return new(ConfigLink) },
+	"module":     func() Change { return new(Module) },
+	"controller": func() Change { return new(Controller) },
 }
 
 func kindOf(c Change) string {
@@ -72,9 +76,10 @@ const MarkVariable = "PLIMSOLL_STEP"
 // record is one line of a journal.
 type record struct {
 	Seq    int             `json:"seq"`
-	State  string          `json:"state"` // intent, made, undone
+	State  string          `json:"state"` // intent, made, undone; kept, released
 	Kind   string          `json:"kind,omitempty"`
 	Change json.RawMessage `json:"change,omitempty"`
+	Boot   string          `json:"boot,omitempty"` // of kept: the kernel's boot id
 	Time   time.Time       `json:"time"`
 }
 
@@ -96,6 +101,9 @@ type Journal struct {
 	broken  error // why nothing more can be written
 	entries []*Entry
 	seq     int
+	kept    bool // on purpose, beyond the process
+
+	readOnly bool // somebody else's: a line that is being written is no damage
 }
 
 // ErrLive is returned for a journal whose run is still under way.
@@ -206,7 +214,7 @@ func (j *Journal) replay() error {
 	for n := 1; ; n++ {
 		text, err := in.ReadString('\n')
 		if errors.Is(err, io.EOF) {
-			if text != "" {
+			if text != "" && !j.readOnly {
 				if err := j.file.Truncate(j.size); err != nil {
 					return err
 				}
@@ -222,8 +230,12 @@ func (j *Journal) replay() error {
 		}
 		j.size += int64(len(text))
 		j.seq = max(j.seq, r.Seq)
-		if r.State == "undone" {
+		switch r.State {
+		case "undone":
 			delete(open, r.Seq)
+			continue
+		case "kept", "released":
+			j.keptBy(r)
 			continue
 		}
 		zero, ok := kinds[r.Kind]
@@ -250,7 +262,7 @@ func (j *Journal) mark(seq int) string { return fmt.Sprintf("%s/%d", j.path, seq
 // write appends a record and waits until it is on disk. When it fails, the
 // journal holds what it held before, or nothing is written to it any more.
 func (j *Journal) write(e *Entry, state string) error {
-	r := record{Seq: e.Seq, State: state, Time: time.Now().UTC()}
+	r := record{Seq: e.Seq, State: state}
 	if state != "undone" {
 		b, err := json.Marshal(e.Change)
 		if err != nil {
@@ -258,6 +270,12 @@ func (j *Journal) write(e *Entry, state string) error {
 		}
 		r.Kind, r.Change = kindOf(e.Change), b
 	}
+	return j.append(r)
+}
+
+// append writes one line.
+func (j *Journal) append(r record) error {
+	r.Time = time.Now().UTC()
 	b, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -400,57 +418,6 @@ func (j *Journal) Close() error {
 		_ = os.Remove(filepath.Dir(dir))
 	}
 	return j.file.Close()
-}
-
-// Report is what Clean did about one journal.
-type Report struct {
-	Run    string   `json:"run"`
-	Live   bool     `json:"live"`             // left alone: its run is still under way
-	Undone []string `json:"undone"`           // newest first
-	Failed []string `json:"failed,omitempty"` // with the reason
-}
-
-// Clean undoes what runs left behind below the state directory. Journals of
-// live runs are left alone. The error joins whatever could not be undone.
-func Clean(ctx context.Context, state string) ([]Report, error) {
-	files, err := os.ReadDir(journalDir(state))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("look for journals: %w", err)
-	}
-	var (
-		reports []Report
-		all     []error
-	)
-	for _, file := range files {
-		run, ok := strings.CutSuffix(file.Name(), ".jsonl")
-		if !ok {
-			continue
-		}
-		r := Report{Run: run}
-		j, err := open(filepath.Join(journalDir(state), file.Name()), 0)
-		switch {
-		case errors.Is(err, ErrLive):
-			r.Live = true
-			reports = append(reports, r)
-			continue
-		case errors.Is(err, os.ErrNotExist):
-			continue // its run ended cleanly meanwhile
-		case err != nil:
-			r.Failed = append(r.Failed, err.Error())
-			reports, all = append(reports, r), append(all, err)
-			continue
-		}
-		err = j.UndoAll(ctx, func(what string, err error) {
-			if err != nil {
-				r.Failed = append(r.Failed, err.Error())
-			} else {
-				r.Undone = append(r.Undone, what)
-			}
-		})
-		all = append(all, err, j.Close())
-		reports = append(reports, r)
-	}
-	return reports, errors.Join(all...)
 }
 
 func syncDir(dir string) error {

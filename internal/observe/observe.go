@@ -13,6 +13,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/nvme"
 	"plimsoll/internal/result"
 )
 
@@ -109,6 +110,13 @@ func descend(majmin string, depth int, chain *[]result.Device) error {
 	if err != nil {
 		return fmt.Errorf("device %s: %w", majmin, err)
 	}
+	if paths := uncounted(dir); len(paths) > 0 {
+		for _, p := range paths {
+			p.Depth = depth
+			*chain = append(*chain, p)
+		}
+		return nil
+	}
 	at := seen
 	if at < 0 {
 		at = len(*chain)
@@ -128,6 +136,33 @@ func descend(majmin string, depth int, chain *[]result.Device) error {
 		}
 	}
 	return nil
+}
+
+// uncounted gives the path devices of a multipath NVMe head node that counts
+// nothing itself: before Linux 6.3 only its paths do, hidden devices that have
+// no number. Where the head counts, it is the device that holds the bytes.
+func uncounted(dir string) []result.Device {
+	if b, err := os.ReadFile(filepath.Join(dir, "queue/iostats")); err != nil || strings.TrimSpace(string(b)) != "0" {
+		return nil
+	}
+	var paths []result.Device
+	for _, n := range nvme.Namespaces("/sys") {
+		if n.Name != filepath.Base(dir) {
+			continue
+		}
+		for _, p := range n.PathDevices {
+			paths = append(paths, result.Device{Name: p, Role: roleBottom})
+		}
+	}
+	return paths
+}
+
+// statFile is where a device's counters are.
+func statFile(d result.Device) string {
+	if d.MajMin == "" {
+		return "/sys/block/" + d.Name + "/stat"
+	}
+	return "/sys/dev/block/" + d.MajMin + "/stat"
 }
 
 // below gives what a device in sysfs stands on: the disk of a loop device's
@@ -167,7 +202,7 @@ type Counters []result.DeviceCounter
 func ReadCounters(devices []result.Device) (Counters, error) {
 	out := make(Counters, len(devices))
 	for i, d := range devices {
-		b, err := os.ReadFile("/sys/dev/block/" + d.MajMin + "/stat")
+		b, err := os.ReadFile(statFile(d))
 		if err != nil {
 			return nil, fmt.Errorf("I/O counters of %s: %w", d.Name, err)
 		}

@@ -72,6 +72,9 @@ func (e *Env) scheduled(source line.Node) (string, error) {
 		}
 		return filepath.Base(filepath.Dir(filepath.Dir(loops[0]))), nil
 	}
+	if source.Name == nvmeofSource.Name {
+		return "", nil // it comes with the stack
+	}
 	d, err := e.device(source)
 	if err != nil {
 		return "", err

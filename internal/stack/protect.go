@@ -15,8 +15,10 @@ import (
 // Permission is one --destroy: a device that the user gives up to be
 // overwritten, and what speaks against it that the user says to overlook.
 type Permission struct {
-	Device   string // path, by-id name or serial
+	Device   string // path, by-id name, serial, uuid:UUID, nguid:NGUID, or the NQN of a target's subsystem
 	Overlook []hostinfo.Cause
+
+	found bool // Device is the path of what the user named otherwise
 }
 
 // overlookable are the causes that a user may wave aside for one device. What
@@ -44,14 +46,20 @@ func ParsePermission(text string) (Permission, error) {
 }
 
 // allowed finds the block device that a source names and tells whether it may
-// be overwritten: the user named it, nothing speaks against it, and it holds
-// need bytes.
+// be overwritten.
 func (e *Env) allowed(n line.Node, need int64) (hostinfo.Device, error) {
-	d, err := e.device(n)
+	return e.Overwritable(named(n), need)
+}
+
+// Overwritable finds the block device of that name (a path, by-id name, serial,
+// UUID or NGUID) and tells whether it may be overwritten: the user named it,
+// nothing speaks against it, and it holds need bytes. The error is a *Refused.
+func (e *Env) Overwritable(name string, need int64) (hostinfo.Device, error) {
+	d, err := e.Host.Find(name)
 	if err != nil {
-		return d, &Refused{result.Problem{What: "block device " + n.Arg, Why: err.Error(), Remedy: "plimsoll doctor lists the devices of this host"}}
+		return d, &Refused{result.Problem{What: "block device " + name, Why: err.Error(), Remedy: "plimsoll doctor lists the devices of this host"}}
 	}
-	what := fmt.Sprintf("block device %s (%s)", n.Arg, strings.TrimSpace(d.Path+" "+d.Model+" "+d.Serial))
+	what := fmt.Sprintf("block device %s (%s)", name, strings.TrimSpace(d.Path+" "+d.Model+" "+d.Serial))
 	refuse := func(why, remedy string) (hostinfo.Device, error) {
 		return d, &Refused{result.Problem{What: what, Why: why, Remedy: remedy}}
 	}
@@ -69,7 +77,10 @@ func (e *Env) allowed(n line.Node, need int64) (hostinfo.Device, error) {
 		return refuse(strings.Join(whys, "; "), strings.Join(remedies, "; "))
 	case !named:
 		id := d.Path
-		if d.Serial != "" {
+		switch {
+		case d.Namespace != nil && d.Namespace.Remote && d.UUID != "":
+			id = hostinfo.PrefixUUID + ":" + d.UUID
+		case d.Serial != "":
 			id = d.Serial
 		}
 		return refuse("everything on it would be overwritten, and you have not said that it may be", "say so: --destroy "+id)
@@ -80,11 +91,16 @@ func (e *Env) allowed(n line.Node, need int64) (hostinfo.Device, error) {
 	return d, nil
 }
 
-// overlooked gives what the user said about this very device.
+// overlooked gives what the user said about this very device. The path of
+// another host's device is another device's after the next connection: it has
+// to be named by what stays.
 func (e *Env) overlooked(d hostinfo.Device) (causes []hostinfo.Cause, named bool) {
 	for _, p := range e.Allow {
 		other, err := e.Host.Find(p.Device)
 		if err != nil || other.MajMin != d.MajMin {
+			continue
+		}
+		if d.Namespace != nil && d.Namespace.Remote && strings.Contains(p.Device, "/") && !p.found {
 			continue
 		}
 		named = true

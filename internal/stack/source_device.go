@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,12 +14,15 @@ import (
 	"plimsoll/internal/stack/line"
 )
 
-// A block device is named by its path, by its name below /dev/disk/by-id, or
-// by its serial; the last two stay the same across reboots.
+// A block device is named by its path, by its name below /dev/disk/by-id, by
+// its serial, or as an NVMe namespace by its UUID or NGUID; all but the first
+// stay the same across reboots.
 var (
 	deviceSource = blockDevice(line.NameDevice, "", "a block device by its path; needs --destroy")
 	byIDSource   = blockDevice("by-id", "NAME", "a block device by its name below /dev/disk/by-id; needs --destroy")
 	serialSource = blockDevice("serial", "SERIAL", "a block device by its serial; needs --destroy")
+	uuidSource   = blockDevice(hostinfo.PrefixUUID, "UUID", "an NVMe namespace by its UUID; needs --destroy")
+	nguidSource  = blockDevice(hostinfo.PrefixNGUID, "NGUID", "an NVMe namespace by its NGUID or EUI-64; needs --destroy")
 )
 
 func blockDevice(name, arg, summary string) *layer {
@@ -53,7 +57,24 @@ func blockDevice(name, arg, summary string) *layer {
 
 // device finds the block device that a source names.
 func (e *Env) device(n line.Node) (hostinfo.Device, error) {
-	return e.Host.Find(n.Arg)
+	return e.Host.Find(named(n))
+}
+
+// named is what a source names its device by, as --destroy does.
+func named(n line.Node) string {
+	if n.Name == hostinfo.PrefixUUID || n.Name == hostinfo.PrefixNGUID {
+		return n.Name + ":" + n.Arg
+	}
+	return n.Arg
+}
+
+// WritesDevice tells whether a stack overwrites a block device that was there
+// before, on this host or another.
+func WritesDevice(l line.Line) bool {
+	return slices.ContainsFunc(l.Sources(), func(n line.Node) bool {
+		return slices.ContainsFunc([]*layer{deviceSource, byIDSource, serialSource, uuidSource, nguidSource, nvmeofSource},
+			func(k *layer) bool { return n.Name == k.Name })
+	})
 }
 
 // claimWait is how long another program may keep a device locked.

@@ -175,6 +175,11 @@ func Plan(l line.Line) ([]string, error) {
 func (e *Env) Occupies(l line.Line) []string {
 	var out []string
 	for _, source := range l.Sources() {
+		if source.Name == nvmeofSource.Name {
+			nqn, _ := source.Option("nqn")
+			out = append(out, "subsystem "+nqn) // by whatever way it is reached
+			continue
+		}
 		d, err := e.device(source)
 		if err != nil {
 			d.MajMin = ""

@@ -26,7 +26,7 @@ type layer struct {
 // table lists every kind of node. A new one is one file and one line here.
 var table = func() []*layer {
 	layers := []*layer{
-		loopSource, deviceSource, byIDSource, serialSource, dirSource, tmpfsSource,
+		loopSource, deviceSource, byIDSource, serialSource, uuidSource, nguidSource, nvmeofSource, dirSource, tmpfsSource,
 		ext4, xfs, btrfs,
 		scheduler, lvmStripe, raid0,
 		loopLVM, directLVM,

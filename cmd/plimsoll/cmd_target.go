@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/configfs"
+	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/nvme"
+	"plimsoll/internal/stack"
+	"plimsoll/internal/target"
+)
+
+func newTargetCommand(a *app) *cobra.Command {
+	t := &target.Targets{Host: hostinfo.New()}
+	cmd := &cobra.Command{
+		Use:   "target",
+		Short: "Export a block device over NVMe over Fabrics, and take that back",
+		Long: `Make this host an NVMe over Fabrics target, through the kernel's nvmet: other
+hosts then connect to its device by nvmeof(...) as the source of a stack, or by
+"nvme connect". No other program is needed.`,
+	}
+	f := cmd.PersistentFlags()
+	f.StringVar(&t.Configfs, "path.configfs", configfs.Root, "where configfs is mounted")
+	f.StringVar(&t.Host.Sys, "path.sysfs", t.Host.Sys, "where sysfs is mounted")
+	f.BoolVar(&a.jsonOutput, "json", false, "print JSON")
+	cmd.AddCommand(newTargetExport(a, t), newTargetUnexport(a, t), newTargetList(a, t))
+	return cmd
+}
+
+func newTargetExport(a *app, t *target.Targets) *cobra.Command {
+	var (
+		e       target.Export
+		secret  string
+		destroy []string
+	)
+	cmd := &cobra.Command{
+		Use:   "export DEVICE",
+		Short: "Let other hosts use a block device of this one",
+		Long: `Export a block device: its path, serial:SERIAL, by-id:NAME or uuid:UUID. The
+export goes on when this command has ended, until "plimsoll target unexport",
+"plimsoll clean --exports" or a reboot.
+
+Whoever connects can overwrite the device. So it is refused by the same rules
+as for a stack: --destroy has to name it, and it must not be mounted, held, or
+used as swap. Partitions and a signature are overlooked where you say so for
+that very device: --destroy S4EVNF0M123456=signature,partitioned
+
+Only hosts that --host names may connect; --allow-any lets every one in. With
+--secret-file they also have to know a DH-HMAC-CHAP secret, which is read from a
+file that its owner alone can read ("nvme gen-dhchap-key" makes one). It is not
+printed, and not in the journal; the kernel shows it to root.
+
+EXIT STATUS
+  0    exported
+  1    the export failed; nothing of it is left
+  2    the command line is wrong
+  3    the host lacks something that is needed
+  4    the device, the name or the host is protected; nothing was touched
+  130  interrupted; everything was undone`,
+		Example: `  sudo plimsoll target export serial:S4EV --destroy S4EV --addr 10.0.0.1 --host "$(cat hostnqn)"
+  sudo plimsoll target export /dev/nvme1n1 --destroy /dev/nvme1n1 --transport rdma --addr 10.0.0.1 --allow-any`,
+		Args: oneArgument("the device"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e.Device = deviceName(args[0])
+			t.State = a.state
+			t.Allow = nil
+			for _, d := range destroy {
+				p, err := stack.ParsePermission(d)
+				if err != nil {
+					return &exitError{exitUsage, err}
+				}
+				t.Allow = append(t.Allow, p)
+			}
+			if secret != "" {
+				var err error
+				if e.Secret, err = nvme.ReadSecret(secret); err != nil {
+					return &exitError{exitUsage, fmt.Errorf("--secret-file: %w", err)}
+				}
+			}
+			if e.Port.Transport == "loop" && !cmd.Flags().Changed("port") {
+				e.Port.Service = ""
+			}
+			slices.Sort(e.Hosts)
+			e.Hosts = slices.Compact(e.Hosts)
+			s, err := t.Export(cmd.Context(), e)
+			if err != nil {
+				return targetError(err)
+			}
+			return a.printTargets([]target.Standing{s}, printExported)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&e.Port.Transport, "transport", "tcp", "tcp, rdma, or loop for this host itself")
+	f.StringVar(&e.Port.Addr, "addr", "", "IP `address` of this host at which it listens")
+	f.StringVar(&e.Port.Service, "port", "4420", "`port` at which it listens")
+	f.StringVar(&e.NQN, "nqn", "", "`NQN` of the subsystem (default: a new one)")
+	f.StringVar(&e.UUID, "uuid", "", "`UUID` of the namespace (default: the device's own, or a new one)")
+	f.StringArrayVar(&e.Hosts, "host", nil, "`NQN` of a host that may connect, from its /etc/nvme/hostnqn; repeatable")
+	f.BoolVar(&e.AllowAny, "allow-any", false, "let every host connect that reaches the port")
+	f.StringVar(&secret, "secret-file", "", "`file` with the hosts' DH-HMAC-CHAP secret")
+	f.StringArrayVar(&destroy, "destroy", nil, "the `device`, by serial or path: it may be overwritten")
+	return cmd
+}
+
+// deviceName is how a device is found that is written like a source of stacks.
+func deviceName(arg string) string {
+	for _, prefix := range []string{"serial:", "by-id:"} {
+		if name, ok := strings.CutPrefix(arg, prefix); ok {
+			return name
+		}
+	}
+	return arg
+}
+
+func newTargetUnexport(a *app, t *target.Targets) *cobra.Command {
+	return &cobra.Command{
+		Use:   "unexport NQN | UUID | DEVICE",
+		Short: "Take an export back",
+		Long: `Take back what "plimsoll target export" made: by the NQN of the subsystem, the
+UUID of its namespace, or the path of its device. Hosts that are connected lose
+the device at once; disconnect them first. Exports that other programs made are
+left alone.
+
+EXIT STATUS
+  0  taken back
+  1  something could not be undone; the reason is printed, plimsoll clean goes on
+  2  the command line is wrong, or nothing of that name is exported
+  4  plimsoll did not export it`,
+		Example: `  sudo plimsoll target unexport nqn.2014-08.org.nvmexpress:uuid:6d1f…
+  sudo plimsoll target unexport /dev/nvme1n1`,
+		Args: oneArgument("what was exported"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t.State = a.state
+			s, err := t.Unexport(cmd.Context(), args[0])
+			if err != nil {
+				return targetError(err)
+			}
+			return a.printTargets([]target.Standing{s}, func(out io.Writer, s target.Standing) {
+				fmt.Fprintf(out, "%s is not exported any more.\n", s.NQN)
+			})
+		},
+	}
+}
+
+func newTargetList(a *app, t *target.Targets) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "Tell what this host exports, to whom, and who made it so",
+		Long: `Tell what this host exports over NVMe over Fabrics, whoever made it so, as the
+kernel has it now. It changes nothing.
+
+EXIT STATUS
+  0  told
+  1  it cannot be read
+  2  the command line is wrong`,
+		Args: none,
+		RunE: func(*cobra.Command, []string) error {
+			t.State = a.state
+			all, err := t.List()
+			if err != nil {
+				return &exitError{exitFailure, err}
+			}
+			if len(all) == 0 && !a.jsonOutput {
+				fmt.Fprintln(a.stdout, "This host exports nothing.")
+				return nil
+			}
+			return a.printTargets(all, printStanding)
+		},
+	}
+}
+
+// oneArgument wants exactly one.
+func oneArgument(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s takes %s, and nothing else; it was given %d arguments", cmd.CommandPath(), what, len(args))
+		}
+		return nil
+	}
+}
+
+func (a *app) printTargets(all []target.Standing, text func(io.Writer, target.Standing)) error {
+	var out strings.Builder
+	if a.jsonOutput {
+		in := json.NewEncoder(&out)
+		in.SetIndent("", "  ")
+		if err := in.Encode(all); err != nil {
+			return &exitError{exitFailure, err}
+		}
+	} else {
+		for _, s := range all {
+			text(&out, s)
+		}
+	}
+	if _, err := io.WriteString(a.stdout, out.String()); err != nil {
+		return &exitError{exitFailure, err}
+	}
+	return nil
+}
+
+func printStanding(out io.Writer, s target.Standing) {
+	fmt.Fprintln(out, s.NQN)
+	for _, n := range s.Namespaces {
+		state := "enabled"
+		if !n.Enabled {
+			state = "not enabled"
+		}
+		fmt.Fprintf(out, "  namespace %-3s %s, UUID %s, %s\n", n.ID, n.Device, n.UUID, state)
+	}
+	for _, p := range s.Ports {
+		fmt.Fprintf(out, "  port          %s\n", p)
+	}
+	if len(s.Ports) == 0 {
+		fmt.Fprintln(out, "  port          none: nobody reaches it")
+	}
+	if s.AllowAny {
+		fmt.Fprintln(out, "  hosts         any")
+	}
+	for _, h := range s.Hosts {
+		fmt.Fprintf(out, "  host          %s\n", h)
+	}
+	made := "plimsoll (journal " + s.Journal + ")"
+	if s.Journal == "" {
+		made = "another program, or plimsoll with another --state-dir"
+	}
+	fmt.Fprintf(out, "  made by       %s\n", made)
+}
+
+// printExported tells what stands, and how to use it.
+func printExported(out io.Writer, s target.Standing) {
+	printStanding(out, s)
+	if len(s.Namespaces) == 0 || len(s.Ports) == 0 {
+		return
+	}
+	source := "transport=loop"
+	if transport, at, ok := strings.Cut(s.Ports[0], " "); ok {
+		colon := strings.LastIndexByte(at, ':')
+		source = fmt.Sprintf("transport=%s, addr=%s, port=%s", transport, strings.Trim(at[:colon], "[]"), at[colon+1:])
+	}
+	id := s.Namespaces[0].UUID
+	fmt.Fprintf(out, "\nOn a host that may connect:\n  nvmeof(%s, nqn=%s, uuid=%s)\n  with --destroy uuid:%s\nTo take it back:\n  plimsoll target unexport %s\n", source, s.NQN, id, id, s.NQN)
+}
+
+// targetError gives an error of a target its exit code.
+func targetError(err error) error {
+	var (
+		unsupported *stack.Unsupported
+		refused     *stack.Refused
+		invalid     *target.InvalidError
+		unknown     *target.UnknownError
+	)
+	switch {
+	case errors.As(err, &invalid), errors.As(err, &unknown):
+		return &exitError{exitUsage, err}
+	case errors.As(err, &unsupported):
+		return &exitError{exitHost, err}
+	case errors.As(err, &refused):
+		return &exitError{exitRefused, err}
+	case errors.Is(err, context.Canceled):
+		return &exitError{exitInterrupted, err}
+	}
+	return &exitError{exitFailure, err}
+}

@@ -1,0 +1,127 @@
+// Package configfs makes, sets and removes the kernel's objects that are
+// directories of configfs (Documentation/filesystems/configfs.rst): a mkdir
+// makes an object with its attributes, a symbolic link joins two, and an rmdir
+// ends one, which the kernel refuses while others stand on it.
+//
+// Hazards. What is written takes effect at once. Whoever makes something here
+// journals it first (journal.ConfigDir, journal.ConfigLink); nothing of it
+// outlives the kernel.
+package configfs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Root is where the kernel's configfs is mounted.
+const Root = "/sys/kernel/config"
+
+// Kernel is what answers to the calls of this package.
+type Kernel interface {
+	Mkdir(path string) error
+	Rmdir(path string) error
+	Write(path, value string) error
+	Symlink(target, path string) error
+	Unlink(path string) error
+}
+
+// kernel is this host's own.
+var kernel Kernel = system{}
+
+// Replace has k answer in the kernel's place. It is for tests, which have a
+// directory that behaves like configfs.
+func Replace(k Kernel) { kernel = k }
+
+// Restore has the kernel answer again.
+func Restore() { kernel = system{} }
+
+type system struct{}
+
+func (system) Mkdir(path string) error           { return os.Mkdir(path, 0o755) }
+func (system) Rmdir(path string) error           { return pathError("rmdir", path, unix.Rmdir(path)) }
+func (system) Symlink(target, path string) error { return os.Symlink(target, path) }
+func (system) Unlink(path string) error          { return pathError("unlink", path, unix.Unlink(path)) }
+
+func (system) Write(path, value string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}
+
+func pathError(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &os.PathError{Op: op, Path: path, Err: err}
+}
+
+// Mkdir makes an object.
+func Mkdir(path string) error { return kernel.Mkdir(path) }
+
+// Rmdir ends an object. One that is gone is no error.
+func Rmdir(path string) error { return gone(kernel.Rmdir(path)) }
+
+// InUse tells whether the kernel keeps an object because others stand on it,
+// or are in it.
+func InUse(err error) bool { return errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENOTEMPTY) }
+
+// Link joins two objects: path is the link, target the object that it names.
+func Link(target, path string) error { return kernel.Symlink(target, path) }
+
+// Unlink ends a link. One that is gone is no error.
+func Unlink(path string) error { return gone(kernel.Unlink(path)) }
+
+func gone(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Attribute is one value to be set.
+type Attribute struct{ Name, Value string }
+
+// Set writes attributes of an object, in their order. The error names the
+// attribute, and what was written unless it is secret.
+func Set(dir string, all ...Attribute) error {
+	for _, a := range all {
+		if err := kernel.Write(filepath.Join(dir, a.Name), a.Value); err != nil {
+			value := a.Value
+			if secret(a.Name) {
+				value = "(a secret)"
+			}
+			return fmt.Errorf("set %s of %s to %s: %w", a.Name, dir, value, err)
+		}
+	}
+	return nil
+}
+
+// secret tells whether an attribute's value is not for people's eyes.
+func secret(name string) bool { return strings.HasSuffix(name, "_key") }
+
+// Get reads an attribute, without its newline; "" for one that is not there.
+func Get(dir, name string) string {
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// Is tells whether an object has all of these values.
+func Is(dir string, all ...Attribute) bool {
+	for _, a := range all {
+		if Get(dir, a.Name) != a.Value {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,42 @@
+package hosttest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// Recorded unpacks the files of a recorded host below a new directory. A file
+// called links lists symbolic links; what is in bin can be executed.
+func Recorded(t testing.TB, archive string) (root string) {
+	t.Helper()
+	recorded, err := txtar.ParseFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root = t.TempDir()
+	for _, f := range recorded.Files {
+		if f.Name == "links" {
+			for line := range strings.Lines(string(f.Data)) {
+				at, to, _ := strings.Cut(strings.TrimSpace(line), " -> ")
+				at = filepath.Join(root, at)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.Symlink(to, at)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			continue
+		}
+		at, mode := filepath.Join(root, f.Name), os.FileMode(0o644)
+		if filepath.Base(filepath.Dir(at)) == "bin" {
+			mode = 0o755
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, f.Data, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}

@@ -1,0 +1,141 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"plimsoll/internal/configfs"
+)
+
+// ConfigDir is an object of the kernel that was made by a mkdir in configfs.
+type ConfigDir struct {
+	Path   string
+	Object string // what it is, for people: "NVMe-oF subsystem nqn.…"
+
+	// Own are values, relative to Path, that the run's object and no other has.
+	// While Set is false the object may not have been given them yet.
+	Own []configfs.Attribute
+	Set bool // filled in by Do
+
+	Off    string // attribute that is set to 0 before the object ends; "" for none
+	Shared bool   // others of ours may have made it, and may still need it: the last one ends it
+
+	Boot string // the kernel's boot id, filled in by Do: nothing here outlives the kernel
+}
+
+// What implements Change.
+func (c *ConfigDir) What() string { return "make " + c.Object }
+
+func (c *ConfigDir) precheck() (err error) {
+	if c.Boot, err = bootID(); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(c.Path); err == nil && !c.Shared {
+		return fmt.Errorf("%s: %w", c.Path, os.ErrExist)
+	}
+	return nil
+}
+
+// Make makes the object, gives it what it is recognised by, and then its other
+// attributes.
+func (c *ConfigDir) Make(attributes ...configfs.Attribute) error {
+	if err := configfs.Mkdir(c.Path); err != nil {
+		if c.Shared && errors.Is(err, os.ErrExist) {
+			c.Set = true
+			return nil
+		}
+		return err
+	}
+	if err := configfs.Set(c.Path, c.Own...); err != nil {
+		return err
+	}
+	c.Set = true
+	return configfs.Set(c.Path, attributes...)
+}
+
+// Stands tells whether the object is there, and is the one that was made.
+func (c *ConfigDir) Stands() bool {
+	boot, err := bootID()
+	if err != nil || boot != c.Boot {
+		return false
+	}
+	_, err = os.Stat(c.Path)
+	return err == nil && configfs.Is(c.Path, c.Own...)
+}
+
+// undo ends the object while it is the run's: one with other values was made
+// by somebody else since. Before it was given any, it is the run's as long as
+// nothing is in it, which the kernel's rmdir sees to.
+func (c *ConfigDir) undo(context.Context, string) error {
+	if _, err := os.Lstat(c.Path); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	boot, err := bootID()
+	if err != nil || boot != c.Boot {
+		return err
+	}
+	own := configfs.Is(c.Path, c.Own...)
+	if !own && c.Set {
+		return nil
+	}
+	if own && c.Off != "" {
+		if err := configfs.Set(c.Path, configfs.Attribute{Name: c.Off, Value: "0"}); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	err = configfs.Rmdir(c.Path)
+	if configfs.InUse(err) {
+		if c.Shared || !own {
+			return nil
+		}
+		return fmt.Errorf("%w: something that is not ours stands on it (find %s -type l; ls %s/*)", err, configfs.Root, c.Path)
+	}
+	return err
+}
+
+// ConfigLink is a symbolic link in configfs, which joins two objects.
+type ConfigLink struct {
+	Path   string
+	Target string
+	Joins  string // what it does, for people: "export … on port 4420"
+
+	// Own are values, relative to Target, by which the object at either end is
+	// known as the run's.
+	Own []configfs.Attribute
+
+	Boot string // filled in by Do
+}
+
+// What implements Change.
+func (c *ConfigLink) What() string { return c.Joins }
+
+func (c *ConfigLink) precheck() (err error) {
+	if c.Boot, err = bootID(); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(c.Path); err == nil {
+		return fmt.Errorf("%s: %w", c.Path, os.ErrExist)
+	}
+	return nil
+}
+
+// Make makes the link.
+func (c *ConfigLink) Make() error { return configfs.Link(c.Target, c.Path) }
+
+func (c *ConfigLink) undo(context.Context, string) error {
+	at, err := os.Stat(c.Path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	boot, bootErr := bootID()
+	if err = errors.Join(err, bootErr); err != nil || boot != c.Boot {
+		return err
+	}
+	target, err := os.Stat(c.Target)
+	if err != nil || !os.SameFile(at, target) || !configfs.Is(c.Target, c.Own...) {
+		return nil //nolint:nilerr // the link leads elsewhere: it is not the run's
+	}
+	return configfs.Unlink(c.Path)
+}

@@ -1,0 +1,167 @@
+package stack
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/hosttest"
+	"plimsoll/internal/nvme"
+	"plimsoll/internal/result"
+)
+
+const (
+	nqn     = "nqn.2014-08.org.nvmexpress:uuid:ee74d12b-f0b0-4d9c-ae3f-2f8407d5d706"
+	nsUUID  = "ee74d12b-f0b0-4d9c-ae3f-2f8407d5d706"
+	hostNQN = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-3333-4444-555555555555"
+)
+
+// initiator gives an Env of a host whose kernel can connect over TCP.
+func initiator(t *testing.T) *Env {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root, which stacks on devices do")
+	}
+	e := newEnv(t)
+	root := t.TempDir()
+	e.Host.Sys, e.Host.Etc = filepath.Join(root, "sys"), filepath.Join(root, "etc")
+	for _, dir := range []string{"sys/module/nvme_fabrics", "sys/module/nvme_tcp", "etc/nvme"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "etc/nvme/hostnqn"), []byte(hostNQN+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestARemoteNamespaceIsWrittenOnlyByItsName(t *testing.T) {
+	e := initiator(t)
+	l := parse(t, "nvmeof(transport=tcp, addr=10.0.0.1, nqn="+nqn+", uuid="+nsUUID+") > xfs")
+	for destroy, allowed := range map[string]bool{
+		"":                          false,
+		"uuid:" + nsUUID:            true,
+		nsUUID:                      true,
+		strings.ToUpper(nsUUID):     true,
+		"nguid:" + nsUUID:           true,
+		nqn:                         true,
+		nqn + "=signature":          true,
+		"/dev/nvme2n1":              false,
+		"uuid:" + nsUUID[:35] + "7": false,
+		nqn + "7":                   false,
+		"LAB1":                      false,
+	} {
+		e.Allow = nil
+		if destroy != "" {
+			p, err := ParsePermission(destroy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Allow = append(e.Allow, p)
+		}
+		err := e.Check(t.Context(), l, 0)
+		var refused *Refused
+		switch {
+		case allowed && err != nil:
+			t.Errorf("--destroy %s: %v", destroy, err)
+		case !allowed && (!errors.As(err, &refused) || !strings.Contains(refused.Remedy, "--destroy uuid:"+nsUUID)):
+			t.Errorf("--destroy %s: got %v", destroy, err)
+		}
+	}
+}
+
+func TestNVMeOFThatCannotBe(t *testing.T) {
+	e := initiator(t)
+	e.Allow = []Permission{{Device: nqn}}
+	open := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(open, []byte("DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for options, why := range map[string]string{
+		"transport=ip, addr=10.0.0.1, nqn=" + nqn:                            "no transport",
+		"transport=tcp, addr=target, nqn=" + nqn:                             "not an IP address",
+		"transport=tcp, nqn=" + nqn:                                          "not an IP address",
+		"transport=tcp, addr=10.0.0.1, port=0, nqn=" + nqn:                   "not a port",
+		"transport=loop, addr=10.0.0.1, nqn=" + nqn:                          "no address",
+		`transport=tcp, addr=10.0.0.1, nqn="nqn.x,hostnqn=y"`:                "blank or one of",
+		"transport=tcp, addr=10.0.0.1, hostnqn=me, nqn=" + nqn:               "starts with",
+		"transport=tcp, addr=10.0.0.1, secret-file=" + open + ", nqn=" + nqn: "chmod 600",
+		"transport=rdma, addr=10.0.0.1, nqn=" + nqn:                          "nvme-rdma",
+	} {
+		var unsupported *Unsupported
+		err := e.Check(t.Context(), parse(t, "nvmeof("+options+")"), 0)
+		if !errors.As(err, &unsupported) || !strings.Contains(unsupported.Why, why) || unsupported.Remedy == "" {
+			t.Errorf("%s: got %v", options, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "AAECAwQ") {
+			t.Errorf("the secret is told: %v", err)
+		}
+	}
+	if err := os.Remove(filepath.Join(e.Host.Etc, "nvme/hostnqn")); err != nil {
+		t.Fatal(err)
+	}
+	l := parse(t, "nvmeof(transport=tcp, addr=10.0.0.1, nqn="+nqn+")")
+	if err := e.Check(t.Context(), l, 0); err == nil || !strings.Contains(err.Error(), "no NQN yet") {
+		t.Errorf("without a host NQN: %v", err)
+	}
+	l = parse(t, "nvmeof(transport=tcp, addr=10.0.0.1, hostnqn="+hostNQN+", nqn="+nqn+")")
+	if err := e.Check(t.Context(), l, 0); err != nil {
+		t.Errorf("with hostnqn=: %v", err)
+	}
+}
+
+// A remote device that somebody connected is protected alike: its path will be
+// another device's.
+func TestARemoteDeviceIsNotNamedByItsPath(t *testing.T) {
+	root := hosttest.Recorded(t, "../hostinfo/testdata/initiator.txtar")
+	h := hostinfo.New()
+	h.Proc, h.Sys, h.Dev, h.Path = filepath.Join(root, "proc"), filepath.Join(root, "sys"), filepath.Join(root, "dev"), []string{filepath.Join(root, "bin")}
+	for _, c := range []struct {
+		device, destroy string
+		allowed         bool
+	}{
+		{"/dev/nvme2n1", "/dev/nvme2n1", false},
+		{"uuid:" + nsUUID, "/dev/nvme2n1", false},
+		{"/dev/nvme2n1", "uuid:" + nsUUID, true},
+		{"nguid:" + nsUUID, "uuid:" + nsUUID, true},
+		{"/dev/nvme0n1", "/dev/nvme0n1", true}, // this host's own
+		{"/dev/nvme0n1", "uuid:" + nsUUID, false},
+	} {
+		e := &Env{Host: h, Allow: []Permission{{Device: c.destroy}}}
+		_, err := e.Overwritable(c.device, 0)
+		if c.allowed != (err == nil) {
+			t.Errorf("%s with --destroy %s: %v", c.device, c.destroy, err)
+		}
+		if err != nil && strings.Contains(c.device, "2n1") && !strings.Contains(err.Error(), "--destroy uuid:"+nsUUID) {
+			t.Errorf("%s: it is not told how to name it: %v", c.device, err)
+		}
+	}
+}
+
+// Stacks that reach one subsystem in different ways stand on one device.
+func TestASubsystemIsOccupiedWhateverTheTransport(t *testing.T) {
+	e := &Env{}
+	tcp := parse(t, "nvmeof(transport=tcp, addr=10.0.0.1, nqn="+nqn+") > xfs")
+	rdma := parse(t, "nvmeof(transport=rdma, addr=10.0.1.1, nqn="+nqn+", uuid="+nsUUID+")")
+	other := parse(t, "nvmeof(transport=tcp, addr=10.0.0.1, nqn="+nqn+"7)")
+	if e.Occupies(tcp)[0] == "" || !slices.Equal(e.Occupies(tcp), e.Occupies(rdma)) || slices.Equal(e.Occupies(tcp), e.Occupies(other)) {
+		t.Errorf("occupied are %q, %q, %q", e.Occupies(tcp), e.Occupies(rdma), e.Occupies(other))
+	}
+	if marks := Marks(tcp); len(marks) != 1 || marks[0] != result.MarkRemote {
+		t.Errorf("marked %v", marks)
+	}
+	if !WritesDevice(tcp) || WritesDevice(parse(t, "loop")) || !WritesDevice(parse(t, "uuid:"+nsUUID)) || !WritesDevice(parse(t, "/dev/nvme0n1 > xfs")) {
+		t.Error("which stacks overwrite a device is not told")
+	}
+}
+
+func TestCutLimitIsOfOurTimeouts(t *testing.T) {
+	if nvme.CutLimit.Seconds() != 20 {
+		t.Errorf("docs/nvme-of.md says that a cut ends I/O within 20 s, and it is %s", nvme.CutLimit)
+	}
+}

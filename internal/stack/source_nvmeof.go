@@ -1,0 +1,266 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/journal"
+	"plimsoll/internal/nvme"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+)
+
+const defaultNVMePort = "4420" // assigned to NVMe over Fabrics by IANA
+
+// nvmeofSource is a namespace of an NVMe over Fabrics target. It is connected
+// for as long as the stack is up.
+var nvmeofSource = &layer{
+	Def: line.Def{
+		Name: "nvmeof", Summary: "a namespace of an NVMe over Fabrics target; needs --destroy with its UUID or NQN", Below: line.Nothing, Gives: line.Block,
+		Options: []line.OptionDef{
+			{Key: "transport", Value: line.Text, Summary: "tcp, rdma, or loop for this host's own target", Required: true},
+			{Key: "addr", Value: line.Text, Summary: "IP address of the target; none for loop"},
+			{Key: "port", Value: line.Text, Summary: "its port", Default: defaultNVMePort},
+			{Key: "nqn", Value: line.Text, Summary: "NQN of the subsystem", Required: true},
+			{Key: "uuid", Value: line.Text, Summary: "UUID or NGUID of the namespace; may be left out where the subsystem has one alone"},
+			{Key: "hostnqn", Value: line.Text, Summary: "NQN that this host goes by", Default: "what /etc/nvme/hostnqn says"},
+			{Key: "secret-file", Value: line.Path, Summary: "file with this host's DH-HMAC-CHAP secret"},
+		},
+	},
+	marks: []result.Mark{result.MarkRemote},
+	plan: func(n line.Node) []string {
+		nqn, _ := n.Option("nqn")
+		return []string{"connect to " + nqn, "OVERWRITE its namespace"}
+	},
+	check: func(_ context.Context, e *Env, n line.Node, _ int64) error {
+		if err := needRoot("nvmeof"); err != nil {
+			return err
+		}
+		r, err := e.remote(n)
+		if err != nil {
+			return err
+		}
+		return e.remoteAllowed(r)
+	},
+	up: upNVMeOF,
+}
+
+// remote is a namespace of a target, as a source names it.
+type remote struct {
+	nvme.Link
+	id     string // UUID or NGUID; "" for the only one
+	secret string
+}
+
+// remote reads a source's options, and what this host lacks for them.
+func (e *Env) remote(n line.Node) (remote, error) {
+	option := func(key string) string { v, _ := n.Option(key); return v }
+	r := remote{id: option("uuid"), Link: nvme.Link{
+		Transport: option("transport"), Addr: option("addr"), Port: option("port"), NQN: option("nqn"), HostNQN: option("hostnqn"),
+	}}
+	unsupported := func(why, remedy string) (remote, error) {
+		return r, &Unsupported{result.Problem{What: n.String(), Why: why, Remedy: remedy}}
+	}
+	if r.Port == "" {
+		r.Port = defaultNVMePort
+	}
+	port, err := strconv.Atoi(r.Port)
+	switch {
+	case !slices.Contains([]string{"tcp", "rdma", "loop"}, r.Transport):
+		return unsupported(fmt.Sprintf("there is no transport %q", r.Transport), "write transport=tcp, transport=rdma or transport=loop")
+	case r.Transport == "loop" && r.Addr != "":
+		return unsupported("loop connects this host with itself, and has no address", "leave addr= out")
+	case r.Transport != "loop" && net.ParseIP(r.Addr) == nil:
+		return unsupported(fmt.Sprintf("%q is not an IP address", r.Addr), "write addr=10.0.0.1, where the target listens")
+	case err != nil || port < 1 || port > 65535:
+		return unsupported(fmt.Sprintf("%q is not a port", r.Port), "write port="+defaultNVMePort)
+	}
+	if r.Transport == "loop" {
+		r.Port = ""
+	}
+	if err := nvme.CheckNQN(r.NQN); err != nil {
+		return unsupported(fmt.Sprintf("nqn=%s: %v", r.NQN, err), "plimsoll target list tells it, on the target")
+	}
+	if r.HostNQN == "" {
+		r.HostNQN = nvme.HostNQN(e.Host.Etc)
+	}
+	if r.HostNQN == "" {
+		return unsupported("this host has no NQN yet, by which targets know it", "nvme gen-hostnqn > /etc/nvme/hostnqn, or write hostnqn=")
+	}
+	if err := nvme.CheckNQN(r.HostNQN); err != nil {
+		return unsupported(fmt.Sprintf("hostnqn=%s: %v", r.HostNQN, err), "write hostnqn= as the target knows this host")
+	}
+	for _, part := range []string{"nvme-fabrics", "nvme-" + r.Transport} {
+		switch i := e.Host.Kernel(part); {
+		case i.OK == hostinfo.No:
+			return unsupported("this kernel cannot connect: "+part+": "+i.Why, i.Remedy)
+		case i.Loadable() && part != "nvme-fabrics": // which the others bring along
+			if _, err := e.Host.Modprobe(part); err != nil {
+				return unsupported("the module "+part+" would have to be loaded, and cannot: "+err.Error(), "see whether modprobe "+part+" succeeds")
+			}
+		}
+	}
+	if file := option("secret-file"); file != "" {
+		if r.secret, err = nvme.ReadSecret(file); err != nil {
+			return unsupported(err.Error(), "nvme gen-dhchap-key makes a secret; the target has to know it too")
+		}
+	}
+	return r, nil
+}
+
+// remoteAllowed tells whether the user gave the namespace up: what another host
+// holds is overwritten only by its own name.
+func (e *Env) remoteAllowed(r remote) error {
+	if slices.ContainsFunc(e.Allow, r.names) {
+		return nil
+	}
+	id := r.NQN
+	if r.id != "" {
+		id = hostinfo.PrefixUUID + ":" + r.id
+	}
+	return &Refused{result.Problem{
+		What: "remote namespace of " + r.Link.String(), Why: "everything on it would be overwritten, and you have not said that it may be", Remedy: "say so: --destroy " + id,
+	}}
+}
+
+// names tells whether a permission is for this namespace, by UUID, NGUID or NQN.
+func (r remote) names(p Permission) bool {
+	id := strings.TrimPrefix(strings.TrimPrefix(p.Device, hostinfo.PrefixUUID+":"), hostinfo.PrefixNGUID+":")
+	return p.Device == r.NQN || nvme.Same(id, r.id)
+}
+
+func upNVMeOF(ctx context.Context, b *build, n line.Node) error {
+	r, err := b.remote(n)
+	if err != nil {
+		return err
+	}
+	if err := b.remoteAllowed(r); err != nil {
+		return err
+	}
+	module := &journal.Module{Name: "nvme-" + r.Transport}
+	for _, e := range b.Journal.Pending() { // of other stacks
+		module.Held = append(module.Held, journal.Loaded(e.Change)...)
+	}
+	if module.Needed(b.Host.Kernel(module.Name).Loadable()) {
+		if err := b.do(ctx, module, func(string) error { return module.Make() }); err != nil {
+			return &Unsupported{result.Problem{What: n.String(), Why: "the module " + module.Name + " cannot be loaded: " + err.Error(), Remedy: "see dmesg"}}
+		}
+	}
+	var controller string
+	err = b.do(ctx, &journal.Controller{Link: r.Link}, func(string) error {
+		controller, err = r.Connect(ctx, nvme.HostID(b.Host.Etc, r.HostNQN), r.secret)
+		if errors.Is(err, fs.ErrNotExist) {
+			return &Unsupported{result.Problem{What: n.String(), Why: "there is no " + nvme.Fabrics, Remedy: "modprobe nvme-" + r.Transport}}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	ns, err := b.namespace(ctx, r, controller)
+	if err != nil {
+		return err
+	}
+	d, err := b.overwritable(r, ns)
+	if err != nil {
+		return err
+	}
+	if err := b.claim(d.Path); err != nil {
+		return err
+	}
+	b.block = d.Path
+	b.Target.SizeBytes = int64(d.SizeBytes)
+	b.remoteFacts(r, controller, ns)
+	return nil
+}
+
+// namespaceLimit is how long a namespace may take to appear once its controller
+// is connected: the kernel scans for it in the background.
+const namespaceLimit = 30 * time.Second
+
+// namespace waits for the namespace of a controller: with multipath for the
+// head node, which is opened, and not its path devices.
+func (b *build) namespace(ctx context.Context, r remote, controller string) (nvme.Namespace, error) {
+	var seen []string
+	for start := time.Now(); ; {
+		var found []nvme.Namespace
+		seen = nil
+		for _, ns := range nvme.Namespaces(b.Host.Sys) {
+			if ns.NQN != r.NQN || !slices.Contains(ns.Paths, controller) {
+				continue
+			}
+			seen = append(seen, fmt.Sprintf("%s (UUID %s)", ns.NSID, ns.UUID))
+			if r.id == "" || nvme.Same(ns.UUID, r.id) || nvme.Same(ns.NGUID, r.id) {
+				found = append(found, ns)
+			}
+		}
+		refuse := func(why, remedy string) (nvme.Namespace, error) {
+			return nvme.Namespace{}, &Refused{result.Problem{What: "remote namespace of " + r.Link.String(), Why: why, Remedy: remedy}}
+		}
+		switch {
+		case len(found) == 1 && b.settled(found[0]):
+			return found[0], nil
+		case len(found) > 1:
+			return refuse("the subsystem has several: "+strings.Join(seen, ", "), "name one of them with uuid=")
+		case time.Since(start) > namespaceLimit && len(seen) > 0:
+			return refuse(fmt.Sprintf("none has UUID or NGUID %s; there are %s", r.id, strings.Join(seen, ", ")), "name one of them with uuid=")
+		case time.Since(start) > namespaceLimit:
+			return refuse(fmt.Sprintf("no namespace appeared within %s", namespaceLimit), "see plimsoll target list on the target: is one enabled?")
+		}
+		select {
+		case <-ctx.Done():
+			return nvme.Namespace{}, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// settled tells whether a namespace has its size and its node.
+func (b *build) settled(ns nvme.Namespace) bool {
+	_, err := b.Host.Find(filepath.Join("/dev", ns.Name))
+	return err == nil
+}
+
+// overwritable judges the namespace like any other device, now that it is here.
+func (b *build) overwritable(r remote, ns nvme.Namespace) (hostinfo.Device, error) {
+	env := *b.Env
+	path := filepath.Join("/dev", ns.Name)
+	for _, p := range b.Allow {
+		if r.names(p) {
+			env.Allow = append(slices.Clone(env.Allow), Permission{Device: path, Overlook: p.Overlook, found: true})
+		}
+	}
+	d, err := env.Overwritable(path, 0)
+	var refused *Refused
+	if errors.As(err, &refused) { // the path is another's tomorrow
+		refused.Remedy = strings.ReplaceAll(refused.Remedy, "--destroy "+path, "--destroy "+hostinfo.PrefixUUID+":"+ns.UUID)
+	}
+	return d, err
+}
+
+// remoteFacts keeps what the connection came to.
+func (b *build) remoteFacts(r remote, controller string, ns nvme.Namespace) {
+	b.fact("NVMe-oF transport", r.Transport)
+	for _, c := range ns.Controllers(b.Host.Sys) {
+		if c.Name != controller {
+			continue
+		}
+		b.fact("NVMe-oF address", c.Address)
+		b.fact("NVMe-oF queues", fmt.Sprintf("%d for I/O, of %d entries", c.Queues-1, c.QueueSize))
+		b.fact("device", strings.TrimSpace(c.Model+" "+c.Serial+" firmware "+c.Firmware))
+	}
+	b.fact("NVMe-oF subsystem", r.NQN)
+	b.fact("NVMe-oF namespace", fmt.Sprintf("%s, UUID %s, NGUID %s", ns.NSID, ns.UUID, ns.NGUID))
+	if r.Transport != "loop" {
+		b.fact("NVMe-oF link", fmt.Sprintf("I/O ends with an error within %s of a cut", nvme.CutLimit))
+	}
+}

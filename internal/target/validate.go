@@ -1,0 +1,115 @@
+package target
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/journal"
+	"plimsoll/internal/nvme"
+)
+
+// validate gives all that is wrong with what the user asked for.
+func (e *Export) validate() error {
+	var all []error
+	wrong := func(format string, v ...any) { all = append(all, fmt.Errorf(format, v...)) }
+	switch {
+	case e.AllowAny && len(e.Hosts) > 0:
+		wrong("--allow-any lets every host in, and --host only those named: give one of them")
+	case e.AllowAny && e.Secret != "":
+		wrong("a secret belongs to a host: name the hosts with --host instead of --allow-any")
+	case !e.AllowAny && len(e.Hosts) == 0:
+		wrong("who may connect? --host NQN names a host (its /etc/nvme/hostnqn), --allow-any lets every one in")
+	}
+	for _, h := range e.Hosts {
+		if err := nvme.CheckNQN(h); err != nil {
+			wrong("--host %q: %w", h, err)
+		}
+	}
+	if e.NQN != "" {
+		if err := nvme.CheckNQN(e.NQN); err != nil {
+			wrong("--nqn %q: %w", e.NQN, err)
+		}
+	}
+	if e.UUID != "" {
+		if _, err := uuid.Parse(e.UUID); err != nil {
+			wrong("--uuid %q: %w", e.UUID, err)
+		}
+	}
+	if e.Secret != "" {
+		if err := nvme.CheckSecret(e.Secret); err != nil {
+			wrong("the DH-HMAC-CHAP secret: %w", err)
+		}
+	}
+	switch p := e.Port; p.Transport {
+	case "loop":
+		if p.Addr != "" {
+			wrong("--addr: loop connects this host with itself, and has no address")
+		}
+	case "tcp", "rdma":
+		if net.ParseIP(p.Addr) == nil {
+			wrong("--addr %q: give the IP address of this host at which initiators reach it", p.Addr)
+		}
+		if n, err := strconv.Atoi(p.Service); err != nil || n < 1 || n > 65535 {
+			wrong("--port %q: a number from 1 to 65535", p.Service)
+		}
+	default:
+		wrong("--transport %q: tcp, rdma or loop", p.Transport)
+	}
+	if len(all) > 0 {
+		return &InvalidError{errors.Join(all...)}
+	}
+	return nil
+}
+
+// InvalidError says what is wrong with an export as it was asked for.
+type InvalidError struct{ error }
+
+func (e *InvalidError) Unwrap() error { return e.error }
+
+// needs are the parts of the kernel that a transport needs.
+func needs(transport string) []string {
+	if transport == "loop" {
+		return []string{"nvmet", "nvme-loop"}
+	}
+	return []string{"nvmet", "nvmet-" + transport}
+}
+
+// kernelHas tells what this kernel lacks for a target, as far as its files say.
+func (t *Targets) kernelHas(transport string) error {
+	for _, name := range needs(transport) {
+		if i := t.Host.Kernel(name); i.OK == hostinfo.No {
+			return unsupported("NVMe-oF target over "+transport, "the kernel's "+name+": "+i.Why, i.Remedy)
+		}
+	}
+	return nil
+}
+
+// modules loads those that are missing.
+func (b *builder) modules() error {
+	for _, name := range needs(b.export.Port.Transport) {
+		c := &journal.Module{Name: name}
+		for _, changes := range b.others {
+			c.Held = append(c.Held, journal.Loaded(changes...)...)
+		}
+		if !c.Needed(b.Host.Kernel(name).Loadable()) {
+			continue
+		}
+		b.trace(c.What())
+		if _, err := b.journal.Do(b.ctx, c, func(string) error { return c.Make() }); err != nil {
+			return unsupported("NVMe-oF target", "the module "+name+" cannot be loaded: "+strings.TrimSpace(err.Error()), "see dmesg")
+		}
+	}
+	return nil
+}
+
+// Transports are what a target can be reached by.
+func Transports() []string { return slices.Clone(transports) }
+
+var transports = []string{"tcp", "rdma", "loop"}
