@@ -69,6 +69,9 @@ func Start(ctx context.Context, o Options, name string) (_ *Lab, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := fitsGuests(o.Binary); err != nil {
+		return nil, err
+	}
 	if err := Sweep(o.Dir); err != nil {
 		return nil, err
 	}
