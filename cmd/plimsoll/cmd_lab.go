@@ -36,7 +36,7 @@ Root is not needed, except where noted by build --help.`,
 		Example: `  plimsoll lab build
   plimsoll lab run -- plimsoll run quick
   plimsoll lab run --drives 3 --profile sata-ssd -- plimsoll doctor`,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("lab has no command %q; there are build, run, up, shell and down", args[0])
 			}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -43,7 +42,7 @@ func labDir(t *testing.T) string {
 func labProgram(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "plimsoll")
-	cmd := exec.Command(filepath.Join(runtime.GOROOT(), "bin/go"), "build", "-o", path, ".")
+	cmd := exec.Command("go", "build", "-o", path, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build plimsoll: %v: %s", err, out)

@@ -72,3 +72,22 @@ func TestModuleNames(t *testing.T) {
 		t.Errorf("%v has more than three modules", got)
 	}
 }
+
+// A machine of plimsoll lab is known by its firmware, and no other QEMU is one.
+func TestLab(t *testing.T) {
+	for product, want := range map[string]bool{LabProduct: true, "Standard PC (Q35 + ICH9, 2009)": false, "": false} {
+		sys := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(sys, "class/dmi/id"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(sys, "class/dmi/id/product_name"), []byte(product+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := (&Host{Sys: sys}).Lab(); got != want {
+			t.Errorf("%q: %v", product, got)
+		}
+	}
+	if (&Host{Sys: t.TempDir()}).Lab() {
+		t.Error("a host without firmware is a lab")
+	}
+}

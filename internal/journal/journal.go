@@ -57,10 +57,10 @@ var kinds = map[string]func() Change{
 	"volumegroup":   func() Change { return new(VolumeGroup) },
 	"logicalvolume": func() Change { return new(LogicalVolume) },
 	"thinpool":      func() Change { return new(ThinPool) },
-	"configdir":  func() Change { return new(ConfigDir) },
-	"configlink": func() Change { return new(ConfigLink) },
-	"module":     func() Change { return new(Module) },
-	"controller": func() Change { return new(Controller) },
+	"configdir":     func() Change { return new(ConfigDir) },
+	"configlink":    func() Change { return new(ConfigLink) },
+	"module":        func() Change { return new(Module) },
+	"controller":    func() Change { return new(Controller) },
 }
 
 func kindOf(c Change) string {

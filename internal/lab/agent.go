@@ -209,7 +209,7 @@ func start(c Command, out *frames) (*running, error) {
 	}
 	err := cmd.Start()
 	for _, g := range given {
-		g.Close()
+		_ = g.Close() // the command has it open
 	}
 	if err != nil {
 		return nil, err

@@ -122,7 +122,7 @@ func Send(ctx context.Context, machineDir string, paths []string) error {
 	var said bytes.Buffer
 	code, err := Run(ctx, machineDir, Command{Args: []string{"tar", "-C", WorkDir, "--no-same-owner", "-xf", "-"}},
 		Streams{Stdin: r, Stdout: io.Discard, Stderr: &said})
-	r.Close()
+	_ = r.Close() // pack ends, should it still write
 	if err == nil && code != 0 {
 		err = fmt.Errorf("tar in the lab ended with status %d: %s", code, strings.TrimSpace(said.String()))
 	}

@@ -293,8 +293,13 @@ func (b *build) unpack() error {
 	if err := os.Mkdir(b.path("root"), 0o755); err != nil {
 		return err
 	}
-	// Device nodes are made by the guest's kernel.
-	if err := b.asRoot("tar", "-C", b.path("root"), "--exclude=./dev/*", "--numeric-owner", "-xf", b.path("root.tar")); err != nil {
+	// In a user namespace there is but one owner, and the guest has little use
+	// for others. Device nodes are made by the guest's kernel.
+	owner := "--same-owner"
+	if os.Getuid() != 0 {
+		owner = "--no-same-owner"
+	}
+	if err := b.asRoot("tar", "-C", b.path("root"), "--exclude=./dev/*", owner, "--numeric-owner", "-xf", b.path("root.tar")); err != nil {
 		return err
 	}
 	if err := os.Remove(b.path("root.tar")); err != nil {

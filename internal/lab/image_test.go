@@ -193,3 +193,13 @@ func TestSweep(t *testing.T) {
 		t.Errorf("left: %q", left)
 	}
 }
+
+// A binary that no guest could start is refused before one is started.
+func TestBinariesThatFitGuests(t *testing.T) {
+	if err := fitsGuests("/bin/sh"); err == nil || !strings.Contains(err.Error(), "CGO_ENABLED=0") {
+		t.Errorf("a dynamic program: %v", err)
+	}
+	if err := fitsGuests("image_test.go"); err == nil {
+		t.Error("a text is taken for a program")
+	}
+}

@@ -69,6 +69,9 @@ func Start(ctx context.Context, o Options, name string) (_ *Lab, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := fitsGuests(o.Binary); err != nil {
+		return nil, err
+	}
 	if err := Sweep(o.Dir); err != nil {
 		return nil, err
 	}
@@ -115,7 +118,12 @@ func (l *Lab) claim(dir, name string) error {
 	if err := os.MkdirAll(vms, 0o700); err != nil {
 		return err
 	}
-	var err error
+	// Between making a directory and locking it, it looks like one left behind.
+	turn, err := lockFile(filepath.Join(dir, turnFile), true)
+	if err != nil {
+		return err
+	}
+	defer turn.Close()
 	if name == "" {
 		l.Dir, err = os.MkdirTemp(vms, "run-")
 	} else {
@@ -153,6 +161,9 @@ func (l *Lab) Close() error {
 	})
 	return err
 }
+
+// turnFile is locked by who makes, or sweeps away, directories of labs.
+const turnFile = "vms.lock"
 
 // keptFile marks the directory of machines that ended and were to be kept.
 const keptFile = "kept"
@@ -192,6 +203,14 @@ func Sweep(dir string) error {
 	if err != nil {
 		return err
 	}
+	if len(found) == 0 {
+		return nil
+	}
+	turn, err := lockFile(filepath.Join(dir, turnFile), true)
+	if err != nil {
+		return err
+	}
+	defer turn.Close()
 	var problems []error
 	for _, vm := range found {
 		if _, err := os.Stat(filepath.Join(vm, keptFile)); err == nil {

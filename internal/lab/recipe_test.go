@@ -9,7 +9,7 @@ import (
 
 // Whatever goes into an image changes its name, and nothing else does.
 func TestHashFollowsTheRecipe(t *testing.T) {
-	if DefaultRecipe().Hash() != DefaultRecipe().Hash() {
+	if again := DefaultRecipe(); again.Hash() != DefaultRecipe().Hash() {
 		t.Fatal("the same recipe has two hashes")
 	}
 	seen := map[string]string{DefaultRecipe().Hash(): "nothing"}

@@ -62,7 +62,7 @@ func Run(ctx context.Context, machineDir string, c Command, s Streams) (int, err
 		select {
 		case <-over:
 		case <-time.After(interruptGrace):
-			conn.Close() // the agent kills what it runs
+			_ = conn.Close() // the agent kills what it runs
 		}
 	})
 	defer stop()
@@ -71,7 +71,7 @@ func Run(ctx context.Context, machineDir string, c Command, s Streams) (int, err
 
 // greet begins a session, which waits for the agent.
 func greet(ctx context.Context, conn net.Conn, in *bufio.Reader) error {
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	nonce := make([]byte, nonceLength)
 	_, _ = rand.Read(nonce) // never fails

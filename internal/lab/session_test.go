@@ -36,7 +36,7 @@ func (l *line) gone(conn net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conn == conn {
-		conn.Close()
+		_ = conn.Close()
 		l.conn = nil
 	}
 }
@@ -69,12 +69,12 @@ func guest(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	listener, err := net.Listen("unix", filepath.Join(dir, portFile(0)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { listener.Close() })
+	t.Cleanup(func() { _ = listener.Close() })
 	go serve(&line{listener: listener})
 	return dir
 }
@@ -181,7 +181,7 @@ func TestAHostThatVanishes(t *testing.T) {
 	if _, err := conn.Read(make([]byte, 1)); err != nil { // it writes
 		t.Fatal(err)
 	}
-	conn.Close()
+	_ = conn.Close()
 	release()
 	pid, err := os.ReadFile(mark)
 	if err != nil {

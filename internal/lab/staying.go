@@ -65,9 +65,9 @@ func (l *Lab) control() (<-chan struct{}, error) {
 	go func() {
 		conn, err := listener.Accept()
 		if err == nil {
-			conn.Close()
+			_ = conn.Close() // nothing is said on it
 		}
-		listener.Close()
+		_ = listener.Close() // once is enough
 		close(told)
 	}()
 	return told, nil
@@ -104,7 +104,7 @@ func Down(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("tell the lab in %s to end: %w (is it still starting?)", up, err)
 	}
-	conn.Close()
+	_ = conn.Close() // nothing is said on it
 	for {
 		if _, err := os.Stat(up); errors.Is(err, os.ErrNotExist) {
 			return nil

@@ -80,7 +80,7 @@ const (
 	MarkMemory Mark = "served from memory" // tmpfs: there is no device
 	MarkShared Mark = "shared directory"   // dir: the host's own file system, with whatever else it holds
 
-	MarkLab Mark = "lab (emulated)" // in a virtual machine of plimsoll lab: drives, and perhaps processors, are emulated
+	MarkLab    Mark = "lab (emulated)"    // in a virtual machine of plimsoll lab: drives, and perhaps processors, are emulated
 	MarkRemote Mark = "NVMe over Fabrics" // another host's device: its CPU, its load and the network are part of the number
 
 	MarkImported Mark = "imported" // measured elsewhere, by whoever wrote the files; nothing of it was checked

@@ -1,0 +1,29 @@
+package finding
+
+import (
+	"strings"
+	"testing"
+
+	"plimsoll/internal/result"
+)
+
+// Stacks that were measured in the lab are named as such, and no others.
+func TestTheLabIsACaveat(t *testing.T) {
+	for _, marks := range [][]result.Mark{{result.MarkLab}, {result.MarkLoop, result.MarkLab}, {result.MarkLoop}, nil} {
+		run := &result.Run{
+			Stacks:    []result.Stack{{Name: "here", Marks: marks}},
+			Workloads: []result.Workload{{Name: "RR"}},
+			Trials: []result.Trial{{
+				Seq: 1, Block: 1, Repeat: 1, Stack: "here", Workload: "RR", Status: result.TrialDone,
+				Measurement: &result.Measurement{RuntimeSeconds: 60, Read: result.Direction{IOs: 10, IOPS: 1, Total: result.Latency{Count: 10, MaxNS: 7}}},
+			}},
+		}
+		said := false
+		for _, f := range All(run) {
+			said = said || f.ID == "caveats/lab" && strings.HasPrefix(f.Title, "1 stack was measured in the lab")
+		}
+		if want := len(marks) > 0 && marks[len(marks)-1] == result.MarkLab; said != want {
+			t.Errorf("with the marks %q the caveat is said: %v", marks, said)
+		}
+	}
+}
