@@ -78,6 +78,7 @@ func crashes(t *testing.T, text string, states ...string) (count int) {
 				t.Fatalf("at %s: %v: %s", at, err, out)
 			}
 			count++
+			t.Logf("crashed at %s", at)
 			for range 2 {
 				reports, err := journal.Clean(t.Context(), dir)
 				if err != nil {

@@ -241,8 +241,8 @@ func TestEveryDeviceOfAListIsProtected(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 			for _, want := range test.says {
-				if !strings.Contains(r.Error(), want) {
-					t.Errorf("it does not say %q: %v", want, r)
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("it does not say %q: %v", want, err)
 				}
 			}
 		})
