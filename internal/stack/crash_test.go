@@ -95,14 +95,17 @@ func crashes(t *testing.T, text string, states ...string) (count int) {
 func TestAStripeIsUndoneAfterACrashAtAnyStep(t *testing.T) {
 	hosttest.Exclusive(t)
 	needKernel(t, "dm-mod", "md-mod", "raid0")
-	for over, steps := range map[string]int{
+	for _, test := range []struct {
+		over  string
+		steps int
+	}{
 		// The work directory, LVM's, the group, the volume; mkfs, directory, mount.
-		"lvm-stripe > ext4": 4 * 7,
-		"raid0":             4 * 2,
+		{"lvm-stripe > ext4", 2 * 7},
+		{"raid0", 2 * 2},
 	} {
-		t.Run(over, func(t *testing.T) {
+		t.Run(test.over, func(t *testing.T) {
 			e := &Env{}
-			if n := crashes(t, threeDevices(e, "64MiB")+" > "+over, "intent", "made", "undo", "undone"); n < steps {
+			if n := crashes(t, threeDevices(e, "64MiB")+" > "+test.over, "intent", "made"); n < test.steps {
 				t.Errorf("only %d steps were crashed at", n)
 			}
 		})

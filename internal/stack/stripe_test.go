@@ -11,6 +11,7 @@ import (
 
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/hosttest"
+	"plimsoll/internal/journal"
 	"plimsoll/internal/observe"
 	"plimsoll/internal/result"
 	"plimsoll/internal/workload"
@@ -272,6 +273,10 @@ func TestNamesOfGroupsAreLVMs(t *testing.T) {
 	one, other := b.ownName(), b.ownName()
 	if one == other || notInGroup.MatchString(one) || len(one) > 100 {
 		t.Errorf("%q, %q", one, other)
+	}
+	b.RunID = strings.Repeat("-", 100)
+	if name := journal.MappedName(b.ownName(), "pool_tdata"); len(name) > 127 {
+		t.Errorf("%s has %d characters", name, len(name))
 	}
 	id := volumeUUID()
 	var lengths []string
