@@ -127,7 +127,7 @@ func TestAThinPoolIsUndoneAfterACrashAtAnyStep(t *testing.T) {
 		// the engine's directory, its pool, its cgroup, the engine, the container.
 		device + " > ext4 > thin(loop-lvm) > devicemapper": 2 * 11,
 	} {
-		t.Run(text, func(t *testing.T) {
+		t.Run(strings.ReplaceAll(text, "/", "-"), func(t *testing.T) {
 			if n := crashes(t, text, "intent", "made"); n < steps {
 				t.Errorf("only %d steps were crashed at", n)
 			}

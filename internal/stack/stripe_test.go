@@ -147,7 +147,7 @@ func TestThinPools(t *testing.T) {
 		{device + " > ext4 > thin(loop-lvm) > devicemapper", result.SourceMemory},
 		{device + " > xfs > devicemapper", result.SourceMemory},
 	} {
-		t.Run(test.line, func(t *testing.T) {
+		t.Run(strings.ReplaceAll(test.line, "/", "-"), func(t *testing.T) {
 			e := newEnv(t)
 			for _, d := range hosttest.Spare(4) {
 				e.Allow = append(e.Allow, Permission{Device: d})
