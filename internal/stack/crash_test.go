@@ -78,6 +78,7 @@ func crashes(t *testing.T, text string, states ...string) (count int) {
 				t.Fatalf("at %s: %v: %s", at, err, out)
 			}
 			count++
+			t.Logf("crashed at %s", at)
 			for range 2 {
 				reports, err := journal.Clean(t.Context(), dir)
 				if err != nil {
@@ -94,14 +95,17 @@ func crashes(t *testing.T, text string, states ...string) (count int) {
 func TestAStripeIsUndoneAfterACrashAtAnyStep(t *testing.T) {
 	hosttest.Exclusive(t)
 	needKernel(t, "dm-mod", "md-mod", "raid0")
-	for over, steps := range map[string]int{
+	for _, test := range []struct {
+		over  string
+		steps int
+	}{
 		// The work directory, LVM's, the group, the volume; mkfs, directory, mount.
-		"lvm-stripe > ext4": 4 * 7,
-		"raid0":             4 * 2,
+		{"lvm-stripe > ext4", 2 * 7},
+		{"raid0", 2 * 2},
 	} {
-		t.Run(over, func(t *testing.T) {
+		t.Run(test.over, func(t *testing.T) {
 			e := &Env{}
-			if n := crashes(t, threeDevices(e, "64MiB")+" > "+over, "intent", "made", "undo", "undone"); n < steps {
+			if n := crashes(t, threeDevices(e, "64MiB")+" > "+test.over, "intent", "made"); n < test.steps {
 				t.Errorf("only %d steps were crashed at", n)
 			}
 		})
@@ -123,7 +127,7 @@ func TestAThinPoolIsUndoneAfterACrashAtAnyStep(t *testing.T) {
 		// the engine's directory, its pool, its cgroup, the engine, the container.
 		device + " > ext4 > thin(loop-lvm) > devicemapper": 2 * 11,
 	} {
-		t.Run(text, func(t *testing.T) {
+		t.Run(strings.ReplaceAll(text, "/", "-"), func(t *testing.T) {
 			if n := crashes(t, text, "intent", "made"); n < steps {
 				t.Errorf("only %d steps were crashed at", n)
 			}

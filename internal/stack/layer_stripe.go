@@ -86,11 +86,14 @@ type group struct {
 // notInGroup is what the name of a volume group may not contain (lvm(8)).
 var notInGroup = regexp.MustCompile(`[^A-Za-z0-9_.+-]`)
 
-// ownName carries the run's name, and is nobody else's.
+// ownName carries the run's name, or its end, which tells runs apart, and is
+// nobody else's.
 func (b *build) ownName() string {
-	const most = 60 // LVM takes 127 with the volume's, each hyphen of which counts twice
+	// Device mapper takes 127 characters with the volume's, and hyphens count
+	// twice.
+	const most = 48
 	run := notInGroup.ReplaceAllString(b.RunID, "_")
-	return "plimsoll-" + run[:min(len(run), most)] + "-" + uuid.NewString()[:8]
+	return "plimsoll-" + run[max(len(run)-most, 0):] + "-" + uuid.NewString()[:8]
 }
 
 // volumeGroup makes physical volumes and a group of them.

@@ -4,19 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"plimsoll/internal/result"
 )
 
 // checkSources tells what speaks against the sources of a stack, of which
-// several share need. Devices that are refused are told all at once: each
-// needs a permission of its own.
+// several share need. Devices that are refused are told all at once, joined:
+// each needs a permission of its own.
 func (e *Env) checkSources(ctx context.Context, sources []part, need int64) error {
 	n := int64(len(sources))
-	var refused []*Refused
+	var refused []error
 	names := map[string]string{} // by MAJ:MIN
 	for _, p := range sources {
+		if d, err := e.device(p.node); err == nil { // else it is no device, or none that is found
+			if other := names[d.MajMin]; other != "" {
+				refused = append(refused, &Refused{result.Problem{
+					What: "block device " + p.node.String(), Why: "it is the same device as " + other + ", which the stack has already", Remedy: "name each device once",
+				}})
+				continue
+			}
+			names[d.MajMin] = p.node.String()
+		}
 		if p.check == nil {
 			continue
 		}
@@ -24,34 +32,12 @@ func (e *Env) checkSources(ctx context.Context, sources []part, need int64) erro
 		var r *Refused
 		switch {
 		case errors.As(err, &r):
-			refused = append(refused, r)
+			refused = append(refused, err)
 		case err != nil:
 			return err
 		}
-		d, err := e.device(p.node)
-		if err != nil {
-			continue // no device, or refused above
-		}
-		if other := names[d.MajMin]; other != "" {
-			refused = append(refused, &Refused{result.Problem{
-				What: fmt.Sprintf("block device %s", p.node), Why: "it is the same device as " + other, Remedy: "name each device once",
-			}})
-		}
-		names[d.MajMin] = p.node.String()
 	}
-	switch len(refused) {
-	case 0:
-		return nil
-	case 1:
-		return refused[0]
-	}
-	var whats, whys, remedies []string
-	for _, r := range refused {
-		whats = append(whats, r.What)
-		whys = append(whys, r.What+": "+r.Why)
-		remedies = append(remedies, r.Remedy)
-	}
-	return &Refused{result.Problem{What: strings.Join(whats, " and "), Why: strings.Join(whys, "; "), Remedy: strings.Join(remedies, "; ")}}
+	return errors.Join(refused...)
 }
 
 // upSources brings up the sources that a layer makes one device of.

@@ -11,6 +11,7 @@ import (
 
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/hosttest"
+	"plimsoll/internal/journal"
 	"plimsoll/internal/observe"
 	"plimsoll/internal/result"
 	"plimsoll/internal/workload"
@@ -146,7 +147,7 @@ func TestThinPools(t *testing.T) {
 		{device + " > ext4 > thin(loop-lvm) > devicemapper", result.SourceMemory},
 		{device + " > xfs > devicemapper", result.SourceMemory},
 	} {
-		t.Run(test.line, func(t *testing.T) {
+		t.Run(strings.ReplaceAll(test.line, "/", "-"), func(t *testing.T) {
 			e := newEnv(t)
 			for _, d := range hosttest.Spare(4) {
 				e.Allow = append(e.Allow, Permission{Device: d})
@@ -241,8 +242,8 @@ func TestEveryDeviceOfAListIsProtected(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 			for _, want := range test.says {
-				if !strings.Contains(r.Error(), want) {
-					t.Errorf("it does not say %q: %v", want, r)
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("it does not say %q: %v", want, err)
 				}
 			}
 		})
@@ -272,6 +273,10 @@ func TestNamesOfGroupsAreLVMs(t *testing.T) {
 	one, other := b.ownName(), b.ownName()
 	if one == other || notInGroup.MatchString(one) || len(one) > 100 {
 		t.Errorf("%q, %q", one, other)
+	}
+	b.RunID = strings.Repeat("-", 100)
+	if name := journal.MappedName(b.ownName(), "pool_tdata"); len(name) > 127 {
+		t.Errorf("%s has %d characters", name, len(name))
 	}
 	id := volumeUUID()
 	var lengths []string
