@@ -42,10 +42,17 @@ func Restore() { kernel = system{} }
 
 type system struct{}
 
-func (system) Mkdir(path string) error           { return os.Mkdir(path, 0o755) }
-func (system) Rmdir(path string) error           { return pathError("rmdir", path, unix.Rmdir(path)) }
+// Mkdir implements Kernel.
+func (system) Mkdir(path string) error { return os.Mkdir(path, 0o755) }
+
+// Rmdir implements Kernel.
+func (system) Rmdir(path string) error { return pathError("rmdir", path, unix.Rmdir(path)) }
+
+// Symlink implements Kernel.
 func (system) Symlink(target, path string) error { return os.Symlink(target, path) }
-func (system) Unlink(path string) error          { return pathError("unlink", path, unix.Unlink(path)) }
+
+// Unlink implements Kernel.
+func (system) Unlink(path string) error { return pathError("unlink", path, unix.Unlink(path)) }
 
 func (system) Write(path, value string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)

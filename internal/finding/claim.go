@@ -48,7 +48,7 @@ type claimRule struct {
 }
 
 // claimRules are all claims that can be tested, in the order of the paper.
-var claimRules = slices.Concat(fileSystemClaims, driverClaims, volumeClaims, latencyClaims)
+var claimRules = slices.Concat(fileSystemClaims, driverClaims, volumeClaims, remoteClaims, latencyClaims)
 
 // claimCase is a claim about one stack, or pair of stacks, under one workload.
 type claimCase struct {

@@ -6,6 +6,7 @@ import (
 
 	"plimsoll/internal/claims"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/workload/fio"
 )
@@ -14,13 +15,18 @@ import (
 // reads; a directly attached device is taken without a file system on it.
 var latencyClaims = []claimRule{
 	{"lat-slat-low-das", "latency",
-		"under low load hardly anything queues, and submission is a small part of what an I/O takes", submissionAtLowLoad},
+		"under low load hardly anything queues, and submission is a small part of what an I/O takes", submissionAtLowLoad(direct)},
 	{"lat-high-das", "latency",
-		"under high load an I/O waits in the queues of the storage", latencyUnderLoad},
+		"under high load an I/O waits in the queues of the storage", latencyUnderLoad(direct)},
 }
 
-// submissionAtLowLoad tests the share of submission in the total latency.
-func submissionAtLowLoad(v *view, c claims.Claim) []claimCase {
+// submissionAtLowLoad tests the share of submission in the total latency, on
+// the bare devices that are of the claim's kind.
+func submissionAtLowLoad(of func(line.Line) bool) func(*view, claims.Claim) []claimCase {
+	return func(v *view, c claims.Claim) []claimCase { return v.submissionAtLowLoad(c, of) }
+}
+
+func (v *view) submissionAtLowLoad(c claims.Claim, of func(line.Line) bool) []claimCase {
 	w := lowLoad("RR")
 	d, _, ok := v.workload(w)
 	if !ok {
@@ -28,7 +34,7 @@ func submissionAtLowLoad(v *view, c claims.Claim) []claimCase {
 	}
 	var out []claimCase
 	for _, s := range v.stacks {
-		if !bare(s.line) || !onDevice(s.line) {
+		if !bare(s.line) || !onDevice(s.line) || !of(s.line) {
 			continue
 		}
 		k := claimCase{stacks: []string{s.Name}, workload: d.name}
@@ -76,8 +82,13 @@ func (k *claimCase) share(c claims.Claim, of *cell) {
 	}
 }
 
-// latencyUnderLoad tests how much longer an I/O takes on a busy device.
-func latencyUnderLoad(v *view, c claims.Claim) []claimCase {
+// latencyUnderLoad tests how much longer an I/O takes on a busy device, on the
+// bare devices that are of the claim's kind.
+func latencyUnderLoad(of func(line.Line) bool) func(*view, claims.Claim) []claimCase {
+	return func(v *view, c claims.Claim) []claimCase { return v.latencyUnderLoad(c, of) }
+}
+
+func (v *view) latencyUnderLoad(c claims.Claim, of func(line.Line) bool) []claimCase {
 	low, _, okLow := v.workload(lowLoad("RR"))
 	wanted := wanted{role: "RR", jobs: manyJobs, inFlight: manyJobs, paper: fio.Load{Jobs: manyJobs, Depth: 32}}
 	high, like, okHigh := v.workload(wanted)
@@ -87,7 +98,7 @@ func latencyUnderLoad(v *view, c claims.Claim) []claimCase {
 	}
 	var out []claimCase
 	for _, s := range v.stacks {
-		if !bare(s.line) || !onDevice(s.line) {
+		if !bare(s.line) || !onDevice(s.line) || !of(s.line) {
 			continue
 		}
 		k := claimCase{stacks: []string{s.Name}, workload: low.name}

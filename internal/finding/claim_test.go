@@ -37,7 +37,7 @@ func TestRulesAreOfClaims(t *testing.T) {
 		tested = append(tested, r.id)
 	}
 	// What no stack of this program can have.
-	without := []string{"lat-slat-low-nvmf", "lat-clat-nvmf-low", "lat-high-nvmf", "lat-high-extra"}
+	without := []string{"lat-clat-nvmf-low", "lat-high-extra"}
 	for _, c := range claims.All() {
 		prefix, _, _ := strings.Cut(c.ID, "-")
 		if slices.Contains([]string{"fs", "drv", "vol", "lat"}, prefix) && !slices.Contains(tested, c.ID) && !slices.Contains(without, c.ID) {
@@ -119,6 +119,20 @@ var confirming = []struct{ claim, stacks, data string }{
 		stack volume: /dev/nvme0n1 > xfs > volume
 		workload SR read {bs: 128KiB, jobs: 32, iodepth: 32}`,
 		"SR xfs 1000\nSR volume {1000|2000}"},
+	{"nvmf-high-load", `
+		stack near: serial:S1 > xfs
+		stack far: nvmeof(transport=rdma, addr=10.0.0.1, nqn=nqn.x) > xfs
+		workload RR randread {bs: 4KiB, jobs: 32, iodepth: 32}`,
+		"RR near 1000\nRR far {1000|500}"},
+	{"lat-slat-low-nvmf", `
+		stack far: nvmeof(transport=tcp, addr=10.0.0.1, nqn=nqn.x)
+		workload RR randread {bs: 4KiB}`,
+		"RR far 1000 slat={10100|90300} clat={89900|9700}"},
+	{"lat-high-nvmf", `
+		stack far: nvmeof(transport=tcp, addr=10.0.0.1, nqn=nqn.x)
+		workload low randread {bs: 4KiB}
+		workload high randread {bs: 4KiB, jobs: 16, iodepth: 32}`,
+		"{low|high} far 1000 slat=1000 clat=99000\n{high|low} far 1000 slat=1000 clat=1199000"},
 	{"lat-slat-low-das", `
 		stack raw: /dev/nvme0n1
 		workload RR randread {bs: 4KiB}`,

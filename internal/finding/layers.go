@@ -10,6 +10,7 @@ import (
 // Names of nodes whose nature matters to conclusions.
 const (
 	nodeLoop   = "loop"
+	nodeNVMeOF = "nvmeof"
 	nodeDir    = "dir"
 	nodeTmpfs  = "tmpfs"
 	nodeVolume = "volume"

@@ -90,15 +90,6 @@ func (e *Env) remote(n line.Node) (remote, error) {
 	if err := nvme.CheckNQN(r.NQN); err != nil {
 		return unsupported(fmt.Sprintf("nqn=%s: %v", r.NQN, err), "plimsoll target list tells it, on the target")
 	}
-	if r.HostNQN == "" {
-		r.HostNQN = nvme.HostNQN(e.Host.Etc)
-	}
-	if r.HostNQN == "" {
-		return unsupported("this host has no NQN yet, by which targets know it", "nvme gen-hostnqn > /etc/nvme/hostnqn, or write hostnqn=")
-	}
-	if err := nvme.CheckNQN(r.HostNQN); err != nil {
-		return unsupported(fmt.Sprintf("hostnqn=%s: %v", r.HostNQN, err), "write hostnqn= as the target knows this host")
-	}
 	for _, part := range []string{"nvme-fabrics", "nvme-" + r.Transport} {
 		switch i := e.Host.Kernel(part); {
 		case i.OK == hostinfo.No:
@@ -108,6 +99,15 @@ func (e *Env) remote(n line.Node) (remote, error) {
 				return unsupported("the module "+part+" would have to be loaded, and cannot: "+err.Error(), "see whether modprobe "+part+" succeeds")
 			}
 		}
+	}
+	if r.HostNQN == "" {
+		r.HostNQN = nvme.HostNQN(e.Host.Etc)
+	}
+	if r.HostNQN == "" {
+		return unsupported("this host has no NQN yet, by which targets know it", "nvme gen-hostnqn > /etc/nvme/hostnqn, or write hostnqn=")
+	}
+	if err := nvme.CheckNQN(r.HostNQN); err != nil {
+		return unsupported(fmt.Sprintf("hostnqn=%s: %v", r.HostNQN, err), "write hostnqn= as the target knows this host")
 	}
 	if file := option("secret-file"); file != "" {
 		if r.secret, err = nvme.ReadSecret(file); err != nil {
