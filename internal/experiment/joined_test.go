@@ -50,7 +50,7 @@ func TestSeveralDevicesTakeThePlaceOfSources(t *testing.T) {
 		{"dir:/srv", []string{"dir:/srv", "", three, ""}, []string{"stack b: it stands on 2 devices, and /srv is a directory"}},
 	} {
 		e := joined(t, one, two, three, cold)
-		leftOut, err := Scale{On: on(test.on), FileSystem: "xfs"}.Apply(e)
+		leftOut, err := Scale{On: on(test.on), FileSystem: "xfs", Catalog: stack.Catalog()}.Apply(e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestSeveralDevicesTakeThePlaceOfSources(t *testing.T) {
 func TestEveryJoinedLoopDeviceGrows(t *testing.T) {
 	e := joined(t, "loop(size=256MiB) + loop(size=512MiB) > raid0 > ext4")
 	before := e.Stacks[0].Line.String()
-	if _, err := (Scale{Bytes: 192 << 20}).Apply(e); err != nil {
+	if _, err := (Scale{Bytes: 192 << 20, Catalog: stack.Catalog()}).Apply(e); err != nil {
 		t.Fatal(err)
 	}
 	if got := e.Stacks[0].Line.String(); got != "loop(size=512MiB) + loop(size=1GiB) > raid0 > ext4" {
