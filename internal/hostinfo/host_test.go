@@ -170,13 +170,14 @@ func TestRunningEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	// dockerd writes to /etc/docker and /run/docker unless it is told
-	// otherwise, or has a /run of its own.
+	// dockerd writes to /etc/docker and /run/docker, and the containerd that it
+	// starts to /opt/containerd, unless they are told otherwise or have a /run
+	// and an /opt of their own.
 	config := fmt.Sprintf(`{"deprecated-key-path": %q}`, at("key.json"))
 	if err := os.WriteFile(at("daemon.json"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	engine := exec.Command("unshare", "--mount", "sh", "-c", `mount -t tmpfs tmpfs /run && exec dockerd "$@"`, "sh",
+	engine := exec.Command("unshare", "--mount", "sh", "-c", `mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /opt && exec dockerd "$@"`, "sh",
 		"--config-file", at("daemon.json"), "--data-root", at("data"), "--exec-root", at("exec"), "--pidfile", at("pid"), "-H", "unix://"+at("sock"),
 		"--storage-driver", "vfs", "--bridge=none", "--iptables=false", "--ip-forward=false")
 	if err := engine.Start(); err != nil {
