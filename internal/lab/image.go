@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -200,6 +201,11 @@ func (b *build) packages() error {
 	cmd.Env = append(os.Environ(), "TMPDIR="+b.dir, "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
 	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) } // it has mounts to undo
 	cmd.WaitDelay = 20 * time.Second
+	if os.Getuid() == 0 && mayUnshare() {
+		// What is mounted in the tree meanwhile is nobody else's to see, and goes
+		// with the last process of the build, also when that is killed.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
+	}
 	if os.Getuid() != 0 {
 		// Who makes the tree is another user to the kernel.
 		if err := os.Chmod(b.dir, 0o755); err != nil {
@@ -224,6 +230,12 @@ func (b *build) packages() error {
 		return fmt.Errorf("mmdebstrap: %w; its last words:\n  %s", err, strings.Join(said, "\n  "))
 	}
 	return nil
+}
+
+// mayUnshare tells whether this process may have mounts of its own, which is
+// not so in many containers.
+func mayUnshare() bool {
+	return exec.Command("unshare", "--mount", "true").Run() == nil
 }
 
 // follow reads what mmdebstrap says, tells how far it is, and gives the last
