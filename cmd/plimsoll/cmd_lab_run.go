@@ -87,6 +87,10 @@ serials TGT1 and so on. A private link joins the machines and nothing else: they
 know each other as server (10.77.0.1) and target (10.77.0.2), and both ends have
 an RDMA device, rxe0. --on-target prepares the target; COMMAND runs on the server.
 
+When COMMAND is "plimsoll run" of an experiment that measures other hosts'
+devices, as local-vs-remote does, and has no --remote, all of that is done: there
+is a target, its drives are exported, and the run is told where they are.
+
 The machines have no other network, and end with this process, also when it is
 killed. Nothing is written outside of --dir but the run directories.
 
@@ -98,10 +102,18 @@ EXIT STATUS
   130  interrupted; COMMAND was interrupted and could undo what it did`,
 		Example: `  plimsoll lab run -- plimsoll run quick
   plimsoll lab run --in my.yaml -- plimsoll run my.yaml --destroy LAB1
+  plimsoll lab run -- plimsoll run local-vs-remote --budget 4m
   plimsoll lab run --target -- ping -c 1 target`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return &exitError{exitUsage, errors.New("which command? For example: plimsoll lab run -- plimsoll run quick")}
+			}
+			job := labJob{in: in, onTarget: onTarget, command: args, remotes: labNeeds(args, in)}
+			if job.remotes != nil {
+				o.target = true
+				if need := len(job.remotes.exports); o.drives < need {
+					return &exitError{exitUsage, fmt.Errorf("--drives %d: the target exports one over each of %d transports", o.drives, need)}
+				}
 			}
 			options, err := o.options(dir())
 			if err != nil {
@@ -111,7 +123,7 @@ EXIT STATUS
 				return &exitError{exitUsage, errors.New("--on-target needs --target: there is no target to run it on")}
 			}
 			options.Note = a.labNote(quiet)
-			return labError(a.labRun(cmd.Context(), options, in, onTarget, args))
+			return labError(a.labRun(cmd.Context(), options, job))
 		},
 	}
 	f := cmd.Flags()
@@ -132,7 +144,15 @@ func (a *app) labNote(quiet bool) func(string) {
 	}
 }
 
-func (a *app) labRun(ctx context.Context, o lab.Options, in, onTarget, args []string) (err error) {
+// labJob is what a lab is started for.
+type labJob struct {
+	in       []string    // files to copy into the server
+	onTarget []string    // for the target's shell, before the command
+	command  []string    // for the server
+	remotes  *labRemotes // that the command measures; nil for none
+}
+
+func (a *app) labRun(ctx context.Context, o lab.Options, job labJob) (err error) {
 	began := time.Now()
 	l, err := lab.Start(ctx, o, "")
 	if err != nil {
@@ -146,13 +166,13 @@ func (a *app) labRun(ctx context.Context, o lab.Options, in, onTarget, args []st
 	}()
 	o.Note(labSummary(o, l, time.Since(began)))
 	server := l.Machine(lab.Server)
-	if len(in) > 0 {
-		if err := lab.Send(ctx, server, in); err != nil {
+	if len(job.in) > 0 {
+		if err := lab.Send(ctx, server, job.in); err != nil {
 			return fmt.Errorf("copy into the lab: %w", err)
 		}
 	}
 	streams := lab.Streams{Stdout: a.stdout, Stderr: a.stderr}
-	for _, text := range onTarget {
+	for _, text := range job.onTarget {
 		code, err := lab.Run(ctx, l.Machine(lab.Target), lab.Command{Args: []string{"sh", "-c", text}}, streams)
 		if err != nil {
 			return err
@@ -161,7 +181,16 @@ func (a *app) labRun(ctx context.Context, o lab.Options, in, onTarget, args []st
 			return fmt.Errorf("--on-target %q ended with status %d", text, code)
 		}
 	}
-	code, err := lab.Run(ctx, server, lab.Command{Args: args}, streams)
+	if job.remotes != nil {
+		stop, err := job.remotes.prepare(ctx, l.Machine(lab.Target), o.Note)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		job.command = job.remotes.command(job.command)
+		o.Note("runs " + shellLine(job.command))
+	}
+	code, err := lab.Run(ctx, server, lab.Command{Args: job.command}, streams)
 	// What an interrupted command measured is worth keeping.
 	if bringErr := a.labBring(context.WithoutCancel(ctx), server, o.Note); bringErr != nil {
 		err = errors.Join(err, bringErr)
@@ -173,6 +202,18 @@ func (a *app) labRun(ctx context.Context, o lab.Options, in, onTarget, args []st
 		return &exitError{code: code}
 	}
 	return nil
+}
+
+// shellLine writes a command as a shell takes it.
+func shellLine(args []string) string {
+	var out []string
+	for _, a := range args {
+		if strings.ContainsAny(a, " ()'\"$") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		out = append(out, a)
+	}
+	return strings.Join(out, " ")
 }
 
 // labBring brings the run directories of a machine out.

@@ -34,6 +34,7 @@ type runOptions struct {
 	jobs    string
 	size    string
 	on      string
+	remotes []string
 
 	precondition string
 
@@ -57,12 +58,13 @@ func (o *runOptions) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.size, "size", "", "`size` of every workload's file, such as 4GiB; loop devices grow with it")
 	f.StringVar(&o.precondition, "precondition", "", "what is written before the first trial, such as `snia`, or passes=2,rounds=25,round=10s (default: the file's, or the workload's files once)")
 	f.StringVar(&o.on, "on", "", "a `device` (see --destroy) or dir:PATH to take the place of loop devices")
+	f.StringArrayVar(&o.remotes, "remote", nil, "where stacks on nvmeof(transport=T) find their target: `nvmeof(...)`, as plimsoll target export prints it; one for each transport")
 }
 
 // given tells whether one of these flags was used.
 func (o runOptions) given() bool {
 	return slices.ContainsFunc([]string{o.seed, o.repeat, o.runtime, o.ramp, o.fixed, o.target, o.budget, o.jobs, o.size, o.on, o.precondition},
-		func(s string) bool { return s != "" })
+		func(s string) bool { return s != "" }) || len(o.remotes) > 0
 }
 
 // settings has the command line win over the experiment, which is nil when it
@@ -109,6 +111,7 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 		}
 	}
 	scale := r.scale(o)
+	remotes := r.remotes(o.remotes, scale.Catalog)
 	var budget time.Duration
 	r.time("budget", o.budget, 1, "a time of more than nothing with its unit, such as 3m or 1h30m", &budget)
 	r.exclude("budget", o.budget, "fixed", o.fixed, "in a budget, trials take what time there is")
@@ -122,8 +125,12 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	unreached, err := experiment.Reach(e, remotes)
+	if err != nil {
+		return err
+	}
 	e.Scaled = scale
-	t.LeftOut = leftOut
+	t.LeftOut = append(leftOut, unreached...)
 	fills := func(w experiment.Workload) bool { _, ok := w.Workload.(workload.Filler); return ok }
 	onDevice := func(s experiment.Stack) bool { return stack.WritesDevice(s.Line) }
 	if e.Precondition.Device && slices.ContainsFunc(e.Stacks, onDevice) && !slices.ContainsFunc(e.Workloads, fills) {
@@ -215,6 +222,27 @@ func (r *settingsReader) source(text string, catalog *line.Catalog) *line.Node {
 	}
 	r.wrong("on", text, "a block device (/dev/nvme0n1, by-id:NAME, serial:NUMBER, uuid:UUID, nguid:NGUID, nvmeof(...)), several joined with +, or a directory (dir:/srv/data)")
 	return nil
+}
+
+// remotes reads the targets that stacks are to find.
+func (r *settingsReader) remotes(texts []string, catalog *line.Catalog) (out []line.Node) {
+	for _, text := range texts {
+		l, err := line.Parse(text)
+		if err != nil || len(l.Nodes) != 1 || l.Nodes[0].Name != "nvmeof" || len(l.Nodes[0].And) > 0 {
+			r.wrong("remote", text, "one nvmeof(transport=T, addr=ADDRESS, nqn=NQN, uuid=UUID), as plimsoll target export prints it")
+			continue
+		}
+		if problems := catalog.Check(l); len(problems) > 0 {
+			r.problems = append(r.problems, fmt.Errorf("--remote %s: %s", text, problems[0]))
+			continue
+		}
+		if experiment.Unreached(l.Nodes[0]) {
+			r.wrong("remote", text, "a target's nqn= too, as plimsoll target export prints it")
+			continue
+		}
+		out = append(out, l.Nodes[0])
+	}
+	return out
 }
 
 // restore gives an experiment the settings that a run was started with.

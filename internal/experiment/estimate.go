@@ -89,7 +89,7 @@ func Undo(e *Experiment) time.Duration {
 func devices(l line.Line) (names []string) {
 	for _, n := range l.Sources() {
 		switch n.Name {
-		case line.NameDevice, "by-id", "serial", "uuid", "nguid", "nvmeof":
+		case line.NameDevice, "by-id", "serial", "uuid", "nguid", nodeRemote:
 			names = append(names, n.String())
 		}
 	}

@@ -20,7 +20,7 @@ type Scale struct {
 	// that this would fill grow by as much.
 	Bytes int64
 	// On takes the place of the stacks' loop devices and, when it is a block
-	// device itself, of the block devices that they name: a directory, or one or
+	// device itself, of the block devices of this host that they name: a directory, or one or
 	// several devices, as the first node of a stack. A stack gets as many of
 	// them as it has sources.
 	On *line.Node
@@ -181,6 +181,9 @@ func (s Scale) sources(e *Experiment) (leftOut []string) {
 
 func (s Scale) source(l line.Line) (on line.Line, why string) {
 	sources, devs := l.Sources(), line.Line{Nodes: []line.Node{*s.On}}.Sources()
+	if slices.ContainsFunc(sources, func(n line.Node) bool { return n.Name == nodeRemote }) {
+		return l, "" // which device that is, --remote says
+	}
 	loops := slices.ContainsFunc(sources, func(n line.Node) bool { return n.Name == "loop" })
 	if !loops && (len(devices(l)) == 0 || s.On.Name == "dir") {
 		return l, ""

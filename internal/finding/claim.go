@@ -162,7 +162,7 @@ func others(touched map[string]bool) Finding {
 	f := Finding{
 		ID: "published/others", Kind: KindPublished,
 		Title: fmt.Sprintf("%s not about stacks or workloads of this run: %s", count(all, "more published result")+choose(all, " is", " are"), list(byPaper)),
-		Why:   "The rest needs NVMe over Fabrics, databases, limits on containers, or storage drivers that are gone, which no built-in experiment has.",
+		Why:   "The rest needs databases, limits on containers, or storage drivers that are gone, which no built-in experiment has.",
 	}
 	var can []string
 	for _, e := range order {

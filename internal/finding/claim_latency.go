@@ -162,10 +162,17 @@ func trialLatency(t *result.Trial, of func(result.Direction) result.Latency) flo
 }
 
 // meanLatencies are the mean total latencies of the trials, in ns.
-func (c *cell) meanLatencies() []float64 {
+func (c *cell) meanLatencies() []float64 { return c.means(totalOf) }
+
+// meanCompletions are the mean completion latencies of the trials, in ns.
+func (c *cell) meanCompletions() []float64 {
+	return c.means(func(d result.Direction) result.Latency { return d.Completion })
+}
+
+func (c *cell) means(of func(result.Direction) result.Latency) []float64 {
 	var out []float64
 	for _, t := range c.trials {
-		l := stats.MergeLatency(t.Measurement.Read.Total, t.Measurement.Write.Total)
+		l := stats.MergeLatency(of(t.Measurement.Read), of(t.Measurement.Write))
 		if l.Count > 0 && finite(l.MeanNS) {
 			out = append(out, l.MeanNS)
 		}

@@ -124,6 +124,16 @@ var confirming = []struct{ claim, stacks, data string }{
 		stack far: nvmeof(transport=rdma, addr=10.0.0.1, nqn=nqn.x) > xfs
 		workload RR randread {bs: 4KiB, jobs: 32, iodepth: 32}`,
 		"RR near 1000\nRR far {1000|500}"},
+	{"lat-clat-nvmf-low", `
+		stack near: serial:S1
+		stack far: nvmeof(transport=tcp, addr=10.0.0.1, nqn=nqn.x)
+		workload RR randread {bs: 4KiB}`,
+		"RR near 1000 clat=100000\nRR far 1000 clat={153300|110000}"},
+	{"lat-high-extra", `
+		stack near: serial:S1
+		stack far: nvmeof(transport=rdma, addr=10.0.0.1, nqn=nqn.x)
+		workload RR randread {bs: 4KiB, jobs: 16, iodepth: 32}`,
+		"RR near 1000 clat=9000000\nRR far 1000 clat={9090000|9900000}"},
 	{"lat-slat-low-nvmf", `
 		stack far: nvmeof(transport=tcp, addr=10.0.0.1, nqn=nqn.x)
 		workload RR randread {bs: 4KiB}`,
@@ -244,6 +254,9 @@ func fabricated(t *testing.T, name string) *result.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if slices.ContainsFunc(e.Stacks, func(s experiment.Stack) bool { return remote(s.Line) }) {
+		reach(t, e)
+	}
 	var story strings.Builder
 	for _, s := range e.Stacks {
 		fmt.Fprintf(&story, "stack %s: %s\n", s.Name, s.Line)
@@ -261,6 +274,32 @@ func fabricated(t *testing.T, name string) *result.Run {
 		run.Workloads[i].Declared = w.Info().Declared
 	}
 	return run
+}
+
+// reach gives an experiment on other hosts' devices what users give it: a drive
+// of this host, and targets.
+func reach(t *testing.T, e *experiment.Experiment) {
+	t.Helper()
+	var remotes []line.Node
+	for _, transport := range []string{"tcp", "rdma"} {
+		remotes = append(remotes, sourceOf(t, "nvmeof(transport="+transport+", addr=10.0.0.1, nqn=nqn.x)"))
+	}
+	drive := sourceOf(t, "serial:S1")
+	if _, err := (experiment.Scale{Catalog: layers.Catalog(), On: &drive}).Apply(e); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := experiment.Reach(e, remotes); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sourceOf(t *testing.T, text string) line.Node {
+	t.Helper()
+	l, err := line.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Nodes[0]
 }
 
 // claimLines are stacks that claims compare, and some that none is about.

@@ -15,6 +15,8 @@ var rules = []rule{
 	{"illusion", illusions},
 	{"baseline", againstBaseline},
 	{"siblings", siblings},
+	{"fabric", fabric},
+	{"targets", targets},
 	{"published", published},
 	{"submission", submission},
 	{"amplification", amplification},

@@ -19,7 +19,7 @@ import (
 //	fact STACK NAME: VALUE
 //	workload NAME PATTERN [DECLARED]
 //	kernel RELEASE
-//	WORKLOAD STACK IOPS... [unknown] [memory=PER_IO] [writes=IOS/BYTES] [slat=NS] [clat=NS] [seconds=S]
+//	WORKLOAD STACK IOPS... [unknown] [memory=PER_IO] [writes=IOS/BYTES] [slat=NS] [clat=NS] [seconds=S] [target=US_PER_IO/CPUS]
 //	failed|skipped|planned WORKLOAD STACK N: WHAT | WHY | REMEDY
 //
 // `findings` prints them whole, `titles` their titles, `claims` the published
@@ -166,7 +166,9 @@ type outcome struct {
 	slat, clat float64
 	seconds    float64
 	read       bool
-	block      uint64 // bytes
+	block      uint64  // bytes
+	target     float64 // us of a target's processors per I/O
+	cpus       int     // of the target
 	devices    []result.Device
 }
 
@@ -211,6 +213,9 @@ func tellTrials(t stopper, run *result.Run, words []string) {
 			o.clat = number(value)
 		case "seconds":
 			o.seconds = number(value)
+		case "target":
+			us, cpus, _ := strings.Cut(value, "/")
+			o.target, o.cpus = number(us), int(number(cpus))
 		default:
 			iops = append(iops, number(w))
 		}
@@ -254,5 +259,9 @@ func (o outcome) trial(workload, stack string, repeat int, iops float64) result.
 		}
 		h.Reason = fmt.Sprintf("the devices counted %s of 100 I/Os", digits(100*o.perIO))
 	}
-	return result.Trial{Workload: workload, Stack: stack, Repeat: repeat, Status: result.TrialDone, Measurement: m, Honesty: h}
+	t := result.Trial{Workload: workload, Stack: stack, Repeat: repeat, Status: result.TrialDone, Measurement: m, Honesty: h}
+	if o.cpus > 0 {
+		t.TargetCPU = &result.TargetCPU{BusySeconds: o.target / 1e6 * float64(ios), Seconds: o.seconds, CPUs: o.cpus, IOs: float64(ios)}
+	}
+	return t
 }

@@ -45,6 +45,9 @@ func Serials(machine string, n int) []string {
 // addresses are those of the private link; nothing else is on it.
 var addresses = map[string]string{Server: "10.77.0.1", Target: "10.77.0.2"}
 
+// Address is that of a machine on the private link: server or target.
+func Address(machine string) string { return addresses[machine] }
+
 // macs are locally administered.
 var macs = map[string]string{Server: "52:54:00:77:00:01", Target: "52:54:00:77:00:02"}
 

@@ -150,12 +150,29 @@ type Trial struct {
 	Series         *Series      `json:"series,omitempty"` // nil for a trial that could not stop early
 	Stop           *Stop        `json:"stop,omitempty"`   // nil for a trial of a fixed time
 
+	// TargetCPU is what the target of a remote device spent; nil where nobody
+	// tells.
+	TargetCPU *TargetCPU `json:"target_cpu,omitempty"`
+
 	// Preconditioning is what was done before the first trial of its stack and
 	// workload; nil for the others, and where the workload lays out no file.
 	Preconditioning *Preconditioning `json:"preconditioning,omitempty"`
 
 	Artifacts string `json:"artifacts,omitempty"` // directory, relative to the run directory
 }
+
+// TargetCPU is the processor time that another host, which holds a remote
+// device, spent while a trial ran, ramp included. Whatever else that host did
+// is in it.
+type TargetCPU struct {
+	BusySeconds float64 `json:"busy_seconds"` // of all its processors
+	Seconds     float64 `json:"seconds"`      // that passed meanwhile
+	CPUs        int     `json:"cpus"`         // its online logical CPUs
+	IOs         float64 `json:"ios"`          // that the workload completed meanwhile
+}
+
+// PerIO is the processor time of an I/O, in seconds.
+func (t TargetCPU) PerIO() float64 { return t.BusySeconds / t.IOs }
 
 // Problem is an error for the person who reads it.
 type Problem struct {

@@ -15,6 +15,7 @@ import (
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/journal"
 	"plimsoll/internal/nvme"
+	"plimsoll/internal/observe"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 )
@@ -30,10 +31,11 @@ var nvmeofSource = &layer{
 			{Key: "transport", Value: line.Text, Summary: "tcp, rdma, or loop for this host's own target", Required: true},
 			{Key: "addr", Value: line.Text, Summary: "IP address of the target; none for loop"},
 			{Key: "port", Value: line.Text, Summary: "its port", Default: defaultNVMePort},
-			{Key: "nqn", Value: line.Text, Summary: "NQN of the subsystem", Required: true},
+			{Key: "nqn", Value: line.Text, Summary: "NQN of the subsystem; without it, --remote says where"},
 			{Key: "uuid", Value: line.Text, Summary: "UUID or NGUID of the namespace; may be left out where the subsystem has one alone"},
 			{Key: "hostnqn", Value: line.Text, Summary: "NQN that this host goes by", Default: "what /etc/nvme/hostnqn says"},
 			{Key: "secret-file", Value: line.Path, Summary: "file with this host's DH-HMAC-CHAP secret"},
+			{Key: "metrics", Value: line.Text, Summary: "port at addr where plimsoll target metrics, or Prometheus' node exporter, tells the target's processor time"},
 		},
 	},
 	marks: []result.Mark{result.MarkRemote},
@@ -41,7 +43,7 @@ var nvmeofSource = &layer{
 		nqn, _ := n.Option("nqn")
 		return []string{"connect to " + nqn, "OVERWRITE its namespace"}
 	},
-	check: func(_ context.Context, e *Env, n line.Node, _ int64) error {
+	check: func(ctx context.Context, e *Env, n line.Node, _ int64) error {
 		if err := needRoot("nvmeof"); err != nil {
 			return err
 		}
@@ -49,7 +51,10 @@ var nvmeofSource = &layer{
 		if err != nil {
 			return err
 		}
-		return e.remoteAllowed(r)
+		if err := e.remoteAllowed(r); err != nil {
+			return err
+		}
+		return r.metricsAnswer(ctx, n)
 	},
 	up: upNVMeOF,
 }
@@ -57,8 +62,9 @@ var nvmeofSource = &layer{
 // remote is a namespace of a target, as a source names it.
 type remote struct {
 	nvme.Link
-	id     string // UUID or NGUID; "" for the only one
-	secret string
+	id      string // UUID or NGUID; "" for the only one
+	secret  string
+	metrics string // address of the target's metrics; "" for none
 }
 
 // remote reads a source's options, and what this host lacks for them.
@@ -86,6 +92,19 @@ func (e *Env) remote(n line.Node) (remote, error) {
 	}
 	if r.Transport == "loop" {
 		r.Port = ""
+	}
+	if r.NQN == "" {
+		return unsupported("it does not say which subsystem to connect to", "--remote 'nvmeof(...)' says it, as plimsoll target export prints it; or write nqn=")
+	}
+	if metrics := option("metrics"); metrics != "" {
+		if port, err := strconv.Atoi(metrics); err != nil || port < 1 || port > 65535 {
+			return unsupported(fmt.Sprintf("metrics=%s is not a port", metrics), "write the port at which plimsoll target metrics, or the node exporter, listens")
+		}
+		host := r.Addr
+		if host == "" {
+			host = "127.0.0.1"
+		}
+		r.metrics = "http://" + net.JoinHostPort(host, metrics) + "/metrics"
 	}
 	if err := nvme.CheckNQN(r.NQN); err != nil {
 		return unsupported(fmt.Sprintf("nqn=%s: %v", r.NQN, err), "plimsoll target list tells it, on the target")
@@ -179,7 +198,22 @@ func upNVMeOF(ctx context.Context, b *build, n line.Node) error {
 	}
 	b.block = d.Path
 	b.Target.SizeBytes = int64(d.SizeBytes)
+	b.Metrics = r.metrics
 	b.remoteFacts(r, controller, ns)
+	return nil
+}
+
+// metricsAnswer tells whether the target's processor time can be read, before
+// anything is touched.
+func (r remote) metricsAnswer(ctx context.Context, n line.Node) error {
+	if r.metrics == "" {
+		return nil
+	}
+	if _, err := observe.ReadTargetCPU(ctx, r.metrics); err != nil {
+		return &Unsupported{result.Problem{
+			What: n.String(), Why: "the target's processor time cannot be read: " + err.Error(), Remedy: "run plimsoll target metrics, or Prometheus' node exporter, on the target; or leave metrics= out",
+		}}
+	}
 	return nil
 }
 

@@ -69,6 +69,7 @@ type Stack struct {
 	Target  workload.Target
 	Devices []result.Device // top first, down to the disk under a loop
 	Facts   []result.Fact   // read back from the host
+	Metrics string          // where another host that holds the device tells its processor time; "" for none
 
 	block   string   // device that file systems are made on, and raw workloads use
 	blocks  []string // devices of the sources that are joined, before a layer makes one of them

@@ -39,6 +39,32 @@ func RatioOfMedians(subject, baseline []float64, seed uint64) (r Ratio, ok bool)
 	}, true
 }
 
+// Difference is the difference of two medians with its 95% bootstrap interval.
+type Difference struct{ Difference, Low, High float64 }
+
+// DifferenceOfMedians is median(subject) - median(baseline), with the percentile
+// bootstrap interval as that of RatioOfMedians. ok is false when a sample is
+// empty, or holds what is no finite number.
+func DifferenceOfMedians(subject, baseline []float64, seed uint64) (d Difference, ok bool) {
+	infinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+	if len(subject) == 0 || len(baseline) == 0 || slices.ContainsFunc(subject, infinite) || slices.ContainsFunc(baseline, infinite) {
+		return Difference{}, false
+	}
+	subject, baseline = slices.Sorted(slices.Values(subject)), slices.Sorted(slices.Values(baseline))
+	rng := rand.New(rand.NewPCG(seed, 0))
+	differences := make([]float64, Resamples)
+	a, b := make([]float64, len(subject)), make([]float64, len(baseline))
+	for i := range differences {
+		differences[i] = resampledMedian(rng, subject, a) - resampledMedian(rng, baseline, b)
+	}
+	slices.Sort(differences)
+	return Difference{
+		Difference: quantileSorted(subject, 0.5) - quantileSorted(baseline, 0.5),
+		Low:        quantileSorted(differences, (1-Confidence)/2),
+		High:       quantileSorted(differences, (1+Confidence)/2),
+	}, true
+}
+
 // resampledMedian draws len(values) of them with replacement into buf.
 func resampledMedian(rng *rand.Rand, values, buf []float64) float64 {
 	for i := range buf {

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/target"
+)
+
+func newTargetMetrics(a *app) *cobra.Command {
+	var (
+		addr string
+		port uint16
+	)
+	cmd := &cobra.Command{
+		Use:   "metrics",
+		Short: "Tell this host's processor time to the hosts that measure it",
+		Long: `Tell how much time this host's processors spent in each mode, until interrupted,
+at http://ADDRESS:PORT/metrics: in the format of Prometheus, and under the name
+(node_cpu_seconds_total) that its node exporter has. Where a node exporter runs
+already, this is not needed.
+
+A run on another host reads it before and after each trial on a stack whose
+source says metrics=PORT, and tells what an I/O costs the target:
+
+  nvmeof(transport=tcp, addr=10.0.0.1, nqn=NQN, metrics=9100)
+
+Whoever reaches the port can read it; nothing else of the host is told.
+
+EXIT STATUS
+  0    interrupted
+  1    it cannot listen there
+  2    the command line is wrong`,
+		Example: `  plimsoll target metrics --addr 10.0.0.1`,
+		Args:    none,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if net.ParseIP(addr) == nil {
+				return &exitError{exitUsage, fmt.Errorf("--addr takes an IP address of this host, not %q: the one at which it is a target", addr)}
+			}
+			at := net.JoinHostPort(addr, strconv.Itoa(int(port)))
+			err := target.ServeMetrics(cmd.Context(), at, func(at net.Addr) {
+				fmt.Fprintf(a.stdout, "http://%s/metrics until interrupted; metrics=%s in a source has runs read it\n", at, portOf(at))
+			})
+			if err != nil && !errors.Is(err, cmd.Context().Err()) {
+				return &exitError{exitFailure, err}
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&addr, "addr", "", "IP `address` of this host to listen at")
+	f.Uint16Var(&port, "port", 9100, "`port` to listen at, the node exporter's by default; 0 for any that is free")
+	return cmd
+}
+
+func portOf(at net.Addr) string {
+	_, port, _ := net.SplitHostPort(at.String()) // a listener's address has one
+	return port
+}

@@ -1,0 +1,49 @@
+package observe
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// A node exporter says more, and others say less.
+func TestReadTargetCPU(t *testing.T) {
+	for _, c := range []struct {
+		name, answer, says string
+		status             int
+		busy               float64
+		cpus               int
+	}{
+		{"a node exporter", `# HELP node_cpu_seconds_total Seconds the CPUs spent in each mode.
+# TYPE node_cpu_seconds_total counter
+node_cpu_seconds_total{cpu="0",mode="idle"} 1000.5
+node_cpu_seconds_total{cpu="0",mode="iowait"} 10
+node_cpu_seconds_total{cpu="0",mode="steal"} 7
+node_cpu_seconds_total{cpu="0",mode="softirq"} 0.25
+node_cpu_seconds_total{cpu="1",mode="user"} 3
+node_cpu_seconds_total{cpu="1",mode="system"} 1.5
+# TYPE node_load1 gauge
+node_load1 0.5
+`, "", 200, 4.75, 2},
+		{"without types", "node_cpu_seconds_total{cpu=\"0\",mode=\"system\"} 2\n", "", 200, 2, 1},
+		{"another exporter", "go_goroutines 7\n", "has no node_cpu_seconds_total", 200, 0, 0},
+		{"a page", "<html>hello</html>\n", "text format parsing error", 200, 0, 0},
+		{"nothing there", "", "404", 404, 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(c.status)
+				_, _ = w.Write([]byte(c.answer))
+			}))
+			defer server.Close()
+			cpu, err := ReadTargetCPU(t.Context(), server.URL)
+			if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("error %v, want %q", err, c.says)
+			}
+			if cpu.BusySeconds != c.busy || cpu.CPUs != c.cpus {
+				t.Errorf("%+v, want %g s of %d", cpu, c.busy, c.cpus)
+			}
+		})
+	}
+}
