@@ -28,6 +28,7 @@ type labRemotes struct {
 	hostNQN string
 	exports []labExport
 	local   bool // the experiment has loop devices, which a drive is to replace
+	sized   bool // the user said how large files are to be
 }
 
 // labExport is a drive of the target, and how it is reached.
@@ -54,7 +55,7 @@ func labNeeds(command, in []string) *labRemotes {
 	if e == nil {
 		return nil
 	}
-	r := &labRemotes{hostNQN: nqnOf(uuid.NewString()), local: labHasLoops(cmd, e)}
+	r := &labRemotes{hostNQN: nqnOf(uuid.NewString()), local: labHasLoops(cmd, e), sized: cmd.Flags().Changed("size")}
 	for _, s := range e.Stacks {
 		for _, source := range s.Line.Sources() {
 			transport, _ := source.Option("transport")
@@ -99,9 +100,16 @@ func labHasLoops(cmd *cobra.Command, e *experiment.Experiment) bool {
 	})
 }
 
+// emulatedSize is how large files are where processors are emulated, and so the
+// network too: larger ones would take a budget to lay out.
+const emulatedSize = "64MiB"
+
 // command is the user's, with what the lab made for it.
-func (r *labRemotes) command(given []string) []string {
+func (r *labRemotes) command(given []string, emulated bool) []string {
 	out := slices.Clone(given)
+	if emulated && !r.sized {
+		out = append(out, "--size", emulatedSize)
+	}
 	if r.local {
 		serial := lab.Serials(lab.Server, 1)[0]
 		out = append(out, "--on", "serial:"+serial, "--destroy", serial)

@@ -57,7 +57,7 @@ workloads:
 				t.Errorf("transports %q, a local drive %t", transports, r.local)
 			}
 			// What is run instead is a command that plimsoll takes.
-			args := r.command(strings.Fields(c.command))
+			args := r.command(strings.Fields(c.command), true)
 			cmd, rest, err := newRootCommand(&app{}).Find(args[1:])
 			if err != nil {
 				t.Fatal(err)

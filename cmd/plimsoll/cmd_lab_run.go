@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -24,10 +25,13 @@ type labOptions struct {
 	profile string
 	target  bool
 	keep    bool
+
+	given func(flag string) bool
 }
 
 func (o *labOptions) addTo(f *pflag.FlagSet) {
-	f.IntVar(&o.cpus, "cpus", 2, "`number` of processors of each machine")
+	o.given = f.Changed
+	f.IntVar(&o.cpus, "cpus", 0, "`number` of processors of each machine (default: 2, or 1 for each of two machines on a host of less than 4)")
 	f.StringVar(&o.memory, "memory", "2GiB", "memory `size` of each machine")
 	f.IntVar(&o.drives, "drives", 2, "`number` of NVMe drives of each machine")
 	f.StringVar(&o.size, "size", "4GiB", "`size` of each drive; what is not written takes no space")
@@ -51,8 +55,15 @@ func (o *labOptions) options(dir string) (lab.Options, error) {
 	if err := errors.Join(memoryErr, sizeErr, profileErr); err != nil {
 		return lab.Options{}, &exitError{exitUsage, err}
 	}
+	cpus := o.cpus
+	if !o.given("cpus") {
+		cpus = 2
+		if o.target && runtime.NumCPU() < 4 {
+			cpus = 1 // machines that wait for each other's turn are slower than small ones
+		}
+	}
 	machine := func(name, peer string) lab.Machine {
-		m := lab.Machine{Name: name, CPUs: o.cpus, Memory: memory, Peer: peer}
+		m := lab.Machine{Name: name, CPUs: cpus, Memory: memory, Peer: peer}
 		for _, serial := range lab.Serials(name, o.drives) {
 			m.Drives = append(m.Drives, lab.Drive{Serial: serial, Bytes: size, Limits: profile})
 		}
@@ -187,7 +198,7 @@ func (a *app) labRun(ctx context.Context, o lab.Options, job labJob) (err error)
 			return err
 		}
 		defer stop()
-		job.command = job.remotes.command(job.command)
+		job.command = job.remotes.command(job.command, l.Accelerator.Name == "tcg")
 		o.Note("runs " + shellLine(job.command))
 	}
 	code, err := lab.Run(ctx, server, lab.Command{Args: job.command}, streams)
