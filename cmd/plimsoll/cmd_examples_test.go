@@ -19,7 +19,7 @@ func TestBuiltInExperimentsDryRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			args := []string{"run", name, "--dry-run", "--json", "--seed", "1", "--state-dir", t.TempDir()}
-			if name == "local-vs-remote" { // which is about hosts that nobody else can know
+			if name == "local-vs-remote" || name == "remote-paths" { // which is about hosts that nobody else can know
 				args = append(args, "--remote", "nvmeof(transport=tcp, addr=10.0.0.2, nqn=nqn.2026-11.test:t)", "--remote", "nvmeof(transport=rdma, addr=10.0.0.2, nqn=nqn.2026-11.test:r)",
 					"--destroy", "nqn.2026-11.test:t", "--destroy", "nqn.2026-11.test:r")
 			}
@@ -58,7 +58,7 @@ func TestBuiltInExperimentsDryRun(t *testing.T) {
 func TestBuiltInExperiments(t *testing.T) {
 	for _, name := range []string{
 		"host-filesystems", "write-scaling", "ext4-dioread", "storage-drivers", "btrfs-blocksize", "btrfs-cow",
-		"loop-illusion", "data-volumes", "latency", "io-schedulers", "striping", "local-vs-remote", "quick",
+		"loop-illusion", "data-volumes", "latency", "io-schedulers", "striping", "local-vs-remote", "remote-paths", "quick",
 	} {
 		if _, ok := examples.Find(name); !ok {
 			t.Errorf("%s is not built in", name)

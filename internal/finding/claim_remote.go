@@ -98,7 +98,7 @@ func (b besideTwin) one(v *view, k *claimCase, c claims.Claim, s *stack) {
 	if b.share {
 		extra := func(ratio float64) string { return percent(max(0, 1-1/ratio)) }
 		k.measured = fmt.Sprintf("%s (%s to %s)", extra(e.Ratio), extra(e.Low), extra(e.High))
-		k.says = fmt.Sprintf("of an I/O of %s, %s has none of", s.Name, twin.Name) + " " + k.measured
+		k.says = fmt.Sprintf("%s of what an I/O of %s takes is extra, beside %s", k.measured, s.Name, twin.Name)
 	}
 	if why := unfit(there, here); why != "" {
 		k.judgement = notTestable("%s", why)

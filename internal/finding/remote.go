@@ -149,8 +149,8 @@ func targets(v *view) []Finding {
 		if most == nil {
 			continue
 		}
-		f.Title = fmt.Sprintf("The target's %s carry %s such as this one over %s under %s, which is the hardest on them",
-			count(most.cpus, "processor"), most.initiators.plural("initiator"), transportOf(s.line), most.workload)
+		f.Title = fmt.Sprintf("The target's %s %s %s such as this one over %s, when they do %s, which leaves least",
+			count(most.cpus, "processor"), choose(most.cpus, "carries", "carry"), most.initiators.plural("initiator"), transportOf(s.line), most.workload)
 		f.Why = fmt.Sprintf("An I/O of %s takes of the target's processors: %s. At the rates measured here, all of them are busy with so many initiators: %s. "+
 			"Medians over the trials, with their intervals; the time is all that the target's processors were busy, whatever with.",
 			s.Name, list(costs), list(serves))
