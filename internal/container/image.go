@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	"github.com/moby/moby/client"
+	"golang.org/x/sys/unix"
 )
 
 // idle keeps a container alive between steps.
@@ -149,8 +150,14 @@ func makeImage(ctx context.Context, names []string, dir string) (_ image, err er
 		return image{}, err
 	}
 	defer f.Close()
+	programs := filepath.Join(img.dir, "programs")
+	if noexec, err := noexec(img.dir); err != nil {
+		return image{}, err
+	} else if noexec {
+		programs = ""
+	}
 	hash := sha256.New()
-	shared, err := writeRoot(io.MultiWriter(f, hash), files, filepath.Join(img.dir, "programs"))
+	shared, err := writeRoot(io.MultiWriter(f, hash), files, programs)
 	if err != nil {
 		return image{}, err
 	}
@@ -220,6 +227,16 @@ func parseLibraries(list string) ([]string, error) {
 // engine nor the runtime puts anything there, as docker-init goes to /sbin.
 var shareable = []string{"/bin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/opt", "/usr"}
 
+// noexec tells whether the mount below a directory keeps programs from being
+// started, as /var does on hardened hosts. A bind of it would too.
+func noexec(dir string) (bool, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return false, fmt.Errorf("mount options of %s: %w", dir, err)
+	}
+	return st.Flags&unix.ST_NOEXEC != 0, nil
+}
+
 // topOf is the first directory of a path: "/usr" of "/usr/bin/fio".
 func topOf(name string) string {
 	top, _, _ := strings.Cut(name[1:], "/")
@@ -228,9 +245,9 @@ func topOf(name string) string {
 
 // writeRoot makes a root file system of the host's files, with what links point
 // at in place of the links: those below a shareable directory as copies in
-// programs, the others and the few that programs expect of a root file system
-// in an archive. It gives the directories that are in programs, which the
-// archive holds empty.
+// programs, unless that is "", the others and the few that programs expect of a
+// root file system in an archive. It gives the directories that are in
+// programs, which the archive holds empty.
 func writeRoot(w io.Writer, files map[string]bool, programs string) (shared []string, err error) {
 	out := tar.NewWriter(w)
 	made := map[string]bool{"/": true}
@@ -262,7 +279,7 @@ func writeRoot(w io.Writer, files map[string]bool, programs string) (shared []st
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		top := topOf(name)
-		if !slices.Contains(shareable, top) {
+		if programs == "" || !slices.Contains(shareable, top) {
 			err = copyFile(name, archive)
 		} else if err = mkdir(top, 0o755); err == nil {
 			err = copyFile(name, func(name string, mode, _ int64, content io.Reader) error {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/hosttest"
 )
 
 func TestLibraries(t *testing.T) {
@@ -83,6 +85,28 @@ func TestProgramsLieBesideTheImage(t *testing.T) {
 				t.Errorf("%s: %v, %v, want it open to all users", path, st.Mode(), err)
 			}
 		}
+	}
+}
+
+// Where nothing may be started, programs are in the archive: containers start
+// them from the engine's storage.
+func TestImageOnAMountWithoutPrograms(t *testing.T) {
+	hosttest.Exclusive(t)
+	dir := t.TempDir()
+	if err := unix.Mount("plimsoll-test", dir, "tmpfs", unix.MS_NOEXEC, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	img, err := images.get(t.Context(), []string{"sh"}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st, err := os.Stat(img.tar); err != nil || st.Size() < 1<<20 || len(img.binds) > 0 {
+		t.Errorf("the archive: %v, %v, and binds %v, want all in the archive", st, err, img.binds)
 	}
 }
 
