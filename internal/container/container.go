@@ -20,14 +20,15 @@ import (
 
 // Bind is a path of the host that a container sees.
 type Bind struct {
-	Host   string // must exist
-	Inside string
+	Host     string // must exist
+	Inside   string
+	ReadOnly bool
 }
 
 // ContainerConfig says which container to run.
 type ContainerConfig struct {
 	Name        string
-	Image       string // as Import returned it
+	Image       Image // as Import returned it
 	Binds       []Bind
 	Devices     []string // block devices, by the same path inside
 	WorkingDir  string   // made when the image has none
@@ -87,14 +88,14 @@ func (e *Engine) creation(cfg ContainerConfig) (client.ContainerCreateOptions, e
 		LogConfig:   container.LogConfig{Type: "none"},
 		Resources:   container.Resources{Memory: cfg.MemoryBytes, MemorySwap: cfg.MemoryBytes},
 	}
-	for _, b := range cfg.Binds {
+	for _, b := range slices.Concat(cfg.Image.binds, cfg.Binds) {
 		if _, err := os.Stat(b.Host); err != nil {
 			all = append(all, fmt.Errorf("bind: %w", err))
 		}
 		if !filepath.IsAbs(b.Host) || !filepath.IsAbs(b.Inside) {
 			all = append(all, fmt.Errorf("bind %s at %s: both must be absolute paths", b.Host, b.Inside))
 		}
-		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: b.Host, Target: b.Inside})
+		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: b.Host, Target: b.Inside, ReadOnly: b.ReadOnly})
 	}
 	for _, d := range cfg.Devices {
 		if _, err := os.Stat(d); err != nil {
@@ -112,7 +113,7 @@ func (e *Engine) creation(cfg ContainerConfig) (client.ContainerCreateOptions, e
 	return client.ContainerCreateOptions{
 		Name: cfg.Name,
 		Config: &container.Config{
-			Image:      cfg.Image,
+			Image:      cfg.Image.Ref,
 			WorkingDir: cfg.WorkingDir,
 			Env:        cfg.Env,
 			User:       cfg.User,

@@ -186,7 +186,7 @@ func TestExec(t *testing.T) {
 	b := newBench(t)
 	seen := t.TempDir()
 	_, c := b.mustRun(t, "overlay2", ContainerConfig{
-		Binds: []Bind{{seen, "/seen"}}, WorkingDir: "/data", Env: []string{"COLOUR=green"}, MemoryBytes: 128 << 20,
+		Binds: []Bind{{Host: seen, Inside: "/seen"}}, WorkingDir: "/data", Env: []string{"COLOUR=green"}, MemoryBytes: 128 << 20,
 	})
 	for _, test := range []struct {
 		name   string
@@ -395,7 +395,7 @@ func TestContainerThatCannotBe(t *testing.T) {
 	}
 	missing := filepath.Join(b.dir, "missing")
 	_, err = e.Run(t.Context(), b.journal, ContainerConfig{
-		Name: "bad", Image: "nosuch", Binds: []Bind{{missing, "/data"}, {"relative", "inside"}}, Devices: []string{missing + "-device"},
+		Name: "bad", Image: Image{Ref: "nosuch"}, Binds: []Bind{{Host: missing, Inside: "/data"}, {Host: "relative", Inside: "inside"}}, Devices: []string{missing + "-device"},
 	})
 	for _, problem := range []string{missing + ":", "relative at inside", missing + "-device"} {
 		if err == nil || !strings.Contains(err.Error(), problem) {
@@ -405,7 +405,7 @@ func TestContainerThatCannotBe(t *testing.T) {
 	if _, err := os.Stat(missing); err == nil {
 		t.Error("the engine made the missing path")
 	}
-	_, err = e.Run(t.Context(), b.journal, ContainerConfig{Name: "bad", Image: "nosuch"})
+	_, err = e.Run(t.Context(), b.journal, ContainerConfig{Name: "bad", Image: Image{Ref: "nosuch"}})
 	if err == nil || !strings.Contains(strings.ToLower(err.Error()), "no such image") {
 		t.Errorf("got %v", err)
 	}

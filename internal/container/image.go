@@ -19,27 +19,39 @@ import (
 	"sync"
 
 	"github.com/moby/moby/client"
+	"golang.org/x/sys/unix"
 )
 
 // idle keeps a container alive between steps.
 const idle = "sleep"
 
+// Image is what containers are made of.
+type Image struct {
+	Ref   string // as the engine knows it
+	binds []Bind // the programs, which every container of the image sees
+}
+
 // Import makes an image of the host's own programs, with the libraries they
-// need and nothing else, gives it to the engine, and returns its reference.
-// The image's tar is kept in dir for the next engine that wants the same.
-func (e *Engine) Import(ctx context.Context, names []string, dir string) (string, error) {
+// need and nothing else, and gives it to the engine.
+//
+// Most of it is no part of what the engine imports. Copies of the programs lie
+// in dir, and containers see them read-only: an engine hashes and unpacks an
+// image, and the driver vfs copies it for each container, so that 90 MB of
+// them took most of a stack's set-up, and would lie on what is measured. The
+// next engine that wants the same programs from dir gets the same copies.
+func (e *Engine) Import(ctx context.Context, names []string, dir string) (Image, error) {
 	img, err := images.get(ctx, names, dir)
 	if err != nil {
-		return "", fmt.Errorf("make an image of %s: %w", strings.Join(names, ", "), err)
+		return Image{}, fmt.Errorf("make an image of %s: %w", strings.Join(names, ", "), err)
 	}
 	f, err := os.Open(img.tar)
 	if err != nil {
-		return "", err
+		return Image{}, err
 	}
 	defer f.Close()
-	resp, err := e.api.ImageImport(ctx, client.ImageImportSource{Source: f, SourceName: "-"}, img.ref, client.ImageImportOptions{Changes: img.changes})
+	resp, err := e.api.ImageImport(ctx, client.ImageImportSource{Source: f, SourceName: "-"}, img.Ref, client.ImageImportOptions{Changes: img.changes})
 	if err != nil {
-		return "", fmt.Errorf("import an image: %w", e.down(err))
+		return Image{}, fmt.Errorf("import an image: %w", e.down(err))
 	}
 	defer resp.Close()
 	// The answer is a stream of messages; a failure is one of them.
@@ -47,19 +59,20 @@ func (e *Engine) Import(ctx context.Context, names []string, dir string) (string
 		var m struct{ Error string }
 		switch err := in.Decode(&m); {
 		case errors.Is(err, io.EOF):
-			return img.ref, nil
+			return img.Image, nil
 		case err != nil:
-			return "", fmt.Errorf("import an image: %w", e.down(err))
+			return Image{}, fmt.Errorf("import an image: %w", e.down(err))
 		case m.Error != "":
-			return "", fmt.Errorf("import an image of %s: %s", img.tar, m.Error)
+			return Image{}, fmt.Errorf("import an image of %s: %s", img.tar, m.Error)
 		}
 	}
 }
 
 // image is a root file system that can be imported.
 type image struct {
+	Image
+	dir     string   // holds the archive, and the programs beside it
 	tar     string   // path of the archive
-	ref     string   // name and tag; the tag is taken from the content
 	changes []string // Dockerfile instructions
 }
 
@@ -86,9 +99,9 @@ func (c *imageCache) get(ctx context.Context, names []string, dir string) (image
 	return img, err
 }
 
-// makeImage writes the archive of an image into dir. The same programs give
+// makeImage makes an image in a new directory below dir. The same programs give
 // the same bytes.
-func makeImage(ctx context.Context, names []string, dir string) (image, error) {
+func makeImage(ctx context.Context, names []string, dir string) (_ image, err error) {
 	var (
 		files   = map[string]bool{}
 		folders = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
@@ -122,23 +135,37 @@ func makeImage(ctx context.Context, names []string, dir string) (image, error) {
 		files["/etc/ld.so.cache"] = true
 	}
 
-	f, err := os.CreateTemp(dir, "image-*.tmp")
+	img := image{changes: []string{"ENV PATH=" + strings.Join(folders, ":"), fmt.Sprintf("CMD [%q, \"infinity\"]", pause)}}
+	if img.dir, err = os.MkdirTemp(dir, "image-"); err != nil {
+		return image{}, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(img.dir))
+		}
+	}()
+	img.tar = filepath.Join(img.dir, "root.tar")
+	f, err := os.Create(img.tar)
 	if err != nil {
 		return image{}, err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // gone already, once it was renamed
 	defer f.Close()
+	programs := filepath.Join(img.dir, "programs")
+	if noexec, err := noexec(img.dir); err != nil {
+		return image{}, err
+	} else if noexec {
+		programs = ""
+	}
 	hash := sha256.New()
-	if err := writeRoot(io.MultiWriter(f, hash), files); err != nil {
+	shared, err := writeRoot(io.MultiWriter(f, hash), files, programs)
+	if err != nil {
 		return image{}, err
 	}
-	tag := hex.EncodeToString(hash.Sum(nil))[:12]
-	img := image{
-		tar:     filepath.Join(dir, "image-"+tag+".tar"),
-		ref:     "plimsoll:" + tag,
-		changes: []string{"ENV PATH=" + strings.Join(folders, ":"), fmt.Sprintf("CMD [%q, \"infinity\"]", pause)},
+	img.Ref = "plimsoll:" + hex.EncodeToString(hash.Sum(nil))[:12]
+	for _, top := range shared {
+		img.binds = append(img.binds, Bind{Host: filepath.Join(img.dir, "programs", top), Inside: top, ReadOnly: true})
 	}
-	return img, os.Rename(f.Name(), img.tar)
+	return img, nil
 }
 
 // libraries names the shared libraries of a program and its loader, by asking
@@ -195,9 +222,33 @@ func parseLibraries(list string) ([]string, error) {
 	return libs, nil
 }
 
-// writeRoot archives the host's files, what links point at in place of the
-// links, and the few others that programs expect of a root file system.
-func writeRoot(w io.Writer, files map[string]bool) error {
+// shareable are the directories that containers may see in place of their own:
+// nothing but programs and what belongs to them is in these, and neither the
+// engine nor the runtime puts anything there, as docker-init goes to /sbin.
+var shareable = []string{"/bin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/opt", "/usr"}
+
+// noexec tells whether the mount below a directory keeps programs from being
+// started, as /var does on hardened hosts. A bind of it would too.
+func noexec(dir string) (bool, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return false, fmt.Errorf("mount options of %s: %w", dir, err)
+	}
+	return st.Flags&unix.ST_NOEXEC != 0, nil
+}
+
+// topOf is the first directory of a path: "/usr" of "/usr/bin/fio".
+func topOf(name string) string {
+	top, _, _ := strings.Cut(name[1:], "/")
+	return "/" + top
+}
+
+// writeRoot makes a root file system of the host's files, with what links point
+// at in place of the links: those below a shareable directory as copies in
+// programs, unless that is "", the others and the few that programs expect of a
+// root file system in an archive. It gives the directories that are in
+// programs, which the archive holds empty.
+func writeRoot(w io.Writer, files map[string]bool, programs string) (shared []string, err error) {
 	out := tar.NewWriter(w)
 	made := map[string]bool{"/": true}
 	var mkdir func(dir string, mode int64) error
@@ -211,7 +262,7 @@ func writeRoot(w io.Writer, files map[string]bool) error {
 		}
 		return out.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir[1:] + "/", Mode: mode})
 	}
-	write := func(name string, mode, size int64, content io.Reader) error {
+	archive := func(name string, mode, size int64, content io.Reader) error {
 		if err := mkdir(path.Dir(name), 0o755); err != nil {
 			return err
 		}
@@ -227,18 +278,29 @@ func writeRoot(w io.Writer, files map[string]bool) error {
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if err := copyFile(name, write); err != nil {
-			return err
+		top := topOf(name)
+		if programs == "" || !slices.Contains(shareable, top) {
+			err = copyFile(name, archive)
+		} else if err = mkdir(top, 0o755); err == nil {
+			err = copyFile(name, func(name string, mode, _ int64, content io.Reader) error {
+				return writeFile(filepath.Join(programs, name), os.FileMode(mode), content)
+			})
+			if !slices.Contains(shared, top) {
+				shared = append(shared, top)
+			}
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	const passwd = "root:x:0:0:root:/:/bin/sh\n"
-	if err := write("/etc/passwd", 0o644, int64(len(passwd)), strings.NewReader(passwd)); err != nil {
-		return err
+	if err := archive("/etc/passwd", 0o644, int64(len(passwd)), strings.NewReader(passwd)); err != nil {
+		return nil, err
 	}
 	if err := mkdir("/tmp", 0o1777); err != nil {
-		return err
+		return nil, err
 	}
-	return out.Close()
+	return shared, out.Close()
 }
 
 func copyFile(name string, write func(name string, mode, size int64, content io.Reader) error) error {
@@ -252,4 +314,33 @@ func copyFile(name string, write func(name string, mode, size int64, content io.
 		return err
 	}
 	return write(name, int64(st.Mode().Perm()), st.Size(), f)
+}
+
+// writeFile makes a file with its directories, which users other than root
+// can enter, whatever the umask.
+func writeFile(name string, mode os.FileMode, content io.Reader) error {
+	if err := mkdirOpen(filepath.Dir(name)); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	return errors.Join(err, f.Chmod(mode), f.Close())
+}
+
+func mkdirOpen(dir string) error {
+	switch err := os.Mkdir(dir, 0o755); {
+	case errors.Is(err, os.ErrExist):
+		return nil
+	case errors.Is(err, os.ErrNotExist):
+		if err := mkdirOpen(filepath.Dir(dir)); err != nil {
+			return err
+		}
+		return mkdirOpen(dir)
+	case err != nil:
+		return err
+	}
+	return os.Chmod(dir, 0o755)
 }

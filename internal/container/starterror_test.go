@@ -1,9 +1,6 @@
 package container
 
 import (
-	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 )
 
@@ -59,44 +56,5 @@ func TestReason(t *testing.T) {
 				t.Errorf("got %q, refused %v", got, refused)
 			}
 		})
-	}
-}
-
-func TestLibraries(t *testing.T) {
-	got, err := parseLibraries("\tlinux-vdso.so.1 (0x00007ffc)\n\tlibaio.so.1 => /lib/x86_64-linux-gnu/libaio.so.1 (0x00007f3a)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f3b)\n")
-	if want := []string{"/lib/x86_64-linux-gnu/libaio.so.1", "/lib64/ld-linux-x86-64.so.2"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %q, %v", got, err)
-	}
-	_, err = parseLibraries("\tlibgone.so.2 => not found\n")
-	if err == nil || err.Error() != "library libgone.so.2: not found" {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestImageIsMadeOnceAndTheSameEachTime(t *testing.T) {
-	dir, other := t.TempDir(), t.TempDir()
-	first, err := images.get(t.Context(), []string{"sh"}, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := images.get(t.Context(), []string{"sh"}, dir)
-	if err != nil || again.tar != first.tar {
-		t.Errorf("got %+v, %v", again, err)
-	}
-	elsewhere, err := images.get(t.Context(), []string{"sh"}, other)
-	if err != nil || elsewhere.ref != first.ref || filepath.Dir(elsewhere.tar) != other {
-		t.Errorf("got %+v, %v, want the same content in another directory", elsewhere, err)
-	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 {
-		t.Errorf("files %q, want one archive", left)
-	}
-}
-
-func TestImageOfMissingProgramsNamesAllOfThem(t *testing.T) {
-	_, err := images.get(t.Context(), []string{"no-such-a", "sh", "no-such-b"}, t.TempDir())
-	for _, name := range []string{"no-such-a is not installed", "no-such-b is not installed"} {
-		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("got %v, want it to say that %s", err, name)
-		}
 	}
 }

@@ -124,7 +124,7 @@ func judged(c *cell) string {
 // cacheOf tells which part of a stack answers from memory, and what to do
 // about it.
 func cacheOf(s *stack) (cause, remedy string) {
-	source, _, view := split(s.line)
+	source, fileSystem, view := split(s.line)
 	if source == nil {
 		source = &line.Node{}
 	}
@@ -134,6 +134,9 @@ func cacheOf(s *stack) (cause, remedy string) {
 	case view != nil && view.Name == nodeFuse:
 		return "fuse-overlayfs reads and writes through the page cache, O_DIRECT or not.",
 			"Use overlay2, or a data volume."
+	case view != nil && view.Name == nodeDeviceMapper && fileSystem != nil:
+		return "This is loop-lvm: the engine makes its thin pool of loop devices over sparse files, without direct I/O, so that the page cache of the file system below answers, O_DIRECT or not.",
+			"Use overlay2, a data volume, or direct-lvm: thin(direct-lvm) on the device itself."
 	case source.Name == nodeTmpfs:
 		return "A tmpfs has no device: it is memory.",
 			"Take it as the bound of what software alone can do, not as storage."

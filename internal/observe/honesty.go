@@ -15,6 +15,11 @@ import (
 // tenth of it makes a number that the device would not give.
 const servedShare = 0.9
 
+// flushedShare is the share of fio's writes above which flushes of a device
+// are the workload's own: one flush serves all writers that wait for it. What
+// file systems flush by themselves, every some seconds, is far below it.
+const flushedShare = 0.01
+
 // Judge checks what fio said against what the devices counted while it ran.
 // measured is the share of that time that fio's numbers cover: runtime /
 // (ramp + runtime).
@@ -25,6 +30,11 @@ const servedShare = 0.9
 // compared each with their own, and at the device of the chain that counted
 // least. That also keeps out what other programs do to a disk they share:
 // they can add to a counter, never take from it.
+//
+// Counters cannot tell all of writes through a loop device without direct I/O:
+// they are complete once they are in the page cache. Where the kernel writes
+// them back before the trial ends, the disk counts them too, though none of
+// them waited for it.
 func Judge(m result.Measurement, counted Counters, measured float64) result.Honesty {
 	h := result.Honesty{Source: result.SourceUnknown, Served: counted}
 	ios := float64(m.IOs())
@@ -63,9 +73,24 @@ func Judge(m result.Measurement, counted Counters, measured float64) result.Hone
 			h.Source = result.SourceMemory
 		}
 	}
+	if cache := counted.answersWrites(m.Write.IOs); cache != "" {
+		h.Source = result.SourceMemory
+		told = append(told, cache+" has no direct I/O: a write is complete once it is in the page cache, and is written back later")
+	}
 	ratio := sum / ios
 	h.Ratio, h.Reason = &ratio, strings.Join(told, "; ")
 	return h
+}
+
+// answersWrites names the loop device without direct I/O at which writes end
+// that are not flushed; "" for none.
+func (c Counters) answersWrites(writes uint64) string {
+	for _, d := range c {
+		if d.Device.Buffered && writes > 0 && float64(d.Flushes) < flushedShare*float64(writes) {
+			return d.Device.Name
+		}
+	}
+	return ""
 }
 
 // reachBottom tells whether a device at the end of the chain holds the bytes.

@@ -120,7 +120,7 @@ func descend(majmin string, depth int, chain *[]result.Device) error {
 	at := seen
 	if at < 0 {
 		at = len(*chain)
-		*chain = append(*chain, result.Device{Name: filepath.Base(dir), MajMin: majmin, Role: roleUnder})
+		*chain = append(*chain, result.Device{Name: filepath.Base(dir), MajMin: majmin, Role: roleUnder, Buffered: buffered(dir)})
 	}
 	(*chain)[at].Depth = depth
 	under, memory, err := below(dir)
@@ -155,6 +155,13 @@ func uncounted(dir string) []result.Device {
 		}
 	}
 	return paths
+}
+
+// buffered tells whether a device in sysfs is a loop device that works without
+// direct I/O on its file.
+func buffered(dir string) bool {
+	b, err := os.ReadFile(filepath.Join(dir, "loop/dio"))
+	return err == nil && strings.TrimSpace(string(b)) == "0"
 }
 
 // statFile is where a device's counters are.
@@ -217,21 +224,23 @@ func ReadCounters(devices []result.Device) (Counters, error) {
 }
 
 // parseStat reads a device's stat file: reads completed, merged, sectors, ms;
-// then the same for writes (Documentation/block/stat.rst).
+// then the same for writes; since Linux 5.5 flushes as the 16th field
+// (Documentation/block/stat.rst).
 func parseStat(text string) (result.DeviceCounter, error) {
 	f := strings.Fields(text)
 	if len(f) < 8 {
 		return result.DeviceCounter{}, fmt.Errorf("%d fields, want at least 8: %q", len(f), text)
 	}
-	var n [8]uint64
-	for i := range n {
+	const flushes = 15
+	var n [flushes + 1]uint64
+	for i := range min(len(f), len(n)) {
 		v, err := strconv.ParseUint(f[i], 10, 64)
 		if err != nil {
 			return result.DeviceCounter{}, fmt.Errorf("field %d: %w", i+1, err)
 		}
 		n[i] = v
 	}
-	return result.DeviceCounter{Reads: n[0], ReadBytes: n[2] * sectorBytes, Writes: n[4], WriteBytes: n[6] * sectorBytes}, nil
+	return result.DeviceCounter{Reads: n[0], ReadBytes: n[2] * sectorBytes, Writes: n[4], WriteBytes: n[6] * sectorBytes, Flushes: n[flushes]}, nil
 }
 
 // Since gives what was counted between before and c.
@@ -244,6 +253,7 @@ func (c Counters) Since(before Counters) Counters {
 			Writes:     c[i].Writes - before[i].Writes,
 			ReadBytes:  c[i].ReadBytes - before[i].ReadBytes,
 			WriteBytes: c[i].WriteBytes - before[i].WriteBytes,
+			Flushes:    c[i].Flushes - before[i].Flushes,
 		}
 	}
 	return out

@@ -19,6 +19,13 @@ type counter struct {
 	each          uint64 // bytes of each I/O
 }
 
+// cached makes the first device one that caches its file, and was flushed so
+// often.
+func cached(c Counters, flushes uint64) Counters {
+	c[0].Device.Buffered, c[0].Flushes = true, flushes
+	return c
+}
+
 // Each stands on the one before it, but for members of a stripe (named "m...")
 // and what they stand on, which are side by side.
 func chain(cs ...counter) Counters {
@@ -88,6 +95,18 @@ func TestJudge(t *testing.T) {
 			name: "reads from memory, though writes go to the device", m: mixed, source: result.SourceMemory, ratio: 0.5,
 			counted: chain(counter{"nvme0n1", "bottom", 0, 10_000, k4}),
 		},
+		{
+			name: "a loop device with direct-io off, whose writes were written back meanwhile", m: writes, source: result.SourceMemory, ratio: 1,
+			counted: cached(chain(counter{"loop0", "top", 0, 10_000, k4}, counter{"vda", "bottom", 0, 10_000, k4}), 3),
+		},
+		{
+			name: "the same, with a flush for every few writes", m: writes, source: result.SourceDevice, ratio: 1,
+			counted: cached(chain(counter{"loop0", "top", 0, 10_000, k4}, counter{"vda", "bottom", 0, 10_000, k4}), 400),
+		},
+		{
+			name: "the same, with reads that were not in the page cache", m: reads, source: result.SourceDevice, ratio: 1,
+			counted: cached(chain(counter{"loop0", "top", 10_000, 0, k4}, counter{"vda", "bottom", 10_000, 0, k4}), 0),
+		},
 		{name: "tmpfs", m: reads, source: result.SourceMemory, ratio: 0},
 		{
 			name: "a loop device over a file on tmpfs", m: reads, source: result.SourceMemory, ratio: 0,
@@ -144,7 +163,7 @@ func TestJudge(t *testing.T) {
 
 func TestParseStat(t *testing.T) {
 	c, err := parseStat("  101 5 808 20 7 1 64 3 0 21 23 0 0 0 0 2 1\n")
-	if err != nil || c.Reads != 101 || c.ReadBytes != 808*512 || c.Writes != 7 || c.WriteBytes != 64*512 {
+	if err != nil || c.Flushes != 2 || c.Reads != 101 || c.ReadBytes != 808*512 || c.Writes != 7 || c.WriteBytes != 64*512 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	for _, bad := range []string{"", "1 2 3", "1 2 3 4 5 6 seven 8"} {

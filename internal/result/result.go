@@ -110,6 +110,8 @@ type Device struct {
 	MajMin string `json:"majmin"`          // "259:0"
 	Role   string `json:"role"`            // "bottom": it holds the bytes; "top": it is the first and stands on others; "under": between them
 	Depth  int    `json:"depth,omitempty"` // how many devices are above it; those at the same depth are side by side, as the members of a stripe are
+
+	Buffered bool `json:"buffered,omitempty"` // a loop device that reads and writes its file through the page cache
 }
 
 // Workload is what drove load.
@@ -266,7 +268,8 @@ type DeviceCounter struct {
 	Writes     uint64  `json:"writes"`
 	ReadBytes  uint64  `json:"read_bytes"`
 	WriteBytes uint64  `json:"write_bytes"`
-	PerIO      float64 `json:"per_io"` // (reads + writes) per I/O that fio issued
+	Flushes    uint64  `json:"flushes,omitempty"` // of its write cache; 0 also where the kernel counts none (before 5.5)
+	PerIO      float64 `json:"per_io"`            // (reads + writes) per I/O that fio issued
 }
 
 // Environment is what may change a result and is not part of a stack.

@@ -55,8 +55,16 @@ func blockDevice(name, arg, summary string) *layer {
 	}
 }
 
-// device finds the block device that a source names.
+// errNoDevice is why a source is not looked for among the host's devices.
+var errNoDevice = errors.New("the source names no device of the host")
+
+// device finds the block device that a source names. Looking at all devices
+// takes long on a host with many mounts and processes, so it is not done for
+// sources that name none.
 func (e *Env) device(n line.Node) (hostinfo.Device, error) {
+	if !namesDevice(n) {
+		return hostinfo.Device{}, errNoDevice
+	}
 	return e.Host.Find(named(n))
 }
 
@@ -71,10 +79,13 @@ func named(n line.Node) string {
 // WritesDevice tells whether a stack overwrites a block device that was there
 // before, on this host or another.
 func WritesDevice(l line.Line) bool {
-	return slices.ContainsFunc(l.Sources(), func(n line.Node) bool {
-		return slices.ContainsFunc([]*layer{deviceSource, byIDSource, serialSource, uuidSource, nguidSource, nvmeofSource},
-			func(k *layer) bool { return n.Name == k.Name })
-	})
+	return slices.ContainsFunc(l.Sources(), func(n line.Node) bool { return n.Name == nvmeofSource.Name || namesDevice(n) })
+}
+
+// namesDevice tells whether a source is a block device of this host.
+func namesDevice(n line.Node) bool {
+	return slices.ContainsFunc([]*layer{deviceSource, byIDSource, serialSource, uuidSource, nguidSource},
+		func(k *layer) bool { return n.Name == k.Name })
 }
 
 // claimWait is how long another program may keep a device locked.

@@ -232,7 +232,7 @@ func TestUpFailsWithItsReasonAndLeavesNothing(t *testing.T) {
 		{`loop(size=64MiB) > ext4(mkfs="-T no_such_type -b 7")`, "mkfs.ext4"},
 		{"loop(size=16MiB) > xfs", "mkfs.xfs"},
 		{"loop(size=900TiB)", "free"},
-		{"loop(size=64MiB) > ext4 > overlay2", "no space"},
+		{`loop(size=64MiB) > ext4(mkfs="-N 16") > overlay2`, "no space"}, // for files
 	} {
 		t.Run(test.line, func(t *testing.T) {
 			e := newEnv(t)

@@ -10,6 +10,7 @@ import (
 	"plimsoll/internal/observe"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack"
+	"plimsoll/internal/stack/line"
 	"plimsoll/internal/workload"
 )
 
@@ -29,7 +30,19 @@ func (r *runner) patient(ctx context.Context, t result.Trial) (context.Context, 
 	asked := r.Experiment.Precondition
 	limit := patience + timing.Ramp + timing.Runtime + time.Duration(asked.Rounds)*asked.Round
 	bytes := w.NeedBytes()
-	l := r.lines[t.Stack].Line
+	if asked.Device {
+		bytes += r.toFill(r.lines[t.Stack].Line)
+	}
+	limit += time.Duration(max(1, asked.Passes)) * time.Duration(bytes/slowest) * time.Second
+	return context.WithTimeoutCause(ctx, limit, &workload.Error{Problem: result.Problem{
+		What:   fmt.Sprintf("%s on %s", t.Workload, t.Stack),
+		Why:    fmt.Sprintf("it had not ended after %s, and was given up", limit.Round(time.Second)),
+		Remedy: "see whether the device and the Docker engine still answer: dmesg; ps -eo pid,stat,wchan:32,args",
+	}})
+}
+
+// toFill is the size of a stack's devices that are to be written as a whole.
+func (r *runner) toFill(l line.Line) (bytes int64) {
 	occupies := r.env.Occupies(l)
 	for i, source := range l.Sources() {
 		if !r.fills(occupies[i]) {
@@ -39,12 +52,7 @@ func (r *runner) patient(ctx context.Context, t result.Trial) (context.Context, 
 			bytes += int64(d.SizeBytes)
 		}
 	}
-	limit += time.Duration(max(1, asked.Passes)) * time.Duration(bytes/slowest) * time.Second
-	return context.WithTimeoutCause(ctx, limit, &workload.Error{Problem: result.Problem{
-		What:   fmt.Sprintf("%s on %s", t.Workload, t.Stack),
-		Why:    fmt.Sprintf("it had not ended after %s, and was given up", limit.Round(time.Second)),
-		Remedy: "see whether the device and the Docker engine still answer: dmesg; ps -eo pid,stat,wchan:32,args",
-	}})
+	return bytes
 }
 
 // measure brings what the trial needs into place and drives the workload.

@@ -68,9 +68,11 @@ func pairs(first, end, baseline int) (all [][2]int) {
 	return all
 }
 
-// left is how much of the budget may still be spent on trials.
-func (s *schedule) left() time.Duration {
-	return s.Experiment.Budget - experiment.Undo(s.Experiment) - s.before - time.Since(s.started)
+// left is how much of the budget may still be spent on trials, on a host that
+// is so many times slower than was estimated: undoing takes longer there too.
+func (s *schedule) left(slower float64) time.Duration {
+	undo := time.Duration(slower * float64(experiment.Undo(s.Experiment)))
+	return s.Experiment.Budget - undo - s.before - time.Since(s.started)
 }
 
 // next gives the trial to run now, and false when there is none: all that was
@@ -95,7 +97,7 @@ func (s *schedule) next() (t result.Trial, ok bool, err error) {
 		}
 		trials = append(trials, more...)
 	}
-	if s.cost(trials, at) > s.left() {
+	if cost, slower := s.cost(trials, at); cost > s.left(slower) {
 		if err := s.giveUp(trials, at); err != nil {
 			return t, false, err
 		}
@@ -171,9 +173,10 @@ func (s *schedule) look(trials []result.Trial) {
 }
 
 // cost is how long trial number at, counted from 0, will take at most: what
-// was estimated, times what the trials so far took of their estimates, when
-// that is more. That those before ended early does not make this one do so.
-func (s *schedule) cost(trials []result.Trial, at int) time.Duration {
+// was estimated, times what the trials so far took of their estimates, which
+// is slower, when that is more than 1. That those before ended early does not
+// make this one do so.
+func (s *schedule) cost(trials []result.Trial, at int) (cost time.Duration, slower float64) {
 	var planned []experiment.Planned
 	for _, t := range trials[:at+1] {
 		planned = append(planned, experiment.Planned{Stack: t.Stack, Workload: t.Workload})
@@ -188,7 +191,8 @@ func (s *schedule) cost(trials []result.Trial, at int) time.Duration {
 			took, estimated = took+t.ElapsedSeconds, estimated+costs[i].Seconds()
 		}
 	}
-	return time.Duration(float64(costs[at]) * max(1, took/estimated))
+	slower = max(1, took/estimated)
+	return time.Duration(slower * float64(costs[at])), slower
 }
 
 // giveUp ends what is left of the plan, since the budget is spent. Trials of

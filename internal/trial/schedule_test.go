@@ -239,6 +239,34 @@ func TestNoTrialIsBegunThatWouldNotFit(t *testing.T) {
 	}
 }
 
+// On a host that is slow to set stacks up, undoing them is slow too, and the
+// budget is for both.
+func TestTheBudgetOfASlowHostLeavesTimeToUndo(t *testing.T) {
+	e := parsed(t, strings.ReplaceAll(fourPoints, "tmpfs(size=64MiB)", "loop(size=64MiB) > xfs > volume"))
+	e.Budget, e.Repeat = 5*time.Minute, 1
+	m := newSimulation(t, e)
+	random := rand.New(rand.NewPCG(3, 3))
+	m.measures = func(result.Trial) (float64, *result.Problem) { return 1000 * (1 + random.Float64()), nil }
+	const slower = 8
+	first := map[string]bool{}
+	longest := time.Duration(0)
+	m.takes = func(t result.Trial) time.Duration {
+		took := 12 * time.Second
+		if !first[t.Stack] {
+			took = 40 * time.Second
+		}
+		first[t.Stack], longest = true, max(longest, took)
+		return took
+	}
+	if !m.run(t, 1000) {
+		t.Fatal("it goes on for ever")
+	}
+	spent, undo := Spent(m.runner.store.Run()), slower*experiment.Undo(e)
+	if spent+undo > e.Budget+2*time.Second || spent+undo < e.Budget-longest {
+		t.Errorf("%s on trials and %s to undo them, of %s", spent, undo, e.Budget)
+	}
+}
+
 // Whatever trials measure and take, and wherever the run is interrupted: it
 // ends, within the budget but for what the last trial took more than any
 // before, no planned trial is left, and each point says why.

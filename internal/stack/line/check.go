@@ -216,10 +216,14 @@ func (k *checker) problem(n Node, what, remedy string) {
 // that is not known.
 func (k *checker) find(i int, below Kind) (Def, bool) {
 	n := k.line.Nodes[i]
+	named := k.catalog.named(n.Name)
 	if d, ok := k.catalog.Lookup(n.Name, below); ok {
+		if meant, told := byOption(named, n); told && meant.Below != below {
+			k.misplaced(i, below, meant)
+			return meant, true
+		}
 		return d, true
 	}
-	named := k.catalog.named(n.Name)
 	if len(named) == 0 {
 		return Def{Gives: k.unknown(n, below)}, false
 	}
@@ -228,6 +232,19 @@ func (k *checker) find(i int, below Kind) (Def, bool) {
 		k.misplaced(i, below, d)
 	}
 	return d, true
+}
+
+// byOption chooses among nodes of the same name the one that an option of n
+// tells, because it must have that option: thin(loop-lvm).
+func byOption(named []Def, n Node) (d Def, told bool) {
+	for _, d := range named {
+		for _, o := range n.Options {
+			if def, ok := d.Option(o.Key); ok && def.Required {
+				return d, true
+			}
+		}
+	}
+	return Def{}, false
 }
 
 // closest chooses among nodes of the same name the first that has all of n's
@@ -260,6 +277,10 @@ func (k *checker) unknown(n Node, below Kind) (gives Kind) {
 // misplaced notes that node i, which is d, stands on the wrong thing.
 func (k *checker) misplaced(i int, below Kind, d Def) {
 	n := k.line.Nodes[i]
+	name := n.Name
+	if _, told := byOption(k.catalog.named(name), n); told {
+		name = n.String()
+	}
 	switch {
 	case d.Below == Nothing:
 		k.problem(n, fmt.Sprintf("%s is a source and stands first, not on %s", describe(n), describe(k.line.Nodes[i-1])),
@@ -268,15 +289,15 @@ func (k *checker) misplaced(i int, below Kind, d Def) {
 		k.problem(n, fmt.Sprintf("nothing can stand on %s: it is what the workload sees", describe(k.line.Nodes[i-1])),
 			"remove what stands behind it")
 	case below == Nothing:
-		k.problem(n, fmt.Sprintf("%s needs a %s below it", n.Name, d.Below), k.example(i, d))
+		k.problem(n, fmt.Sprintf("%s needs a %s below it", name, d.Below), k.example(i, d))
 	case below == Blocks:
-		k.problem(n, fmt.Sprintf("%s needs one %s below it, and there are %d devices", n.Name, d.Below, len(k.line.Sources())),
+		k.problem(n, fmt.Sprintf("%s needs one %s below it, and there are %d devices", name, d.Below, len(k.line.Sources())),
 			"make one of them first, with "+k.onBlocks())
 	case below == Pool:
-		k.problem(n, fmt.Sprintf("%s needs a %s below it, and %s gives a %s", n.Name, d.Below, describe(k.line.Nodes[i-1]), below),
+		k.problem(n, fmt.Sprintf("%s needs a %s below it, and %s gives a %s", name, d.Below, describe(k.line.Nodes[i-1]), below),
 			"on a thin pool stands "+strings.Join(k.catalog.names(Pool), " or "))
 	default:
-		k.problem(n, fmt.Sprintf("%s needs a %s below it, and %s gives a %s", n.Name, d.Below, describe(k.line.Nodes[i-1]), below),
+		k.problem(n, fmt.Sprintf("%s needs a %s below it, and %s gives a %s", name, d.Below, describe(k.line.Nodes[i-1]), below),
 			k.example(i, d))
 	}
 }
