@@ -42,7 +42,7 @@ func (g *guest) runs(t *testing.T, tests goTests) {
 		code int
 		err  error
 	}
-	ended := make(chan ending, 1)
+	over := make(chan ending, 1)
 	go func() {
 		// Temporary files are not kept in memory: loop devices there would have no
 		// disk under them.
@@ -52,10 +52,10 @@ func (g *guest) runs(t *testing.T, tests goTests) {
 			Env: tests.Env,
 		}, lab.Streams{Stdout: w, Stderr: w})
 		w.Close()
-		ended <- ending{code, err}
+		over <- ending{code, err}
 	}()
 	found := read(r, func(name string) { t.Logf("%s: %s %s", g.name, tests.Package, name) })
-	end := <-ended
+	end := <-over
 	if end.err != nil {
 		t.Errorf("%s: %v", tests.Package, end.err)
 	}
@@ -88,7 +88,7 @@ const marker = "\x16"
 
 var (
 	beginning = regexp.MustCompile(`^=== (RUN|NAME|CONT|PAUSE) +(\S*)$`)
-	result    = regexp.MustCompile(`^ *--- (PASS|FAIL|SKIP): (\S+) \((.*)\)$`)
+	ended     = regexp.MustCompile(`^ *--- (PASS|FAIL|SKIP): (\S+) \((.*)\)$`)
 )
 
 // read reads what a Go test binary tells, and calls hear for each test that
@@ -114,7 +114,7 @@ func read(r io.Reader, hear func(name string)) *told {
 					hear(name)
 				}
 				current = all[name]
-			} else if m := result.FindStringSubmatch(own); m != nil && all[m[2]] != nil {
+			} else if m := ended.FindStringSubmatch(own); m != nil && all[m[2]] != nil {
 				all[m[2]].result, all[m[2]].took = m[1], m[3]
 			} else {
 				fmt.Fprintln(&current.text, own)
