@@ -83,11 +83,17 @@ func (p port) Write(b []byte) (int, error) {
 func serve(p io.ReadWriter) {
 	in := bufio.NewReader(p)
 	out := &frames{w: p}
+	// How soon it is looked again whether a host is there. Ports that nobody uses
+	// are most of them, and each look costs an emulated processor time.
+	const soonest, latest = 10 * time.Millisecond, 200 * time.Millisecond
+	wait := soonest
 	for {
 		if err := find(in, []byte(greeting)); err != nil {
-			time.Sleep(10 * time.Millisecond) // no host is there
+			time.Sleep(wait)
+			wait = min(2*wait, latest)
 			continue
 		}
+		wait = soonest
 		for again := true; again; {
 			nonce := make([]byte, nonceLength)
 			if _, err := io.ReadFull(in, nonce); err != nil {

@@ -57,7 +57,7 @@ func blockDevice(name, arg, summary string) *layer {
 
 // device finds the block device that a source names.
 func (e *Env) device(n line.Node) (hostinfo.Device, error) {
-	return e.Host.Find(named(n))
+	return e.Host.Locate(named(n))
 }
 
 // named is what a source names its device by, as --destroy does.

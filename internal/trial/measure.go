@@ -35,7 +35,7 @@ func (r *runner) patient(ctx context.Context, t result.Trial) (context.Context, 
 		if !r.fills(occupies[i]) {
 			continue
 		}
-		if d, err := r.host.Find(source.Arg); err == nil {
+		if d, err := r.host.Locate(source.Arg); err == nil {
 			bytes += int64(d.SizeBytes)
 		}
 	}
