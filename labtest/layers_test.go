@@ -77,6 +77,9 @@ workloads:
 		t.Run(c.name, func(t *testing.T) {
 			// What has no undo is what the next one begins with.
 			g.do(t, c.arrange+" && udevadm settle")
+			if c.undo != "" {
+				defer g.do(t, c.undo+" && udevadm settle")
+			}
 			destroy, want := "", 4
 			if c.allow != "" {
 				destroy = " --destroy " + c.allow
@@ -87,9 +90,6 @@ workloads:
 			g.ends(t, want, "plimsoll run protected.yaml --quiet"+destroy, c.says)
 			if want != 0 {
 				g.ends(t, want, "plimsoll target export serial:LAB1 --transport loop --allow-any"+destroy, c.says)
-			}
-			if c.undo != "" {
-				g.do(t, c.undo+" && udevadm settle")
 			}
 		})
 	}

@@ -48,19 +48,31 @@ func Agent() error {
 	return nil
 }
 
-// port is a virtio-serial port. Read gives io.EOF while no host is there;
-// Write waits for one.
+// port is a virtio-serial port. Read gives io.EOF when no host has been there
+// for a while; Write waits for one.
 type port int
 
+// A host that goes and the next one that comes are told to the kernel apart
+// from what they send: a command may have begun before its kernel hears that
+// the last host went, and must not be taken for one that was left alone. Each
+// look at a port that nobody uses costs an emulated processor time.
+const (
+	lookAgain = 50 * time.Millisecond
+	looks     = 4
+)
+
 func (p port) Read(b []byte) (int, error) {
-	for {
+	for look := 0; ; {
 		n, err := unix.Read(int(p), b)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return 0, err
 		case n == 0:
-			return 0, io.EOF
+			if look++; look == looks {
+				return 0, io.EOF
+			}
+			time.Sleep(lookAgain)
 		default:
 			return n, nil
 		}
@@ -83,17 +95,11 @@ func (p port) Write(b []byte) (int, error) {
 func serve(p io.ReadWriter) {
 	in := bufio.NewReader(p)
 	out := &frames{w: p}
-	// How soon it is looked again whether a host is there. Ports that nobody uses
-	// are most of them, and each look costs an emulated processor time.
-	const soonest, latest = 10 * time.Millisecond, 200 * time.Millisecond
-	wait := soonest
 	for {
 		if err := find(in, []byte(greeting)); err != nil {
-			time.Sleep(wait)
-			wait = min(2*wait, latest)
+			time.Sleep(lookAgain) // no host is there
 			continue
 		}
-		wait = soonest
 		for again := true; again; {
 			nonce := make([]byte, nonceLength)
 			if _, err := io.ReadFull(in, nonce); err != nil {
