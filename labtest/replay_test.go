@@ -51,7 +51,7 @@ func (g *guest) runs(t *testing.T, tests goTests) {
 				"/work/" + binary[strings.LastIndex(binary, "/")+1:], "-test.v=test2json", "-test.run", tests.Run, "-test.timeout", limit.String()},
 			Env: tests.Env,
 		}, lab.Streams{Stdout: w, Stderr: w})
-		w.Close()
+		_ = w.Close() // a pipe has nothing to lose
 		over <- ending{code, err}
 	}()
 	found := read(r, func(name string) { t.Logf("%s: %s %s", g.name, tests.Package, name) })
