@@ -20,13 +20,20 @@ func TestLayers(t *testing.T) {
 	}
 	env := []string{hosttest.SpareVariable + "=" + strings.Join(spare, " ")}
 
+	stack := func(test string) func(t *testing.T) {
+		return func(t *testing.T) {
+			g.runs(t, goTests{Package: "internal/stack", Run: "^" + test + "$", Env: env, Limit: 15 * time.Minute})
+		}
+	}
 	t.Run("protection", func(t *testing.T) { protection(t, g) })
-	t.Run("killed", func(t *testing.T) { killedStripes(t, g) })
-	g.runs(t, goTests{Package: "internal/container", Run: "^Test(CgroupV2|Exec)$", Env: env})
-	g.runs(t, goTests{
-		Package: "internal/stack", Env: env, Limit: 25 * time.Minute,
-		Run: "^Test(AStripeServesFromAllItsDevices|ThinPools|AStripeIsUndoneAfterACrashAtAnyStep|AThinPoolIsUndoneAfterACrashAtAnyStep)$",
+	t.Run("stripes", stack("TestAStripeServesFromAllItsDevices"))
+	t.Run("pools", stack("TestThinPools"))
+	t.Run("cgroup v2", func(t *testing.T) {
+		g.runs(t, goTests{Package: "internal/container", Run: "^Test(CgroupV2|Exec)$", Env: env})
 	})
+	t.Run("killed runs", func(t *testing.T) { killedStripes(t, g) })
+	t.Run("killed stripes", stack("TestAStripeIsUndoneAfterACrashAtAnyStep"))
+	t.Run("killed pools", stack("TestAThinPoolIsUndoneAfterACrashAtAnyStep"))
 }
 
 // protection makes of real drives what nobody may overwrite, and has plimsoll

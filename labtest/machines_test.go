@@ -93,6 +93,7 @@ func program(t *testing.T) string { return compiled(t, "cmd/plimsoll", false) }
 type guest struct {
 	dir  string
 	name string
+	has  map[string]bool // binaries that were carried in
 }
 
 // start starts machines, which end with the test, and gives them in the order
@@ -124,7 +125,7 @@ func start(t *testing.T, machines ...lab.Machine) []*guest {
 	t.Logf("lab: up after %s", time.Since(began).Round(time.Second))
 	var guests []*guest
 	for _, m := range machines {
-		guests = append(guests, &guest{dir: l.Machine(m.Name), name: m.Name})
+		guests = append(guests, &guest{dir: l.Machine(m.Name), name: m.Name, has: map[string]bool{}})
 	}
 	return guests
 }

@@ -28,8 +28,11 @@ type goTests struct {
 func (g *guest) runs(t *testing.T, tests goTests) {
 	t.Helper()
 	binary := compiled(t, tests.Package, true)
-	if err := lab.Send(t.Context(), g.dir, []string{binary}); err != nil {
-		t.Fatal(err)
+	if !g.has[binary] {
+		if err := lab.Send(t.Context(), g.dir, []string{binary}); err != nil {
+			t.Fatal(err)
+		}
+		g.has[binary] = true
 	}
 	limit := tests.Limit
 	if limit == 0 {
