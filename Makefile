@@ -29,12 +29,16 @@ demo: setup-demo build ## install what is missing, build, compare nine stacks, s
 	$(AS_ROOT) ./plimsoll run quick
 
 .PHONY: test
-test: setup-test static format vet go-test lint ## install what is missing, then run every check and test, as root
+test: setup-test static format vet go-test lab-test lint ## install what is missing, then run every check and test, as root
 
 .PHONY: go-test
 go-test: setup-build bundle ## run the Go tests alone, as root; pictures of reports go to bin/screenshots
 	@mkdir -p bin/screenshots
 	PLIMSOLL_SCREENSHOTS=$(CURDIR)/bin/screenshots $(TEST) ./...
+
+.PHONY: lab-test
+lab-test: setup-test build ## run the tests that need virtual machines, of an image that is kept in bin/lab
+	scripts/lab-test.sh
 
 .PHONY: build
 build: setup-build bundle ## build ./plimsoll, one static binary

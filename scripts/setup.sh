@@ -29,7 +29,15 @@ demo|should|iptables                  |iptables      |dockerd looks for it when 
 demo|should|fuse-overlayfs            |fuse-overlayfs|makes fuse-overlayfs stacks
 demo|should|fusermount3 fusermount    |fuse3         |mounts fuse-overlayfs
 test|should|chromium chromium-browser |chromium      |opens the report as a reader would
+test|should|qemu-system-x86_64       |qemu-system-x86|runs the tests that need kernels and drives of their own, in virtual machines
+test|should|mmdebstrap               |mmdebstrap    |makes the image that they start from
+test|should|mkfs.ext4                |e2fsprogs     |makes its file system
+test|should|xz                       |xz-utils      |unpacks its kernel
 '
+if [ "$(id -u)" != 0 ]; then
+	needs+='test|should|newuidmap                |uidmap        |makes that image without root
+'
+fi
 
 say() { echo "setup: $*"; }
 die() { echo "setup: $*" >&2; exit 1; }

@@ -211,10 +211,34 @@ func (e *UnknownDeviceError) Error() string {
 // speaks against using it. An unknown name gives a *UnknownDeviceError; a name
 // that several devices have is an error that names them.
 func (h *Host) Find(name string) (Device, error) {
-	devices, err := h.Devices()
+	devices, err := h.list()
 	if err != nil {
 		return Device{}, err
 	}
+	d, err := h.locate(devices, name)
+	if err != nil {
+		return Device{}, err
+	}
+	u, err := h.usage(devices)
+	if err != nil {
+		return Device{}, err
+	}
+	d.Problems = h.refusals(d, u)
+	return d, nil
+}
+
+// Locate is Find without a look at what speaks against using the device, which
+// takes the start of a program.
+func (h *Host) Locate(name string) (Device, error) {
+	devices, err := h.list()
+	if err != nil {
+		return Device{}, err
+	}
+	return h.locate(devices, name)
+}
+
+// locate finds the device that a name is for.
+func (h *Host) locate(devices []Device, name string) (Device, error) {
 	if strings.Contains(name, "/") {
 		node := h.nodeName(name)
 		number, why := nodeNumber(h.rooted(name))

@@ -48,19 +48,31 @@ func Agent() error {
 	return nil
 }
 
-// port is a virtio-serial port. Read gives io.EOF while no host is there;
-// Write waits for one.
+// port is a virtio-serial port. Read gives io.EOF when no host has been there
+// for a while; Write waits for one.
 type port int
 
+// A host that goes and the next one that comes are told to the kernel apart
+// from what they send: a command may have begun before its kernel hears that
+// the last host went, and must not be taken for one that was left alone. Each
+// look at a port that nobody uses costs an emulated processor time.
+const (
+	lookAgain = 50 * time.Millisecond
+	looks     = 4
+)
+
 func (p port) Read(b []byte) (int, error) {
-	for {
+	for look := 0; ; {
 		n, err := unix.Read(int(p), b)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return 0, err
 		case n == 0:
-			return 0, io.EOF
+			if look++; look == looks {
+				return 0, io.EOF
+			}
+			time.Sleep(lookAgain)
 		default:
 			return n, nil
 		}
@@ -85,7 +97,7 @@ func serve(p io.ReadWriter) {
 	out := &frames{w: p}
 	for {
 		if err := find(in, []byte(greeting)); err != nil {
-			time.Sleep(10 * time.Millisecond) // no host is there
+			time.Sleep(lookAgain) // no host is there
 			continue
 		}
 		for again := true; again; {

@@ -96,7 +96,7 @@ func (e *Env) Overwritable(name string, need int64) (hostinfo.Device, error) {
 // to be named by what stays.
 func (e *Env) overlooked(d hostinfo.Device) (causes []hostinfo.Cause, named bool) {
 	for _, p := range e.Allow {
-		other, err := e.Host.Find(p.Device)
+		other, err := e.Host.Locate(p.Device)
 		if err != nil || other.MajMin != d.MajMin {
 			continue
 		}

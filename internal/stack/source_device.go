@@ -65,7 +65,7 @@ func (e *Env) device(n line.Node) (hostinfo.Device, error) {
 	if !namesDevice(n) {
 		return hostinfo.Device{}, errNoDevice
 	}
-	return e.Host.Find(named(n))
+	return e.Host.Locate(named(n))
 }
 
 // named is what a source names its device by, as --destroy does.

@@ -260,7 +260,7 @@ func (b *build) namespace(ctx context.Context, r remote, controller string) (nvm
 
 // settled tells whether a namespace has its size and its node.
 func (b *build) settled(ns nvme.Namespace) bool {
-	_, err := b.Host.Find(filepath.Join("/dev", ns.Name))
+	_, err := b.Host.Locate(filepath.Join("/dev", ns.Name))
 	return err == nil
 }
 

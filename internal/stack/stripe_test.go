@@ -18,12 +18,12 @@ import (
 )
 
 // needKernel skips where the kernel lacks what a test needs. The lab has it:
-// scripts/lab/layers.sh.
+// labtest runs these tests there.
 func needKernel(t *testing.T, modules ...string) {
 	t.Helper()
 	for _, m := range modules {
 		if part := hostinfo.New().Kernel(m); part.OK == hostinfo.No {
-			t.Skipf("NOT TESTED HERE: %s: %s; scripts/lab/layers.sh runs this test in a virtual machine that has it", part.Name, part.Why)
+			t.Skipf("NOT TESTED HERE: %s: %s; make lab-test runs this test in a virtual machine that has it", part.Name, part.Why)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (r *runner) toFill(l line.Line) (bytes int64) {
 		if !r.fills(occupies[i]) {
 			continue
 		}
-		if d, err := r.host.Find(source.Arg); err == nil {
+		if d, err := r.host.Locate(source.Arg); err == nil {
 			bytes += int64(d.SizeBytes)
 		}
 	}

@@ -1,8 +1,6 @@
-package main
+package labtest
 
 import (
-	"bytes"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -14,18 +12,14 @@ import (
 // TestLocalVsRemoteInTheLab: one command makes a server and a target, measures
 // a drive of each over both transports, and says what the network costs.
 func TestLocalVsRemoteInTheLab(t *testing.T) {
-	dir, plimsoll, work := labDir(t), labProgram(t), t.TempDir()
-	cmd := exec.Command(plimsoll, "lab", "run", "--dir", dir, "--size", "256MiB", "--memory", "1GiB", "--",
+	ran := labRun(t, "--size", "256MiB", "--memory", "1GiB", "--",
 		"plimsoll", "run", "local-vs-remote", "--repeat", "1", "--runtime", "2s", "--jobs", "4", "--size", "16MiB")
-	cmd.Dir = work
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if code := exitCode(t, cmd.Run()); code != exitOK {
-		t.Fatalf("ends with %d:\n%s%s", code, &out, &errs)
+	run := ran.run
+	for _, want := range []string{"the target exports TGT1 over tcp", "the target exports TGT2 over rdma", "--on serial:LAB1 --destroy LAB1"} {
+		if !strings.Contains(ran.errs, want) {
+			t.Errorf("it does not say %q:\n%s", want, ran.errs)
+		}
 	}
-	contains(t, errs.String(), "the target exports TGT1 over tcp", "the target exports TGT2 over rdma", "--on serial:LAB1 --destroy LAB1")
-	p := &program{t: t, dir: work}
-	_, run := p.result()
 	stacks := []string{"local", "tcp", "rdma"}
 	for _, s := range run.Stacks {
 		at := slices.Index(stacks, s.Name)

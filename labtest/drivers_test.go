@@ -1,7 +1,6 @@
-package main
+package labtest
 
 import (
-	"bytes"
 	"encoding/json"
 	"os/exec"
 	"slices"
@@ -42,16 +41,9 @@ var driversRefused = map[string][2]string{
 // TestStorageDriversInTheLab runs the experiment as docs/lab.md has it, but for
 // fewer and smaller trials.
 func TestStorageDriversInTheLab(t *testing.T) {
-	dir, plimsoll, work := labDir(t), labProgram(t), t.TempDir()
-	cmd := exec.Command(plimsoll, "lab", "run", "--dir", dir, "--drives", "1", "--size", "64MiB", "--memory", "2GiB", "--",
+	ran := labRun(t, "--drives", "1", "--size", "64MiB", "--memory", "2GiB", "--",
 		"plimsoll", "run", "storage-drivers", "--repeat", "1", "--jobs", "2", "--size", "32MiB", "--seed", "4")
-	cmd.Dir = work
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if code := exitCode(t, cmd.Run()); code != 0 {
-		t.Fatalf("ends with %d:\n%s%s", code, &out, &errs)
-	}
-	runDir, run := (&program{t: t, dir: work}).result()
+	run := ran.run
 	if run.Status != result.RunComplete || run.Environment.Hostname != "server" {
 		t.Errorf("the run is %s on %s", run.Status, run.Environment.Hostname)
 	}
@@ -77,9 +69,11 @@ func TestStorageDriversInTheLab(t *testing.T) {
 			checkServed(t, trial, driverCases[trial.Stack].source)
 		}
 	}
-	checkIllusions(t, plimsoll, runDir)
+	checkIllusions(t, ran.dir)
 	for _, want := range []string{"every number here: lab (emulated)", "no result: aufs (skipped), zfs (skipped)", "loop-lvm answers RW from memory"} {
-		contains(t, out.String(), want)
+		if !strings.Contains(ran.out, want) {
+			t.Errorf("it does not say %q:\n%s", want, ran.out)
+		}
 	}
 }
 
@@ -137,9 +131,9 @@ func checkServed(t *testing.T, trial result.Trial, want result.Source) {
 
 // checkIllusions wants the findings to name loop-lvm, and why, and no stack
 // that was served by the device.
-func checkIllusions(t *testing.T, plimsoll, runDir string) {
+func checkIllusions(t *testing.T, runDir string) {
 	t.Helper()
-	out, err := exec.Command(plimsoll, "show", "--json", runDir).Output()
+	out, err := exec.Command(program(t), "show", "--json", runDir).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,6 +154,10 @@ func checkIllusions(t *testing.T, plimsoll, runDir string) {
 		}
 	}
 	for _, point := range []string{"loop-lvm RR", "loop-lvm RW"} {
-		contains(t, found[point], "sparse files, without direct I/O", "direct-lvm")
+		for _, want := range []string{"sparse files, without direct I/O", "direct-lvm"} {
+			if !strings.Contains(found[point], want) {
+				t.Errorf("of %s, the finding does not say %q: %s", point, want, found[point])
+			}
+		}
 	}
 }

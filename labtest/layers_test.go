@@ -1,0 +1,137 @@
+package labtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"plimsoll/internal/hosttest"
+	"plimsoll/internal/lab"
+)
+
+// TestLayers brings every layer that needs drives of its own, or a kernel with
+// device mapper and md, up and down again on one machine.
+func TestLayers(t *testing.T) {
+	g := start(t, lab.Machine{Name: lab.Server, Memory: 2 << 30, Drives: drives(lab.Server, 512<<20, 512<<20, 512<<20, 2<<30)})[0]
+	var spare []string
+	for _, serial := range lab.Serials(lab.Server, 4) {
+		spare = append(spare, g.device(t, serial))
+	}
+	env := []string{hosttest.SpareVariable + "=" + strings.Join(spare, " ")}
+
+	stack := func(test string) func(t *testing.T) {
+		return func(t *testing.T) {
+			g.runs(t, goTests{Package: "internal/stack", Run: "^" + test + "$", Env: env, Limit: 15 * time.Minute})
+		}
+	}
+	t.Run("protection", func(t *testing.T) { protection(t, g) })
+	t.Run("stripes", stack("TestAStripeServesFromAllItsDevices"))
+	t.Run("pools", stack("TestThinPools"))
+	t.Run("cgroup v2", func(t *testing.T) {
+		g.runs(t, goTests{Package: "internal/container", Run: "^Test(CgroupV2|Exec)$", Env: env})
+	})
+	t.Run("killed runs", func(t *testing.T) { killedStripes(t, g) })
+	t.Run("killed stripes", stack("TestAStripeIsUndoneAfterACrashAtAnyStep"))
+	t.Run("killed pools", stack("TestAThinPoolIsUndoneAfterACrashAtAnyStep"))
+}
+
+// protection makes of real drives what nobody may overwrite, and has plimsoll
+// asked to: for a stack, and as a target.
+func protection(t *testing.T, g *guest) {
+	g.put(t, "protected.yaml", `
+name: protected
+question: Is a device overwritten that somebody uses?
+repeat: 1
+runtime: 200ms
+seed: 1
+stacks:
+  s: serial:LAB1 > ext4
+workloads:
+  W: {fio: {rw: randwrite, size: 8MiB}}
+`)
+	one, two := g.device(t, "LAB1"), g.device(t, "LAB2")
+	// A DOS partition table with one partition for Linux, of 65536 sectors from
+	// sector 2048 on.
+	partition := fmt.Sprintf(`{ head -c 446 /dev/zero; printf '\0\0\0\0\203\0\0\0\0\010\0\0\0\0\001\0'; head -c 48 /dev/zero; printf '\125\252'; } >table &&
+		dd if=table of=%[1]s conv=fsync status=none && blockdev --rereadpt %[1]s`, one)
+	for _, c := range []struct {
+		name, arrange, undo string
+		allow               string // what the user says may be overlooked
+		says                string
+	}{
+		{"not named", "true", "true", "", "you have not said"},
+		{"partitioned", partition, "", "LAB1", "partition"},
+		{
+			"mounted partition, whatever the user says", "mkfs.ext4 -q " + one + "p1 && mkdir -p m && mount " + one + "p1 m",
+			"umount m && wipefs -aq " + one + "p1 && wipefs -aq " + one + " && blockdev --rereadpt " + one, "LAB1=signature,partitioned", "mounted",
+		},
+		{
+			"mounted, whatever the user says", "mkfs.ext4 -q " + one + " && mkdir -p m && mount " + one + " m",
+			"umount m && wipefs -aq " + one, "LAB1=signature,partitioned", "mounted",
+		},
+		{"LVM's", "pvcreate -q " + one, "", "LAB1", "LVM2_member"},
+		{
+			"of an active volume group, whatever the user says", fmt.Sprintf("vgcreate -q theirs %s %s && lvcreate -q -L 32m -n data theirs", one, two),
+			fmt.Sprintf("vgremove -qf theirs && pvremove -q %s %s", one, two), "LAB1=signature,partitioned", "theirs",
+		},
+		{
+			"of an array, whatever the user says", fmt.Sprintf("mdadm --create /dev/md/theirs --run --level=1 --raid-devices=2 --metadata=1.2 %s %s", one, two),
+			fmt.Sprintf("mdadm --stop /dev/md/theirs && udevadm settle && mdadm --zero-superblock %s %s", one, two), "LAB1=signature,partitioned", "md",
+		},
+		{"and then, once it was asked for", "true", "true", "LAB1", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			// What has no undo is what the next one begins with.
+			g.do(t, c.arrange+" && udevadm settle")
+			if c.undo != "" {
+				defer g.do(t, c.undo+" && udevadm settle")
+			}
+			destroy, want := "", 4
+			if c.allow != "" {
+				destroy = " --destroy " + c.allow
+			}
+			if c.says == "" {
+				want = 0
+			}
+			g.ends(t, want, "plimsoll run protected.yaml --quiet"+destroy, c.says)
+			if want != 0 {
+				g.ends(t, want, "plimsoll target export serial:LAB1 --transport loop --allow-any"+destroy, c.says)
+			}
+		})
+	}
+}
+
+// killedStripes kills plimsoll itself on its way to trials on stripes, and has
+// plimsoll clean bring the host back. Each single step is crashed at by the
+// tests of internal/stack.
+func killedStripes(t *testing.T, g *guest) {
+	g.put(t, "stripes.yaml", `
+name: stripes
+question: Does a crash leave anything of a stripe behind?
+repeat: 1
+runtime: 200ms
+seed: 1
+stacks:
+  lvm: serial:LAB1 + serial:LAB2 + serial:LAB3 > lvm-stripe > ext4
+  md: serial:LAB1 + serial:LAB2 + serial:LAB3 > raid0
+workloads:
+  W: {fio: {rw: randwrite, size: 8MiB}}
+`)
+	const look = `cat /proc/self/mountinfo; dmsetup ls; cat /proc/mdstat; ls -d /run/plimsoll /var/lib/plimsoll/* 2>&1
+		for s in LAB1 LAB2 LAB3; do blkid -p /dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_$s; done; pgrep -a fio; true`
+	g.do(t, "modprobe -a raid0 dm-mod") // whose words stay
+	before := g.do(t, look)
+	const run = "plimsoll run stripes.yaml --quiet --destroy LAB1 --destroy LAB2 --destroy LAB3"
+	for _, at := range []string{"4:made", "6:undo", "9:made", "11:intent"} {
+		t.Run(at, func(t *testing.T) {
+			g.ends(t, 137, "PLIMSOLL_CRASH_AT="+at+" "+run)
+			g.do(t, "plimsoll clean")
+			g.do(t, "udevadm settle")
+			if diff := differs(before, g.do(t, look)); diff != "" {
+				t.Errorf("the host is not as it was:\n%s", diff)
+			}
+		})
+	}
+	t.Run("and the next run goes well", func(t *testing.T) { g.do(t, run) })
+}

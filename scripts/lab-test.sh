@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Makes the lab's image, in bin/lab of the clone, and runs the tests that need
+# virtual machines: package labtest. What more it is given goes to go test:
+#
+#     scripts/lab-test.sh [-run TestFabric]
+#
+# Where QEMU or the image cannot be had, it says so, with the reason, and ends
+# well; set PLIMSOLL_LAB_REQUIRED=1 where that is a failure.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+lab=$PWD/bin/lab
+
+skip() { # skip WHY...
+	printf '\n%s\n' '==================================================================' \
+		"LAB TESTS SKIPPED: $*" "Layers on real drives, NVMe over Fabrics and cgroup v2 are NOT TESTED." \
+		'==================================================================' >&2
+	[ -z "${PLIMSOLL_LAB_REQUIRED-}" ] || exit 1
+	exit 0
+}
+
+[ "$(uname -m)" = x86_64 ] || skip "the lab's machines are x86-64, and this host is $(uname -m)"
+command -v qemu-system-x86_64 >/dev/null || skip "QEMU is not installed (apt-get install qemu-system-x86)"
+
+mkdir -p "$lab"
+log=$lab/build.log
+status=0
+./plimsoll lab build --dir "$lab" 2>&1 | tee "$log" || status=$?
+if [ $status = 3 ]; then
+	skip "the image cannot be made: $(tail -n 1 "$log")"
+elif [ $status != 0 ] && grep -Eiq 'could not resolve|temporary failure|unable to connect|could not connect|connection (failed|refused|timed out)|network is unreachable|failed to fetch' "$log"; then
+	skip "the image cannot be made, because the distribution's packages cannot be fetched: see above"
+elif [ $status != 0 ]; then
+	exit $status
+fi
+
+# Verbose, so that the ten minutes under emulation show where they go.
+PLIMSOLL_TEST_LAB=$lab exec scripts/with-go go test -count=1 -timeout 60m -v "$@" ./labtest
