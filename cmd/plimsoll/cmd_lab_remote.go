@@ -150,7 +150,10 @@ func (r *labRemotes) prepare(ctx context.Context, machine string, note func(stri
 	}()
 	select {
 	case <-listens.done:
-		return func() { cancel(); <-ended }, nil
+		return func() {
+			cancel()
+			<-ended // interrupted, as it was told
+		}, nil
 	case err := <-ended:
 		cancel()
 		return nil, fmt.Errorf("the target does not tell its processor time: %w", errors.Join(err, errors.New(strings.TrimSpace(said.String()))))

@@ -130,7 +130,7 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 		return err
 	}
 	e.Scaled = scale
-	t.LeftOut = append(leftOut, unreached...)
+	t.LeftOut = slices.Concat(leftOut, unreached)
 	fills := func(w experiment.Workload) bool { _, ok := w.Workload.(workload.Filler); return ok }
 	onDevice := func(s experiment.Stack) bool { return stack.WritesDevice(s.Line) }
 	if e.Precondition.Device && slices.ContainsFunc(e.Stacks, onDevice) && !slices.ContainsFunc(e.Workloads, fills) {
