@@ -152,7 +152,7 @@ func (r *labRemotes) prepare(ctx context.Context, machine string, note func(stri
 	case <-listens.done:
 		return func() {
 			cancel()
-			<-ended // interrupted, as it was told
+			_ = <-ended // interrupted, as it was told
 		}, nil
 	case err := <-ended:
 		cancel()
