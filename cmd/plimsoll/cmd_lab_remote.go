@@ -142,21 +142,22 @@ func (r *labRemotes) prepare(ctx context.Context, machine string, note func(stri
 	serving, cancel := context.WithCancel(ctx)
 	listens := &firstWrite{done: make(chan struct{})}
 	var said bytes.Buffer
-	ended := make(chan error, 1)
+	var failed error
+	ended := make(chan struct{})
 	go func() {
+		defer close(ended)
 		args := []string{"plimsoll", "target", "metrics", "--addr", lab.Address(lab.Target), "--port", metricsPort}
-		_, err := lab.Run(serving, machine, lab.Command{Args: args}, lab.Streams{Stdout: listens, Stderr: &said})
-		ended <- err
+		_, failed = lab.Run(serving, machine, lab.Command{Args: args}, lab.Streams{Stdout: listens, Stderr: &said})
 	}()
 	select {
 	case <-listens.done:
 		return func() {
 			cancel()
-			_ = <-ended // interrupted, as it was told
+			<-ended
 		}, nil
-	case err := <-ended:
+	case <-ended:
 		cancel()
-		return nil, fmt.Errorf("the target does not tell its processor time: %w", errors.Join(err, errors.New(strings.TrimSpace(said.String()))))
+		return nil, fmt.Errorf("the target does not tell its processor time: %w", errors.Join(failed, errors.New(strings.TrimSpace(said.String()))))
 	}
 }
 
