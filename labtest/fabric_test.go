@@ -173,10 +173,6 @@ const emulated = 3
 
 // cut takes the link down in the middle of a trial, and up again after it.
 func (f fabric) cut(t *testing.T, s space) {
-	if s.transport == "rdma" {
-		t.Skip("SKIPPED, A KNOWN FAULT: I/O fails in time, but disconnecting waits a minute for the kernel's last attempt to reconnect, " +
-			"and when the modules are unloaded then, rdma_cm calls into nvme_rdma, which is gone (an oops of Linux 6.1): the run hangs")
-	}
 	f.experiment(t, "cut", s.source(), "10m")
 	f.experiment(t, "mended", s.source(), "500ms")
 	wait := f.server.background(t, "plimsoll run cut.yaml --quiet --destroy uuid:"+s.uuid+" -o cut-"+s.transport)

@@ -13,6 +13,8 @@ import (
 type Controller struct {
 	nvme.Link
 	Boot string // filled in by Do: no connection outlives the kernel
+
+	Connected bool `json:"-"` // it came about, so that it was cut when it is gone
 }
 
 // What implements Change.
@@ -44,7 +46,14 @@ func (c *Controller) undo(ctx context.Context, _ string) error {
 		return err
 	}
 	var all []error
-	for _, there := range c.Find(sysfs) {
+	found := c.Find(sysfs)
+	if c.Connected && len(found) == 0 {
+		stays["nvme_"+c.Transport] = true
+	}
+	for _, there := range found {
+		if !there.Live() {
+			stays["nvme_"+c.Transport] = true
+		}
 		all = append(all, there.Disconnect(ctx, sysfs, devices))
 	}
 	return errors.Join(all...)

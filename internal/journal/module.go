@@ -97,8 +97,14 @@ func moduleLoaded(name string) bool {
 	return err == nil
 }
 
+// stays names modules that are not unloaded: those whose connections were cut.
+// In Linux 6.1, the connection manager of RDMA may still call into nvme_rdma
+// when the last such connection is gone already, and the kernel with it. That
+// is forgotten with this process; a module that is loaded does no harm.
+var stays = map[string]bool{}
+
 // undo unloads what was loaded, last first. A module that something uses by
-// now stays: the kernel counts its users.
+// now stays, with those that it needs: the kernel counts its users.
 func (c *Module) undo(context.Context, string) error {
 	boot, err := bootID()
 	if err != nil || boot != c.Boot {
@@ -106,6 +112,9 @@ func (c *Module) undo(context.Context, string) error {
 	}
 	var all []error
 	for _, name := range slices.Backward(c.Adds) {
+		if stays[name] {
+			continue
+		}
 		err := unix.DeleteModule(name, unix.O_NONBLOCK)
 		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EBUSY) {
 			all = append(all, fmt.Errorf("unload module %s: %w", name, err))

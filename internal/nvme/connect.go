@@ -161,8 +161,13 @@ func (l Link) hint(err error, secret bool) string {
 }
 
 // goneLimit is how long a controller that is told to go may take: it waits for
-// a connection attempt under way.
-const goneLimit = time.Minute
+// a connection attempt under way, and over RDMA such an attempt gives up after
+// 15 answers that each did not come within 4 s.
+const goneLimit = 2 * time.Minute
+
+// Live tells whether a controller is connected, rather than about to reconnect
+// after its link was cut, or to be given up.
+func (c Controller) Live() bool { return read(c.dir, "state") == "live" }
 
 // Disconnect ends a controller, in the order that loses nothing: what is
 // buffered is written back, the kernel says that nothing holds its namespaces,

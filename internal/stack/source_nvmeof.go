@@ -175,7 +175,8 @@ func upNVMeOF(ctx context.Context, b *build, n line.Node) error {
 		}
 	}
 	var controller string
-	err = b.do(ctx, &journal.Controller{Link: r.Link}, func(string) error {
+	connection := &journal.Controller{Link: r.Link}
+	err = b.do(ctx, connection, func(string) error {
 		controller, err = r.Connect(ctx, nvme.HostID(b.Host.Etc, r.HostNQN), r.secret)
 		if errors.Is(err, fs.ErrNotExist) {
 			return &Unsupported{result.Problem{What: n.String(), Why: "there is no " + nvme.Fabrics, Remedy: "modprobe nvme-" + r.Transport}}
@@ -185,6 +186,7 @@ func upNVMeOF(ctx context.Context, b *build, n line.Node) error {
 	if err != nil {
 		return err
 	}
+	connection.Connected = true
 	ns, err := b.namespace(ctx, r, controller)
 	if err != nil {
 		return err
