@@ -66,13 +66,54 @@ func killAll(ctx context.Context, grace time.Duration, find func() []int) error 
 // ourselves excepted.
 func marked(mark string) []int {
 	want := []byte(MarkVariable + "=" + mark)
+	// Arguments and environment of a process have 6 MiB at most, and hardly ever
+	// more than this.
+	b := make([]byte, 512<<10)
 	return processes(func(dir string) bool {
-		env, err := os.ReadFile(filepath.Join(dir, "environ"))
-		if err != nil {
-			return false
-		}
+		env := environment(dir, b)
 		return slices.ContainsFunc(bytes.Split(env, []byte{0}), func(v []byte) bool { return bytes.Equal(v, want) })
 	})
+}
+
+// becomeLimit is how long a process may take to become another program.
+const becomeLimit = 2 * time.Second
+
+// environment reads the environment of a process in /proc into b; it is empty
+// when the process is gone, or has none. One that is becoming another program reads as if it had none,
+// and would be overlooked: it is read again.
+func environment(dir string, b []byte) []byte {
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		env, err := readOnce(filepath.Join(dir, "environ"), b)
+		if err != nil || len(env) > 0 || !hasEnvironment(dir) || time.Since(start) > becomeLimit {
+			return env
+		}
+	}
+}
+
+// readOnce reads what fits into b of a file of /proc, at one moment: a process
+// that becomes another program between two reads would end the file early.
+func readOnce(name string, b []byte) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	n, err := unix.Read(int(f.Fd()), b)
+	return b[:max(n, 0)], err
+}
+
+// hasEnvironment tells whether a process has an environment, or is about to get
+// one: it has an address space, which kernel threads and zombies have not, and
+// in it a place for an environment that is not empty, or no code yet (proc(5):
+// flags, startcode, env_start, env_end).
+func hasEnvironment(dir string) bool {
+	const flags, startCode, envStart, envEnd, kernelThread = 9 - 3, 26 - 3, 50 - 3, 51 - 3, 0x200000
+	f := statFields(dir)
+	if len(f) <= envEnd || f[0] == "Z" || f[0] == "X" {
+		return false
+	}
+	set, err := strconv.ParseUint(f[flags], 10, 64)
+	return err == nil && set&kernelThread == 0 && (f[envStart] != f[envEnd] || f[startCode] == "0")
 }
 
 // processes lists the live processes whose /proc directory match accepts.
