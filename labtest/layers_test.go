@@ -123,7 +123,7 @@ workloads:
 	g.do(t, "modprobe -a raid0 dm-mod") // whose words stay
 	before := g.do(t, look)
 	const run = "plimsoll run stripes.yaml --quiet --destroy LAB1 --destroy LAB2 --destroy LAB3"
-	for _, at := range []string{"4:made", "6:undo", "9:made", "11:intent"} {
+	for _, at := range []string{"6:undo", "9:made"} {
 		t.Run(at, func(t *testing.T) {
 			g.ends(t, 137, "PLIMSOLL_CRASH_AT="+at+" "+run)
 			g.do(t, "plimsoll clean")

@@ -47,14 +47,13 @@ func (c *Controller) undo(ctx context.Context, _ string) error {
 	}
 	var all []error
 	found := c.Find(sysfs)
-	if c.Connected && len(found) == 0 {
-		stays["nvme_"+c.Transport] = true
-	}
+	cut := c.Connected && len(found) == 0
 	for _, there := range found {
-		if !there.Live() {
-			stays["nvme_"+c.Transport] = true
-		}
+		cut = cut || !there.Live()
 		all = append(all, there.Disconnect(ctx, sysfs, devices))
+	}
+	if cut && c.Transport == "rdma" {
+		stays["nvme_rdma"] = true
 	}
 	return errors.Join(all...)
 }

@@ -97,10 +97,10 @@ func moduleLoaded(name string) bool {
 	return err == nil
 }
 
-// stays names modules that are not unloaded: those whose connections were cut.
-// In Linux 6.1, the connection manager of RDMA may still call into nvme_rdma
-// when the last such connection is gone already, and the kernel with it. That
-// is forgotten with this process; a module that is loaded does no harm.
+// stays names modules that are not unloaded: nvme_rdma, when its connection was
+// cut. In Linux 6.1, RDMA's connection manager may still call into it when that
+// connection is gone, which the kernel does not survive if the module is, too.
+// That is forgotten with this process; a module that is loaded does no harm.
 var stays = map[string]bool{}
 
 // undo unloads what was loaded, last first. A module that something uses by

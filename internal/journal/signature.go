@@ -67,8 +67,15 @@ func wipe(ctx context.Context, members []Member) error {
 		if device == "" {
 			continue
 		}
-		if out, err := exec.CommandContext(ctx, "wipefs", "--all", "--quiet", device).CombinedOutput(); err != nil {
-			return fmt.Errorf("wipefs %s: %w: %s", device, err, strings.TrimSpace(string(out)))
+		err := insist(ctx, func() error {
+			out, err := exec.CommandContext(ctx, "wipefs", "--all", "--quiet", device).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("wipefs %s: %w: %s", device, err, strings.TrimSpace(string(out)))
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
