@@ -112,7 +112,10 @@ func TestFabric(t *testing.T) {
 			t.Run("verified data", func(t *testing.T) { f.verified(t, s); f.same(t, exported) })
 			t.Run("run", func(t *testing.T) { f.runs(t, s); f.same(t, exported) })
 			t.Run("killed runs", func(t *testing.T) { f.killedRuns(t, s, exported) })
-			t.Run("cut link", func(t *testing.T) { f.cut(t, s); f.same(t, exported, map[string]string{"rdma": cutOverRDMA}[s.transport]) })
+			t.Run("cut link", func(t *testing.T) {
+				f.cut(t, s)
+				f.same(t, exported, map[string]string{"rdma": cutOverRDMA}[s.transport])
+			})
 		})
 	}
 	t.Run("unexport", func(t *testing.T) {
