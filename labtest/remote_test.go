@@ -13,7 +13,7 @@ import (
 // a drive of each over both transports, and says what the network costs.
 func TestLocalVsRemoteInTheLab(t *testing.T) {
 	ran := labRun(t, "--size", "256MiB", "--memory", "1GiB", "--",
-		"plimsoll", "run", "local-vs-remote", "--repeat", "1", "--runtime", "2s", "--jobs", "4", "--size", "16MiB")
+		"plimsoll", "run", "local-vs-remote", "--repeat", "1", "--runtime", "1s", "--jobs", "4", "--size", "16MiB")
 	run := ran.run
 	for _, want := range []string{"the target exports TGT1 over tcp", "the target exports TGT2 over rdma", "--on serial:LAB1 --destroy LAB1"} {
 		if !strings.Contains(ran.errs, want) {
