@@ -210,9 +210,12 @@ workloads:
 		if trial.Honesty == nil {
 			t.Fatalf("trial %d: %+v", trial.Seq, trial.Problem)
 		}
+		// A disk that others keep busy may serve few reads in that time; a warm
+		// trial would have many, and none from the disk.
+		asked := trial.Measurement.Read.Bytes
 		for _, d := range trial.Honesty.Served {
-			if d.Device.Role == "bottom" && d.ReadBytes < 1<<20 {
-				t.Errorf("trial %d read %d bytes from %s", trial.Seq, d.ReadBytes, d.Device.Name)
+			if d.Device.Role == "bottom" && d.ReadBytes < min(1<<20, asked/2) {
+				t.Errorf("trial %d read %d bytes, and %d of them from %s", trial.Seq, asked, d.ReadBytes, d.Device.Name)
 			}
 		}
 	}
