@@ -150,7 +150,10 @@ func processes() map[int]string {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		env, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		env := environment(e.Name())
+		if of := owner(env); of != "" && of != os.Getenv(ownerVariable) {
+			continue
+		}
 		comm, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "comm"))
 		cmdline, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
 		if len(cmdline) == 0 {
@@ -163,6 +166,43 @@ func processes() map[int]string {
 		}
 	}
 	return out
+}
+
+// ownerVariable tells in the environment of processes which package's tests
+// started them: those of others come and go meanwhile, where they take no device
+// of the host and so do not wait for it.
+const ownerVariable = "PLIMSOLL_TEST_OWNER"
+
+func init() {
+	// A test that starts itself again stays the same owner.
+	if os.Getenv(ownerVariable) == "" {
+		if err := os.Setenv(ownerVariable, strconv.Itoa(os.Getpid())); err != nil {
+			panic(err) // the name is one that can be set
+		}
+	}
+}
+
+// owner tells whose a process with that environment is; "" when nobody says.
+func owner(env []byte) string {
+	for v := range bytes.SplitSeq(env, []byte{0}) {
+		if of, ok := bytes.CutPrefix(v, []byte(ownerVariable+"=")); ok {
+			return string(of)
+		}
+	}
+	return ""
+}
+
+// environment reads the environment of a process at one moment: one that
+// becomes another program between two reads would seem to have less.
+func environment(pid string) []byte {
+	f, err := os.Open(filepath.Join("/proc", pid, "environ"))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	b := make([]byte, 256<<10)
+	n, _ := f.Read(b) // gone, or a kernel thread: it has none
+	return b[:n]
 }
 
 // Settle waits until the host is what it was, for as long as limit, and gives
