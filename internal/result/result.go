@@ -156,6 +156,10 @@ type Trial struct {
 	// tells.
 	TargetCPU *TargetCPU `json:"target_cpu,omitempty"`
 
+	// Trace is where the time of its I/Os went; nil for a trial that was not
+	// traced.
+	Trace *Trace `json:"trace,omitempty"`
+
 	// Preconditioning is what was done before the first trial of its stack and
 	// workload; nil for the others, and where the workload lays out no file.
 	Preconditioning *Preconditioning `json:"preconditioning,omitempty"`

@@ -1,0 +1,79 @@
+package iotrace
+
+import "time"
+
+// Account is what a trace tells.
+type Account struct {
+	Recorder string        `json:"recorder"`          // "blktrace capture", "BPF", "BPF, per request", "tracefs"
+	Duration time.Duration `json:"-"`                 // from the first event to the last, or that was recorded
+	Events   uint64        `json:"events"`            // that were seen; 0 where they were summed up in the kernel uncounted
+	Lost     uint64        `json:"lost"`              // events that the recorder says it lost
+	Missing  []string      `json:"missing,omitempty"` // what cannot be known, and why: "CPU 1 has no file", "no Q: ..."
+	Devices  []Device      `json:"devices"`
+	Cells    []Cell        `json:"-"` // ascending by Key; By sums them up
+}
+
+// Key is what a cell is about.
+type Key struct {
+	Device string // kernel name where known, else "MAJ:MIN"
+	Op     Op
+	Size   SizeClass
+	Owner  Owner
+}
+
+// SizeClass is the least power of two, in bytes, that holds the request: 0 for
+// one without data, 4096 for those above 2048 and up to 4096 bytes.
+type SizeClass uint64
+
+// Owner is who a request was made for, as known where it was queued.
+type Owner struct {
+	Cgroup    uint64 `json:"cgroup,omitempty"`    // id (inode) of its cgroup; 0 for unknown
+	Path      string `json:"path,omitempty"`      // of that cgroup, when it could be told
+	Container string `json:"container,omitempty"` // name, when a container's
+	PID       uint32 `json:"pid,omitempty"`
+	Command   string `json:"command,omitempty"`
+	Kernel    bool   `json:"kernel,omitempty"` // a kernel thread queued it, and nothing tells for whom: nobody is charged
+}
+
+// Cell is the requests of one key.
+type Cell struct {
+	Key
+	Requests  uint64
+	Bytes     uint64
+	Intervals [Intervals]*Dist // nil for what never occurred, or cannot be known
+}
+
+// Device is what is told of a device as a whole.
+type Device struct {
+	Name     string `json:"name"` // kernel name where known, else "MAJ:MIN"
+	MajMin   string `json:"majmin"`
+	Requests uint64 `json:"requests"` // completed ones
+	Bytes    uint64 `json:"bytes"`
+
+	BackMerges       uint64 `json:"back_merges"`
+	FrontMerges      uint64 `json:"front_merges"`
+	OtherMerges      uint64 `json:"other_merges"` // of whole requests, or discontiguous
+	Splits           uint64 `json:"splits"`
+	Remaps           uint64 `json:"remaps"`
+	Requeues         uint64 `json:"requeues"`
+	Plugs            uint64 `json:"plugs"`
+	Unplugs          uint64 `json:"unplugs"`
+	UnpluggedByTimer uint64 `json:"unplugged_by_timer"`
+	Unfinished       uint64 `json:"unfinished"` // queued or issued, and not completed when the trace ended
+
+	Depth      float64 `json:"depth"` // mean number of requests between D and C
+	MaxDepth   uint64  `json:"max_depth"`
+	Sequential float64 `json:"sequential"` // share of issued requests that begin where the one before, of the same direction, ended
+
+	Seconds []Second `json:"seconds,omitempty"`
+}
+
+// Second is one second of a device.
+type Second struct {
+	At       int64       `json:"at"` // whole seconds since the trace began
+	Requests [Ops]uint64 `json:"requests"`
+	Bytes    [Ops]uint64 `json:"bytes"`
+	Depth    float64     `json:"depth"`  // mean between D and C
+	Q2CNS    float64     `json:"q2c_ns"` // mean of those completed in it
+	D2CNS    float64     `json:"d2c_ns"`
+}

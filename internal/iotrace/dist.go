@@ -1,0 +1,164 @@
+package iotrace
+
+import (
+	"math"
+	"math/big"
+	"math/bits"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+)
+
+// octaves and perOctave are the shape of fio's latency histograms
+// (FIO_IO_U_PLAT_GROUP_NR and 2^FIO_IO_U_PLAT_BITS in its stat.h): exact below
+// 128 ns, and within 1/128 above.
+const (
+	octaves    = 29
+	octaveBits = 6
+	perOctave  = 1 << octaveBits
+)
+
+// Dist is a distribution of times in nanoseconds. All but the histogram is
+// exact, and merging loses nothing: the same times give the same Dist in
+// whatever order, and by however many threads, they were added. The zero value
+// is empty and ready for use.
+type Dist struct {
+	Count uint64
+	SumNS uint64
+	MinNS uint64
+	MaxNS uint64
+
+	// Squares is the sum of the squares of the times, in 128 bits: high, low.
+	Squares [2]uint64
+
+	groups [octaves]*[perOctave]uint64
+}
+
+// Add adds a time.
+func (d *Dist) Add(ns uint64) {
+	if d.Count == 0 || ns < d.MinNS {
+		d.MinNS = ns
+	}
+	d.MaxNS = max(d.MaxNS, ns)
+	d.Count++
+	d.SumNS += ns
+	hi, lo := bits.Mul64(ns, ns)
+	d.addSquares(hi, lo)
+	d.AddBin(bin(ns), 1)
+}
+
+func (d *Dist) addSquares(hi, lo uint64) {
+	var carry uint64
+	d.Squares[1], carry = bits.Add64(d.Squares[1], lo, 0)
+	d.Squares[0] += hi + carry
+}
+
+// Merge adds all times of another distribution.
+func (d *Dist) Merge(o *Dist) {
+	if o == nil || o.Count == 0 {
+		return
+	}
+	if d.Count == 0 || o.MinNS < d.MinNS {
+		d.MinNS = o.MinNS
+	}
+	d.MaxNS = max(d.MaxNS, o.MaxNS)
+	d.Count += o.Count
+	d.SumNS += o.SumNS
+	d.addSquares(o.Squares[0], o.Squares[1])
+	for g, theirs := range o.groups {
+		if theirs == nil {
+			continue
+		}
+		for i, n := range theirs {
+			if n > 0 {
+				d.AddBin(g<<octaveBits+i, n)
+			}
+		}
+	}
+}
+
+// bin is the index of the bin of a time: 0 to Bins-1.
+func bin(ns uint64) int {
+	if ns < 2*perOctave {
+		return int(ns)
+	}
+	shift := bits.Len64(ns) - 1 - octaveBits
+	return min((shift+1)<<octaveBits+int(ns>>shift)&(perOctave-1), Bins-1)
+}
+
+// Bins is the number of bins of the histogram.
+const Bins = octaves * perOctave
+
+// AddBin counts n times into a bin of the histogram, and nowhere else: for a
+// recorder that summed the rest up itself. The bin of a time below 128 ns is
+// the time; of another one with highest bit b, it is (b-5)*64 and the six bits
+// after the highest.
+func (d *Dist) AddBin(index int, n uint64) {
+	group := &d.groups[index>>octaveBits]
+	if *group == nil {
+		*group = new([perOctave]uint64)
+	}
+	(*group)[index&(perOctave-1)] += n
+}
+
+// representative is the time that fio gives for a bin: its middle.
+func representative(index int) uint64 {
+	if index < 2*perOctave {
+		return uint64(index)
+	}
+	shift := index>>octaveBits - 1
+	return 1<<(shift+octaveBits) + uint64((float64(index&(perOctave-1))+0.5)*float64(uint64(1)<<shift))
+}
+
+// MeanNS is the mean, in nanoseconds; 0 of nothing.
+func (d *Dist) MeanNS() float64 {
+	if d == nil || d.Count == 0 {
+		return 0
+	}
+	return float64(d.SumNS) / float64(d.Count)
+}
+
+// StddevNS is the standard deviation of the times as a whole population, in
+// nanoseconds: the root of the mean of squares less the square of the mean,
+// which in whole numbers does not cancel.
+func (d *Dist) StddevNS() float64 {
+	if d == nil || d.Count == 0 {
+		return 0
+	}
+	n := new(big.Int).SetUint64(d.Count)
+	squares := new(big.Int).SetUint64(d.Squares[0])
+	squares.Lsh(squares, 64).Add(squares, new(big.Int).SetUint64(d.Squares[1]))
+	sum := new(big.Int).SetUint64(d.SumNS)
+	squares.Mul(squares, n).Sub(squares, sum.Mul(sum, sum)) // n^2 times the variance
+	v, _ := new(big.Float).SetInt(squares).Float64()
+	return math.Sqrt(v) / float64(d.Count)
+}
+
+// PercentileNS is the p-th percentile (above 0, up to 100), within a bin; 0 of
+// nothing.
+func (d *Dist) PercentileNS(p float64) uint64 {
+	if d == nil {
+		return 0
+	}
+	ns, _ := stats.Percentile(d.Latency().Bins, p)
+	return ns
+}
+
+// Latency gives the distribution as results hold it.
+func (d *Dist) Latency() result.Latency {
+	if d == nil || d.Count == 0 {
+		return result.Latency{}
+	}
+	l := result.Latency{Count: d.Count, MeanNS: d.MeanNS(), MinNS: d.MinNS, MaxNS: d.MaxNS}
+	for g, bins := range d.groups {
+		if bins == nil {
+			continue
+		}
+		for i, n := range bins {
+			if n > 0 {
+				l.Bins = append(l.Bins, result.Bin{NS: representative(g<<octaveBits + i), Count: n})
+			}
+		}
+	}
+	return l
+}

@@ -1,0 +1,58 @@
+package iotrace
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// fio's own bins, as its json+ output prints them.
+func TestBinsAreThoseOfFio(t *testing.T) {
+	for ns, want := range map[uint64]uint64{0: 0, 127: 127, 128: 129, 129: 129, 130: 131, 255: 255, 256: 258, 1000: 1004, 65536: 66048, 1 << 20: 1056768} {
+		if got := representative(bin(ns)); got != want {
+			t.Errorf("%d ns is in the bin of %d, and not of %d", ns, got, want)
+		}
+	}
+	if bin(math.MaxUint64) != Bins-1 {
+		t.Error("the greatest time is in no bin")
+	}
+	for i := range Bins {
+		if back := bin(representative(i)); back != i {
+			t.Fatalf("the middle of bin %d is in bin %d", i, back)
+		}
+	}
+}
+
+func TestMergingLosesNothing(t *testing.T) {
+	var whole, a, b Dist
+	var values []float64
+	for range 10000 {
+		ns := uint64(math.Exp(rand.NormFloat64()*3 + 10))
+		values = append(values, float64(ns))
+		whole.Add(ns)
+		if rand.IntN(2) == 0 {
+			a.Add(ns)
+		} else {
+			b.Add(ns)
+		}
+	}
+	a.Merge(&b)
+	if a.Count != whole.Count || a.SumNS != whole.SumNS || a.MinNS != whole.MinNS || a.MaxNS != whole.MaxNS || a.Squares != whole.Squares {
+		t.Errorf("%+v differs from %+v", a, whole)
+	}
+	for _, p := range []float64{1, 50, 99, 100} {
+		if a.PercentileNS(p) != whole.PercentileNS(p) {
+			t.Errorf("p%v differs", p)
+		}
+	}
+	var mean, variance float64
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	for _, v := range values {
+		variance += (v - mean) * (v - mean) / float64(len(values))
+	}
+	if got := whole.StddevNS(); math.Abs(got/math.Sqrt(variance)-1) > 1e-9 {
+		t.Errorf("standard deviation %v, want %v", got, math.Sqrt(variance))
+	}
+}

@@ -1,0 +1,57 @@
+package iotrace
+
+// Interval is a span between two events of a request, in blktrace's letters:
+// Q queued (a bio was submitted), G got a request, M merged into one, I
+// inserted into a scheduler or plug list, D issued to the driver, N submitted
+// to the NVMe device, C completed. S and R are of the application: S is where
+// it entered the system call that queued the bio, X where that call returned,
+// and R where it was given the completion.
+type Interval uint8
+
+// The intervals. Q2Q is between two successive bios; the others are of one
+// request or bio. Q2M, M2D are of bios that were merged into a request.
+const (
+	Q2Q Interval = iota
+	Q2G
+	G2I
+	Q2M
+	I2D
+	M2D
+	D2C
+	Q2C
+	D2N
+	N2C
+	Q2D // from the first bio of a request until it is issued, whatever lies between
+	S2Q // from the system call to the bio: file system and overlay
+	S2X // the submitting system call, as long as it lasts; it may overlap with all that follows Q
+	C2R // from completion until the application has it
+	T   // N2C's share at the target of a remote device, as that target counted: its D2C
+	Intervals
+)
+
+var intervalNames = [Intervals]string{"Q2Q", "Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C", "Q2C", "D2N", "N2C", "Q2D", "S2Q", "S2X", "C2R", "T"}
+
+func (i Interval) String() string { return intervalNames[i] }
+
+// MarshalText makes intervals the keys of JSON objects.
+func (i Interval) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
+
+// Op is what a request does.
+type Op uint8
+
+// The operations.
+const (
+	Read Op = iota
+	Write
+	Discard
+	Flush // no data: the device is told to write its cache
+	Other // zone management, secure erase, and what a driver sends for itself
+	Ops
+)
+
+var opNames = [Ops]string{"read", "write", "discard", "flush", "other"}
+
+func (o Op) String() string { return opNames[o] }
+
+// MarshalText makes operations readable in JSON.
+func (o Op) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
