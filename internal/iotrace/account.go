@@ -32,6 +32,7 @@ type Owner struct {
 	Container string `json:"container,omitempty"` // name, when a container's
 	PID       uint32 `json:"pid,omitempty"`
 	Command   string `json:"command,omitempty"`
+	Call      bool   `json:"call,omitempty"`   // a task of its queued it within a system call of its own: the interval S2Q is known
 	Kernel    bool   `json:"kernel,omitempty"` // a kernel thread queued it, and nothing tells for whom: nobody is charged
 }
 
