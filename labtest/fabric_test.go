@@ -196,15 +196,22 @@ func (f fabric) cut(t *testing.T, s space) {
 	time.Sleep(2 * time.Second) // in the middle of it
 	f.target.do(t, cuts[s.transport][0])
 	began := time.Now()
-	code, out := wait()
+	// An attempt to reconnect to an address that is still known waits two
+	// minutes for the answer of the kernel's connection manager, and nobody can
+	// end it: docs/nvme-of.md. Addresses are forgotten within a minute by chance.
+	f.server.do(t, "ip neigh flush to "+targetIP+" dev eth0")
+	f.server.until(t, 2*emulated*nvme.CutLimit, "its I/O ends", "! pgrep -f '[j]ob.fio'")
 	took := time.Since(began)
+	code, out := wait()
+	all := time.Since(began)
 	f.target.do(t, cuts[s.transport][1])
-	t.Logf("the trial ended %s after the cut, of %s that are promised, with status %d:\n%s", took.Round(100*time.Millisecond), nvme.CutLimit, code, tail(out))
+	t.Logf("I/O ended %s after the cut, of %s that are promised, and the run after %s, with status %d:\n%s",
+		took.Round(100*time.Millisecond), nvme.CutLimit, all.Round(100*time.Millisecond), code, tail(out))
 	if code != 5 {
 		t.Errorf("the run ended with status %d, and not as one whose trial failed", code)
 	}
 	if took > emulated*nvme.CutLimit {
-		t.Errorf("it took %s", took)
+		t.Errorf("I/O went on for %s", took)
 	}
 	f.server.do(t, "grep -q '\"status\": \"failed\"' cut-"+s.transport+"/run.json && grep -Eiq 'why.*(input/output|I/O) error' cut-"+s.transport+"/run.json || { cat cut-"+s.transport+"/run.json; exit 1; }")
 	f.server.do(t, "plimsoll clean")
