@@ -3,6 +3,7 @@ package iotrace
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 )
 
@@ -24,12 +25,14 @@ func TestBinsAreThoseOfFio(t *testing.T) {
 }
 
 func TestMergingLosesNothing(t *testing.T) {
-	var whole, a, b Dist
+	var whole, together, a, b Dist
 	var values []float64
+	var times []uint32
 	for range 10000 {
-		ns := uint64(math.Exp(rand.NormFloat64()*3 + 10))
+		ns := min(uint64(math.Exp(rand.NormFloat64()*3+10)), math.MaxUint32)
 		values = append(values, float64(ns))
 		whole.Add(ns)
+		times = append(times, uint32(ns))
 		if rand.IntN(2) == 0 {
 			a.Add(ns)
 		} else {
@@ -37,6 +40,11 @@ func TestMergingLosesNothing(t *testing.T) {
 		}
 	}
 	a.Merge(&b)
+	together.AddAll(times[:100])
+	together.AddAll(times[100:])
+	if !reflect.DeepEqual(together, whole) {
+		t.Error("times that are added together give another distribution")
+	}
 	if a.Count != whole.Count || a.SumNS != whole.SumNS || a.MinNS != whole.MinNS || a.MaxNS != whole.MaxNS || a.Squares != whole.Squares {
 		t.Errorf("%+v differs from %+v", a, whole)
 	}

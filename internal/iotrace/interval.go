@@ -5,7 +5,8 @@ package iotrace
 // inserted into a scheduler or plug list, D issued to the driver, N submitted
 // to the NVMe device, C completed. S and R are of the application: S is where
 // it entered the system call that queued the bio, X where that call returned,
-// and R where it was given the completion.
+// W where it entered the next one, in which it waits for completions, and R
+// where it was given the completion.
 type Interval uint8
 
 // The intervals. Q2Q is between two successive bios; the others are of one
@@ -26,10 +27,11 @@ const (
 	S2X // the submitting system call, as long as it lasts; it may overlap with all that follows Q
 	C2R // from completion until the application has it
 	T   // N2C's share at the target of a remote device, as that target counted: its D2C
+	X2W // from where the submitting call returned until the application enters the one in which it waits: its I/O is under way all the while
 	Intervals
 )
 
-var intervalNames = [Intervals]string{"Q2Q", "Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C", "Q2C", "D2N", "N2C", "Q2D", "S2Q", "S2X", "C2R", "T"}
+var intervalNames = [Intervals]string{"Q2Q", "Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C", "Q2C", "D2N", "N2C", "Q2D", "S2Q", "S2X", "C2R", "T", "X2W"}
 
 func (i Interval) String() string { return intervalNames[i] }
 

@@ -1,0 +1,319 @@
+package blktrace
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+)
+
+// FormatError says what is wrong with a capture, and where.
+type FormatError struct {
+	File    string
+	Offset  int64 // of the first wrong byte, from the file's start
+	Skipped int64 // bytes passed over until the next sound record, or the end
+	Reason  string
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("%s: at byte %d: %s; %d bytes are passed over", e.File, e.Offset, e.Reason, e.Skipped)
+}
+
+const (
+	readBuffer = 256 << 10
+	maxRecord  = header8 + 1<<16
+)
+
+// Reader reads the records of one file.
+type Reader struct {
+	name     string
+	from     io.Reader
+	buf      []byte
+	pos, end int
+	base     int64 // offset of buf[0]
+	err      error // of from; io.EOF at its end
+
+	lastTime   uint64
+	disordered uint64
+	sequences  sequences
+}
+
+// NewReader makes a Reader of a file; its name is for errors.
+func NewReader(name string, from io.Reader) *Reader {
+	return &Reader{name: name, from: from, buf: make([]byte, readBuffer)}
+}
+
+// Name is the file's name.
+func (d *Reader) Name() string { return d.name }
+
+// Offset is where the next record begins.
+func (d *Reader) Offset() int64 { return d.base + int64(d.pos) }
+
+// Lost is how many events the gaps in the sequence numbers say are missing.
+func (d *Reader) Lost() uint64 { return d.sequences.lost }
+
+// Disordered is how many records were older than the one before them.
+func (d *Reader) Disordered() uint64 { return d.disordered }
+
+// fill makes n bytes available where the file has them.
+func (d *Reader) fill(n int) bool {
+	for d.end-d.pos < n && d.err == nil {
+		if d.pos > 0 {
+			copy(d.buf, d.buf[d.pos:d.end])
+			d.base += int64(d.pos)
+			d.end -= d.pos
+			d.pos = 0
+		}
+		var read int
+		read, d.err = d.from.Read(d.buf[d.end:])
+		d.end += read
+	}
+	return d.end-d.pos >= n
+}
+
+// Next reads a record. At the end it returns io.EOF. After a FormatError, the
+// next call goes on behind the damage; any other error is of reading the file,
+// and final.
+func (d *Reader) Next(r *Record) error {
+	if d.end-d.pos < maxRecord && !d.fill(maxRecord) && d.end == d.pos {
+		return d.err
+	}
+	b := d.buf[d.pos:d.end]
+	var size int
+	if len(b) >= header7 && binary.LittleEndian.Uint32(b) == magic|version7 && binary.LittleEndian.Uint16(b[46:]) == 0 && b[29]&1 == 0 {
+		size = parse7(b, r) // nearly all
+		r.Cgroup, r.PDU = 0, nil
+	} else if size = parse(b, r); size <= 0 {
+		return d.damaged(size)
+	}
+	d.pos += size
+	if r.Time < d.lastTime {
+		d.disordered++
+	}
+	d.lastTime = r.Time
+	if r.Sequence != 0 && !r.Action.IsNote() {
+		d.sequences.check(r)
+	}
+	return nil
+}
+
+// What parse found instead of a record.
+const (
+	truncated = 0
+	noMagic   = -1
+	noVersion = -2
+	shortPDU  = -3
+)
+
+// parse reads the record at the start of b and returns its size.
+func parse(b []byte, r *Record) int {
+	if len(b) < header7 {
+		return kind(b)
+	}
+	var pdu, size int
+	switch binary.LittleEndian.Uint32(b) {
+	case magic | version7:
+		size = parse7(b, r)
+		pdu = int(binary.LittleEndian.Uint16(b[46:]))
+	case magic | version8:
+		if len(b) < header8 {
+			return truncated
+		}
+		parse8(b, binary.LittleEndian, r)
+		pdu, size = int(binary.LittleEndian.Uint16(b[50:])), header8
+	default:
+		switch bits.ReverseBytes32(binary.LittleEndian.Uint32(b)) {
+		case magic | version7:
+			parse7Big(b, r)
+			pdu, size = int(binary.BigEndian.Uint16(b[46:])), header7
+		case magic | version8:
+			if len(b) < header8 {
+				return truncated
+			}
+			parse8(b, binary.BigEndian, r)
+			pdu, size = int(binary.BigEndian.Uint16(b[50:])), header8
+		default:
+			return kind(b)
+		}
+	}
+	if pdu == 0 && r.Action&cgroupFlag == 0 {
+		r.Cgroup, r.PDU = 0, nil
+		return size
+	}
+	return parsePDU(b, size, pdu, r)
+}
+
+func parse7(b []byte, r *Record) int {
+	h := (*[header7]byte)(b)
+	r.Sequence = binary.LittleEndian.Uint32(h[4:])
+	r.Time = binary.LittleEndian.Uint64(h[8:])
+	r.Sector = binary.LittleEndian.Uint64(h[16:])
+	r.Bytes = binary.LittleEndian.Uint32(h[24:])
+	r.Action = Action(binary.LittleEndian.Uint32(h[28:]))
+	r.PID = binary.LittleEndian.Uint32(h[32:])
+	r.Device = binary.LittleEndian.Uint32(h[36:])
+	r.CPU = binary.LittleEndian.Uint32(h[40:])
+	r.Error = binary.LittleEndian.Uint16(h[44:])
+	return header7
+}
+
+func parse7Big(b []byte, r *Record) {
+	be := binary.BigEndian
+	r.Sequence = be.Uint32(b[4:])
+	r.Time = be.Uint64(b[8:])
+	r.Sector = be.Uint64(b[16:])
+	r.Bytes = be.Uint32(b[24:])
+	r.Action = Action(be.Uint32(b[28:]))
+	r.PID = be.Uint32(b[32:])
+	r.Device = be.Uint32(b[36:])
+	r.CPU = be.Uint32(b[40:])
+	r.Error = be.Uint16(b[44:])
+}
+
+func parse8(b []byte, order binary.ByteOrder, r *Record) {
+	r.Sequence = order.Uint32(b[4:])
+	r.Time = order.Uint64(b[8:])
+	r.Sector = order.Uint64(b[16:])
+	r.Bytes = order.Uint32(b[24:])
+	r.PID = order.Uint32(b[28:])
+	r.Action = Action(order.Uint64(b[32:]))
+	r.Device = order.Uint32(b[40:])
+	r.CPU = order.Uint32(b[44:])
+	r.Error = order.Uint16(b[48:])
+}
+
+// parsePDU takes the data behind a header, and a cgroup's id off its front.
+func parsePDU(b []byte, header, pdu int, r *Record) int {
+	if len(b) < header+pdu {
+		return truncated
+	}
+	r.Cgroup, r.PDU = 0, b[header:header+pdu]
+	if r.Action&cgroupFlag == 0 {
+		return header + pdu
+	}
+	if pdu < 8 {
+		return shortPDU
+	}
+	if b[0]&0xf0 == 0 { // the low byte of the magic, a version, comes first
+		r.Cgroup = binary.LittleEndian.Uint64(r.PDU)
+	} else {
+		r.Cgroup = binary.BigEndian.Uint64(r.PDU)
+	}
+	r.Action &^= cgroupFlag
+	r.PDU = r.PDU[8:]
+	return header + pdu
+}
+
+// kind tells what is at b, where no record is.
+func kind(b []byte) int {
+	if len(b) < 4 {
+		return truncated
+	}
+	m := binary.LittleEndian.Uint32(b)
+	for _, m := range []uint32{m, bits.ReverseBytes32(m)} {
+		if m == magic|version7 || m == magic|version8 {
+			return truncated
+		}
+		if m&^0xff == magic {
+			return noVersion
+		}
+	}
+	return noMagic
+}
+
+// damaged passes over what is no record.
+func (d *Reader) damaged(kind int) error {
+	e := &FormatError{File: d.name, Offset: d.Offset()}
+	switch kind {
+	case noMagic:
+		e.Reason = "there is no record of a block trace here"
+	case noVersion:
+		e.Reason = fmt.Sprintf("a record of version %d, where 7 and 8 are known", d.version())
+	case shortPDU:
+		e.Reason = "a record of a cgroup lacks the cgroup's id"
+	default:
+		e.Reason = "the file ends within a record"
+	}
+	for {
+		d.pos++ // what is here was no record
+		for d.end-d.pos >= header7 || d.fill(header7) {
+			if at := d.candidate(); at {
+				break
+			}
+			d.pos++
+		}
+		if d.end-d.pos < header7 {
+			d.pos = d.end
+		}
+		if d.pos == d.end || d.plausible() {
+			break
+		}
+	}
+	e.Skipped = d.Offset() - e.Offset
+	if d.err != nil && !errors.Is(d.err, io.EOF) && d.pos == d.end {
+		return d.err
+	}
+	return e
+}
+
+func (d *Reader) version() byte {
+	b := d.buf[d.pos:]
+	if b[0] == magic>>24 {
+		return b[3]
+	}
+	return b[0]
+}
+
+// candidate tells whether a record may begin here.
+func (d *Reader) candidate() bool {
+	m := binary.LittleEndian.Uint32(d.buf[d.pos:])
+	return m == magic|version7 || m == magic|version8 ||
+		bits.ReverseBytes32(m) == magic|version7 || bits.ReverseBytes32(m) == magic|version8
+}
+
+// plausible tells whether a record begins here that another one, or the end,
+// follows.
+func (d *Reader) plausible() bool {
+	d.fill(2 * maxRecord)
+	var r Record
+	size := parse(d.buf[d.pos:d.end], &r)
+	if size <= 0 {
+		return false
+	}
+	rest := d.buf[d.pos+size : d.end]
+	return len(rest) < 4 || kind(rest) == truncated || parse(rest, &r) > 0
+}
+
+// sequences finds gaps in the numbers of each device and CPU.
+type sequences struct {
+	recent [256]counter // by a hash of device and CPU
+	others map[uint64]uint32
+	lost   uint64
+}
+
+type counter struct {
+	key  uint64
+	last uint32
+}
+
+// restart is a gap that is taken for numbers that began anew.
+const restart = 1 << 30
+
+func (s *sequences) check(r *Record) {
+	key := uint64(r.Device)<<32 | uint64(r.CPU)
+	c := &s.recent[(r.Device^r.CPU*0x85ebca6b)*0x9e3779b1>>24]
+	if c.key != key {
+		if s.others == nil {
+			s.others = map[uint64]uint32{}
+		}
+		if c.last != 0 && len(s.others) < 1<<16 {
+			s.others[c.key] = c.last
+		}
+		c.key, c.last = key, s.others[key]
+	}
+	if gap := r.Sequence - c.last - 1; c.last != 0 && gap < restart {
+		s.lost += uint64(gap)
+	}
+	c.last = r.Sequence
+}

@@ -1,0 +1,92 @@
+package follow
+
+import (
+	"time"
+
+	"plimsoll/internal/iotrace"
+	"plimsoll/internal/iotrace/blktrace"
+)
+
+// device is what is known of a device beside its bios.
+type device struct {
+	number uint32
+	name   string
+	lastQ  int64
+	queued uint64 // Q events
+	issued uint64 // D events
+
+	stats   iotrace.Device
+	inOrder uint64 // issued requests that begin where the one before ended
+	data    uint64 // issued requests with data
+	ends    [iotrace.Ops]uint64
+
+	depth    uint64 // between D and C, now
+	since    int64
+	integral float64 // depth over nanoseconds
+	seconds  []depthOf
+	until    int64 // the end of the last of seconds
+}
+
+func newDevice(number uint32, nameOf func(major, minor uint32) string) *device {
+	d := &device{number: number, name: blktrace.MajMin(number), lastQ: never}
+	if nameOf != nil {
+		if name := nameOf(number>>20, number&0xfffff); name != "" {
+			d.name = name
+		}
+	}
+	return d
+}
+
+// depthOf is the depth over one second, times nanoseconds.
+type depthOf struct {
+	at       int64
+	integral float64
+}
+
+// maxSeconds bounds the series of a device: six hours with something to tell.
+const maxSeconds = 6 * 3600
+
+func (d *device) issues(e *event) {
+	d.issued++
+	if e.bytes == 0 {
+		return
+	}
+	d.data++
+	if d.ends[e.op] == e.sector {
+		d.inOrder++
+	}
+	d.ends[e.op] = e.end()
+}
+
+// depthChanges takes note of a request that comes or goes, and of the time
+// until then.
+func (d *device) depthChanges(start, now int64, by int) {
+	if d.depth > 0 && now > d.since {
+		d.integral += float64(d.depth) * float64(now-d.since)
+		d.spread(d.since-start, now-start)
+	}
+	d.since = max(now, d.since)
+	if by > 0 {
+		d.depth++
+		d.stats.MaxDepth = max(d.stats.MaxDepth, d.depth)
+	} else if by < 0 && d.depth > 0 {
+		d.depth--
+	}
+}
+
+// spread adds the present depth to the seconds of a span.
+func (d *device) spread(from, to int64) {
+	for from < to {
+		if from >= d.until || len(d.seconds) == 0 {
+			if len(d.seconds) == maxSeconds {
+				return
+			}
+			second := from / int64(time.Second)
+			d.seconds = append(d.seconds, depthOf{at: second})
+			d.until = (second + 1) * int64(time.Second)
+		}
+		end := min(to, d.until)
+		d.seconds[len(d.seconds)-1].integral += float64(d.depth) * float64(end-from)
+		from = end
+	}
+}

@@ -1,0 +1,210 @@
+package follow
+
+import "plimsoll/internal/iotrace"
+
+// never is the time of an event that did not happen, or was not seen.
+const never = int64(-1) << 63
+
+// state is how far a bio, or the request that it begins, has come.
+type state uint8
+
+const (
+	free     state = iota
+	remapped       // known by a remap onto this device alone
+	queued
+	held   // has a request: waits in a plug or a scheduler
+	merged // into another one's request
+	issued // begins a request that the driver has
+	requeued
+	member // of an issued or requeued request that another one begins; not in the table
+)
+
+// bio is one that was queued. From D on, the first of a request stands for all.
+type bio struct {
+	key    uint64 // sector by which it is found: behind what a partial completion ended
+	sector uint64
+	q      int64
+	g      int64
+	i      int64
+	m      int64
+	d      int64
+	n      int64
+	q2q    int64 // since the device's previous Q
+	older  uint32
+	newer  uint32
+	hash   uint32 // the next one of the same bucket
+	then   uint32 // the next one of the same request
+	bytes  uint32
+	left   uint32 // of the bio; of the request, where it begins one: bytes that are not completed
+	total  uint32 // bytes of its request
+	cpu    uint32
+	merges uint32 // bios that its request has beside it; of a device's own flush: those that wait for it
+	again  uint16 // times requeued
+	device uint16
+	owner  uint16
+	op     iotrace.Op
+	state  state
+	leads  bool // begins its request
+}
+
+// table holds the bios in flight, found by device and sector, and by age. An
+// index of 0 is none.
+type table struct {
+	bios           []bio
+	heads          []uint32
+	shift          uint8
+	unused         uint32 // linked by hash
+	count          int
+	oldest, newest uint32
+}
+
+// maxInFlight bounds the table; beyond it, the oldest bio is given up.
+const maxInFlight = 1 << 17
+
+func newTable() *table {
+	return &table{bios: make([]bio, 1, 1024), heads: make([]uint32, 1024), shift: 64 - 10}
+}
+
+func (t *table) bucket(device uint16, key uint64) *uint32 {
+	return &t.heads[(key^uint64(device)<<44)*0x9e3779b97f4a7c15>>t.shift]
+}
+
+// add makes room for a bio, which its user fills and enters.
+func (t *table) add() uint32 {
+	if t.count >= len(t.heads) {
+		t.grow()
+	}
+	at := t.unused
+	if at != 0 {
+		t.unused = t.bios[at].hash
+	} else {
+		t.bios = append(t.bios, bio{})
+		at = uint32(len(t.bios) - 1)
+	}
+	t.count++
+	return at
+}
+
+// enter makes a bio that is in no request of another one's findable, as the
+// newest.
+func (t *table) enter(at uint32) {
+	b := &t.bios[at]
+	b.older, b.newer = t.newest, 0
+	if t.newest != 0 {
+		t.bios[t.newest].newer = at
+	} else {
+		t.oldest = at
+	}
+	t.newest = at
+	t.link(at)
+}
+
+// join takes a bio, which is unlinked, for one behind another one.
+func (t *table) join(at uint32) {
+	t.age(at)
+	t.bios[at].state = member
+}
+
+// age takes a bio out of the order of age.
+func (t *table) age(at uint32) {
+	b := &t.bios[at]
+	if b.older != 0 {
+		t.bios[b.older].newer = b.newer
+	} else {
+		t.oldest = b.newer
+	}
+	if b.newer != 0 {
+		t.bios[b.newer].older = b.older
+	} else {
+		t.newest = b.older
+	}
+}
+
+func (t *table) link(at uint32) {
+	b := &t.bios[at]
+	head := t.bucket(b.device, b.key)
+	b.hash, *head = *head, at
+}
+
+// unlink takes a bio out of the reach of lookups.
+func (t *table) unlink(at uint32) {
+	b := &t.bios[at]
+	for p := t.bucket(b.device, b.key); *p != 0; p = &t.bios[*p].hash {
+		if *p == at {
+			*p = b.hash
+			return
+		}
+	}
+}
+
+// remove forgets a bio that is unlinked.
+func (t *table) remove(at uint32) {
+	b := &t.bios[at]
+	if b.state != member {
+		t.age(at)
+	}
+	b.state, b.hash = free, t.unused
+	t.unused = at
+	t.count--
+}
+
+func (t *table) grow() {
+	t.heads = make([]uint32, 2*len(t.heads))
+	t.shift--
+	for at := t.oldest; at != 0; at = t.bios[at].newer { // so that the newest is found first
+		t.link(at)
+	}
+}
+
+// states is a set of them.
+type states uint16
+
+func in(all ...state) (s states) {
+	for _, one := range all {
+		s |= 1 << one
+	}
+	return s
+}
+
+func (s states) has(one state) bool { return s>>one&1 != 0 }
+
+// newestAt finds the newest bio at a sector that is in one of the states, one
+// of the given size before others.
+func (t *table) newestAt(device uint16, key uint64, bytes uint32, s states) uint32 {
+	var found uint32
+	for at := *t.bucket(device, key); at != 0; at = t.bios[at].hash {
+		if b := &t.bios[at]; b.key == key && b.device == device && s.has(b.state) {
+			if b.bytes == bytes {
+				return at
+			}
+			if found == 0 {
+				found = at
+			}
+		}
+	}
+	return found
+}
+
+// oldestAt finds the oldest bio, or request, at a sector that is in one of the
+// states: one of the same operation and size before others.
+func (t *table) oldestAt(device uint16, key uint64, bytes uint32, op iotrace.Op, s states) uint32 {
+	var found uint32
+	best := -1
+	for at := *t.bucket(device, key); at != 0; at = t.bios[at].hash {
+		b := &t.bios[at]
+		if b.key != key || b.device != device || !s.has(b.state) {
+			continue
+		}
+		fit := 0
+		if b.op == op {
+			fit += 2
+		}
+		if b.left == bytes {
+			fit++
+		}
+		if fit >= best { // those behind are older
+			found, best = at, fit
+		}
+	}
+	return found
+}
