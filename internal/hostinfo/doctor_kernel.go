@@ -248,7 +248,7 @@ func (h *Host) tracefs() Item {
 	case len(tracers) == 0 && !h.isRoot():
 		i.OK, i.Value, i.Why, i.Remedy = Unknown, "", "only root may look", "run plimsoll as root"
 	case len(tracers) == 0:
-		i.OK, i.Value, i.Why, i.Remedy = Limited, "", "the kernel has it, but it is not mounted", "mount -t tracefs tracefs /sys/kernel/tracing"
+		i.OK, i.Value, i.Why, i.Remedy = Limited, "", "the kernel has it, but it is not mounted", "nothing: plimsoll trace record mounts it while it needs it; for other programs, mount -t tracefs tracefs /sys/kernel/tracing"
 	case !slices.Contains(tracers, "blk"):
 		i.OK, i.Why, i.Remedy = Limited, "the blk tracer is missing", "boot a kernel with CONFIG_BLK_DEV_IO_TRACE"
 	default:
@@ -268,9 +268,9 @@ func (h *Host) bpf() Item {
 	case err != nil:
 		i.OK, i.Why, i.Remedy = No, "bpf: "+err.Error(), "boot a kernel with CONFIG_BPF_SYSCALL"
 	case !exists(h.Sys, "kernel/btf/vmlinux"):
-		i.OK, i.Why, i.Remedy = Limited, "the kernel does not describe its types (BTF)", "boot a kernel with CONFIG_DEBUG_INFO_BTF"
+		i.OK, i.Why, i.Remedy = Limited, "the kernel does not describe its types (BTF): block requests are recorded by tracefs, which costs more", "boot a kernel with CONFIG_DEBUG_INFO_BTF"
 	default:
-		i.Value = "with the kernel's types (BTF)"
+		i.Value = "with the kernel's types (BTF), for plimsoll trace record"
 	}
 	return i
 }

@@ -78,6 +78,8 @@ func Choices(path string) (chosen string, offered []string, err error) {
 		return "", nil, err
 	}
 	text := strings.TrimSpace(string(b))
+	// A trace buffer that nobody used yet: "7 (expanded: 1408)".
+	text, _, _ = strings.Cut(text, " (expanded")
 	for _, word := range strings.Fields(text) {
 		bare := strings.Trim(word, "[]")
 		if bare != word {

@@ -1,0 +1,274 @@
+package capture
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"plimsoll/internal/iotrace"
+)
+
+// account reads what the programs summed up.
+func (r *bpfRecorder) account() (*iotrace.Account, error) {
+	until := r.ended
+	if until.IsZero() {
+		until = time.Now()
+	}
+	a := &iotrace.Account{Recorder: "BPF", Duration: until.Sub(r.began)}
+	lost, err := r.losses()
+	if err != nil {
+		return nil, err
+	}
+	a.Lost = lost[lostPending] + lost[lostCells] + lost[lostDists] + lost[lostEvents] + r.misses()
+	if r.options.Events != nil {
+		a.Recorder, a.Events = "BPF, every event", r.stream.seen.Load()
+		for _, d := range r.devices {
+			a.Devices = append(a.Devices, iotrace.Device{Name: d.name, MajMin: d.majMin()})
+		}
+		a.Missing = slices.Clone(r.missing)
+		return a, nil
+	}
+	if r.options.Requests != nil {
+		a.Recorder, a.Events = "BPF, per request", r.stream.seen.Load()
+	}
+	if err := r.newOwners(); err != nil {
+		return nil, err
+	}
+	if a.Cells, err = r.cells(); err != nil {
+		return nil, err
+	}
+	if a.Devices, err = r.deviceCounts(a); err != nil {
+		return nil, err
+	}
+	a.Missing = append(r.missed(lost), unreturned(a.Cells)...)
+	return a, nil
+}
+
+// missed names what cannot be known.
+func (r *bpfRecorder) missed(lost [losses]uint64) []string {
+	all := slices.Clone(r.missing)
+	for _, d := range r.devices {
+		if d.note != "" {
+			all = append(all, d.note)
+		}
+		if d.bios {
+			all = append(all, d.name+" has no requests of its own: of it Q2C alone is known")
+		}
+	}
+	if !r.options.Stages {
+		all = append(all, "Q2Q, Q2G, G2I, I2D, plugs and sequentiality: only the default events were recorded")
+	}
+	all = append(all, "series by second and the greatest depth: sums are made in the kernel")
+	if n := lost[lostOwners]; n > 0 {
+		all = append(all, fmt.Sprintf("the owners of some requests: more than %d tasks made some", r.coll.Maps["owners"].MaxEntries()))
+	}
+	if n := lost[lostReaps]; n > 0 {
+		all = append(all, fmt.Sprintf("C2R of %d requests: the application's I/Os and requests are not one to one, or it leaves completions alone", n))
+	}
+	return all
+}
+
+// unreturned tells of requests whose application was not seen to get them.
+func unreturned(cells []iotrace.Cell) []string {
+	var missing uint64
+	for _, c := range cells {
+		done, back := c.Intervals[iotrace.D2C], c.Intervals[iotrace.C2R]
+		if !c.Owner.Call || done == nil {
+			continue
+		}
+		missing += done.Count
+		if back != nil {
+			missing -= min(missing, back.Count)
+		}
+	}
+	if missing == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("C2R of %d requests: nobody waited for them, or their application got them without a system call", missing)}
+}
+
+// misses counts the events that the kernel did not show to a program, as it was
+// at work already on that CPU.
+func (r *bpfRecorder) misses() (n uint64) {
+	for _, p := range r.coll.Programs {
+		if s, err := p.Stats(); err == nil { // older kernels do not count
+			n += s.RecursionMisses
+		}
+	}
+	return n
+}
+
+func (r *bpfRecorder) losses() (all [losses]uint64, err error) {
+	var perCPU []uint64
+	for i := range uint32(losses) {
+		if err := r.coll.Maps["losses"].Lookup(&i, &perCPU); err != nil {
+			return all, fmt.Errorf("read what was lost: %w", err)
+		}
+		for _, n := range perCPU {
+			all[i] += n
+		}
+	}
+	return all, nil
+}
+
+// cells reads the sums. The places of distributions are given out in order;
+// the first few that hold nothing are beyond the last.
+func (r *bpfRecorder) cells() ([]iotrace.Cell, error) {
+	found := map[iotrace.Key]*iotrace.Cell{}
+	places := r.coll.Maps["dists"]
+	var perCPU []kernelDist
+	for i, empty := uint32(1), 0; i < places.MaxEntries() && empty < 8; i++ {
+		if err := places.Lookup(&i, &perCPU); err != nil {
+			return nil, fmt.Errorf("read the distributions: %w", err)
+		}
+		empty++
+		for cpu := range perCPU {
+			if d := &perCPU[cpu]; d.Count > 0 {
+				empty = 0
+				r.take(found, d)
+			}
+		}
+	}
+	var all []iotrace.Cell
+	for _, c := range found {
+		all = append(all, *c)
+	}
+	slices.SortFunc(all, func(a, b iotrace.Cell) int { return compare(a.Key, b.Key) })
+	return all, nil
+}
+
+func (r *bpfRecorder) take(found map[iotrace.Key]*iotrace.Cell, d *kernelDist) {
+	k := cellKey(d.Cell)
+	if k.dev() >= len(r.devices) || d.Interval >= uint64(iotrace.Intervals) {
+		return // half written
+	}
+	key := iotrace.Key{Device: r.devices[k.dev()].name, Op: k.op(), Size: k.size(), Owner: r.owner(k.owner(), k.call())}
+	c := found[key]
+	if c == nil {
+		c = &iotrace.Cell{Key: key}
+		found[key] = c
+	}
+	i := iotrace.Interval(d.Interval)
+	// What no bio began has no Q; a flush of that kind is the block layer's own,
+	// part of another's.
+	if i == iotrace.Q2C || i == iotrace.D2C && c.Owner == ownerless && c.Op != iotrace.Flush {
+		c.Requests += d.Count
+	}
+	c.Bytes += d.Bytes
+	if c.Intervals[i] == nil {
+		c.Intervals[i] = new(iotrace.Dist)
+	}
+	c.Intervals[i].Merge(d.dist())
+}
+
+func (r *bpfRecorder) owner(id uint32, call bool) iotrace.Owner {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if k, ok := r.owners[id]; ok {
+		return r.cgroups.owner(k, call)
+	}
+	return ownerless
+}
+
+// deviceCounts tells of devices as a whole.
+func (r *bpfRecorder) deviceCounts(a *iotrace.Account) ([]iotrace.Device, error) {
+	var all []iotrace.Device
+	unfinished, err := r.unfinished()
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range r.devices {
+		var n [counters]uint64
+		for c := range n {
+			var perCPU []uint64
+			at := uint32(i*counters + c)
+			if err := r.coll.Maps["counters"].Lookup(&at, &perCPU); err != nil {
+				return nil, fmt.Errorf("read the counters of %s: %w", d.name, err)
+			}
+			for _, v := range perCPU {
+				n[c] += v
+			}
+		}
+		out := iotrace.Device{
+			Name: d.name, MajMin: d.majMin(),
+			BackMerges: n[countBackMerges], FrontMerges: n[countFrontMerges], OtherMerges: n[countOtherMerges],
+			Splits: n[countSplits], Remaps: n[countRemaps], Requeues: n[countRequeues],
+			Plugs: n[countPlugs], Unplugs: n[countUnplugs], UnpluggedByTimer: n[countTimerUnplugs],
+			Unfinished: unfinished[i],
+		}
+		if n[countIssues] > 0 {
+			out.Sequential = float64(n[countSequential]) / float64(n[countIssues])
+		}
+		var busy uint64
+		for _, c := range a.Cells {
+			if c.Device != d.name {
+				continue
+			}
+			out.Requests += c.Requests
+			out.Bytes += c.Bytes
+			if i := c.Intervals[iotrace.D2C]; i != nil {
+				busy += i.SumNS
+			}
+		}
+		if a.Duration > 0 { // Little's law
+			out.Depth = float64(busy) / float64(a.Duration)
+		}
+		all = append(all, out)
+	}
+	return all, nil
+}
+
+// unfinished counts by device what was queued or issued, and is not complete.
+func (r *bpfRecorder) unfinished() (n [maxDevices]uint64, err error) {
+	text := make([]byte, r.memory.Size())
+	if _, err := r.memory.ReadAt(text, 0); err != nil {
+		return n, fmt.Errorf("read the table of requests: %w", err)
+	}
+	size := binary.Size(pending{})
+	for ; len(text) >= size; text = text[size:] {
+		if binary.NativeEndian.Uint64(text) == 0 {
+			continue
+		}
+		var p pending
+		if err := binary.Read(bytes.NewReader(text[:size]), binary.NativeEndian, &p); err == nil && int(p.Dev) < maxDevices {
+			n[p.Dev]++
+		}
+	}
+	return n, nil
+}
+
+// learnOwners looks, as long as the recording goes on, who owns requests:
+// cgroups and their names may be gone when it ends.
+func (r *bpfRecorder) learnOwners(ctx context.Context) {
+	tick := time.NewTicker(time.Second / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_ = r.newOwners() // tried again
+		}
+	}
+}
+
+func (r *bpfRecorder) newOwners() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var key ownerKey
+	var id uint32
+	ids := map[uint64]bool{}
+	all := r.coll.Maps["owners"].Iterate()
+	for all.Next(&key, &id) {
+		r.owners[id] = key
+		ids[key.Cgroup] = true
+	}
+	if err := all.Err(); err != nil {
+		return fmt.Errorf("read the owners of requests: %w", err)
+	}
+	r.cgroups.learn(ids)
+	return nil
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* What is known of a request when it begins: its place, its owner, its system call. */
+#ifndef BEGIN_H
+#define BEGIN_H
+
+INLINE struct bucket *bucket_of(u64 key)
+{
+	u32 at = (key >> 4) * 0x9E3779B97F4A7C15ULL >> 50; /* 64 - log2(BUCKETS) */
+
+	return bpf_map_lookup_elem(&pending, &at);
+}
+
+INLINE struct pending *find(u64 key)
+{
+	struct bucket *b = bucket_of(key);
+
+	if (!b)
+		return NULL;
+	if (b->way[0].key == key)
+		return &b->way[0];
+	if (b->way[1].key == key)
+		return &b->way[1];
+	return NULL;
+}
+
+/* A place for a request that begins. Of two that are in its way, the older goes. */
+INLINE struct pending *begin(u64 key, u32 dev)
+{
+	struct bucket *b = bucket_of(key);
+	struct pending *p;
+
+	if (!b)
+		return NULL;
+	if (b->way[0].key == key || !b->way[0].key) {
+		p = &b->way[0];
+	} else if (b->way[1].key == key || !b->way[1].key) {
+		p = &b->way[1];
+	} else {
+		p = b->way[0].q < b->way[1].q ? &b->way[0] : &b->way[1];
+		lost(LOST_PENDING);
+	}
+	p->key = key;
+	p->q = p->d = p->n = p->entered = 0;
+	p->owner = p->task = p->cpu = p->bytes = 0;
+	p->merged = 0;
+	p->dev = dev;
+	p->over = NONE;
+	p->call = p->requeued = p->op = p->into = 0;
+	if (stages)
+		p->g = p->i = 0;
+	return p;
+}
+
+/* Where a table has the request: see struct pending. */
+INLINE u64 request_key(struct request *rq)
+{
+	struct bio *bio = GET(rq, bio);
+
+	return bio ? address(bio) : address(rq);
+}
+
+static __noinline u32 known_owner(struct owner_key *key)
+{
+	u32 *known, id = 0;
+
+	if (!key)
+		return 0;
+	known = bpf_map_lookup_elem(&owners, key);
+	if (known)
+		return *known;
+	if (bpf_map_pop_elem(&free_owners, &id)) {
+		lost(LOST_OWNERS);
+		return 0;
+	}
+	if (bpf_map_update_elem(&owners, key, &id, BPF_NOEXIST)) { /* another CPU was first */
+		bpf_map_push_elem(&free_owners, &id, 0);
+		known = bpf_map_lookup_elem(&owners, key);
+		return known ? *known : 0;
+	}
+	return id;
+}
+
+/* The cgroup that a bio is charged to, if it is not everybody's. */
+INLINE u64 charged(struct bio *bio)
+{
+	struct blkcg_gq *group;
+	struct blkcg *blkcg;
+
+	if (!bpf_core_field_exists(bio->bi_blkg))
+		return 0;
+	group = GET(bio, bi_blkg);
+	if (!group)
+		return 0;
+	blkcg = GET(group, blkcg);
+	if (!blkcg || !GET(blkcg, css.parent))
+		return 0;
+	return GET(blkcg, css.cgroup, kn, id);
+}
+
+INLINE struct task_struct *current(void)
+{
+#ifdef RAW
+	return (void *)bpf_get_current_task();
+#else
+	return (void *)bpf_get_current_task_btf();
+#endif
+}
+
+INLINE u64 cgroup_of(struct task_struct *task)
+{
+	struct cgroup_subsys_state *css;
+
+	if (unified)
+		return GET(task, cgroups, dfl_cgrp, kn, id);
+	css = GET(task, cgroups, subsys[subsystem]);
+	return GET(css, cgroup, kn, id);
+}
+
+/* The owner of what the current task queues for a cgroup, or for its own. */
+INLINE u32 new_owner(struct task_struct *task, u64 charged_to, bool kernel)
+{
+	struct owner_key key = {};
+	struct task_struct *leader = GET(task, group_leader);
+
+	key.cgroup = kernel ? charged_to : cgroup_of(task);
+	key.pid = GET(task, tgid);
+	key.kernel = kernel && !charged_to;
+	bpf_core_read(&key.comm, sizeof(key.comm), &leader->comm);
+	if (kernel) {
+		/* The threads of the pool are all the same: kworker/0:1H is kworker. */
+		bool pooled = *(u64 *)key.comm == 0x2f72656b726f776bULL; /* "kworker/" */
+
+		if (pooled) {
+			__builtin_memset(key.comm, 0, sizeof(key.comm));
+			__builtin_memcpy(key.comm, "kworker", 7);
+		}
+		if (pooled || charged_to)
+			key.pid = 0;
+	}
+	return known_owner(&key);
+}
+
+INLINE u32 owner_of(struct bio *bio)
+{
+	struct task_struct *task = current();
+	u32 tid = GET(task, pid), at = tid & (TASKS - 1);
+	bool kernel = GET(task, flags) & PF_KTHREAD;
+	u64 group = kernel ? charged(bio) : (u64)GET(task, cgroups), comm = 0;
+	struct known_task *k = bpf_map_lookup_elem(&known_tasks, &at);
+
+#ifdef RAW
+	bpf_core_read(&comm, sizeof(comm), &task->comm);
+#else
+	comm = *(u64 *)task->comm;
+#endif
+	if (!k)
+		return 0;
+	if (k->tid == tid && k->group == group && k->comm == comm)
+		return k->owner;
+	k->owner = new_owner(task, group, kernel);
+	k->tid = tid;
+	k->group = group;
+	k->comm = comm;
+	return k->owner;
+}
+
+/* The system call that the current task is in, if it is one that is followed. */
+INLINE struct task *in_call(void)
+{
+	u32 tid = bpf_get_current_pid_tgid(), at = tid & (TASKS - 1);
+	struct task *t = bpf_map_lookup_elem(&tasks, &at);
+
+	return t && t->tid == tid && t->call ? t : NULL;
+}
+
+/* A bio was queued within a call: S2Q is known now, and S2X when it returns. */
+INLINE void queued_in_call(struct pending *p, struct bio *bio, struct task *t)
+{
+	u32 bytes = GET(bio, bi_iter.bi_size), i;
+	u64 key = key_of(p->owner, p->dev, op_of(GET(bio, bi_opf), bytes), bytes, 1);
+
+	p->call = t->call;
+	p->entered = t->entered;
+	p->task = t->queue;
+	add_to(key, S2Q, p->q - t->entered, 1);
+	for (i = 0; i < 4; i++) {
+		if (i == t->used) {
+			t->cell[i] = key;
+			t->queued[i] = 0;
+			t->used++;
+		}
+		if (t->cell[i] == key || i == 3) {
+			t->queued[i]++;
+			break;
+		}
+	}
+}
+
+INLINE struct pending *queued(struct bio *bio, u32 dev, u64 now)
+{
+	struct pending *p;
+
+	if (application && remaps) {
+		struct task *t = in_call();
+
+		p = find(address(bio));
+		if (t && p && p->into == CAME && p->entered == t->entered) { /* it was counted when it came */
+			p->into = 0;
+			p->q = now;
+			return p;
+		}
+	}
+	p = begin(address(bio), dev);
+	if (!p)
+		return NULL;
+	p->q = now;
+	p->owner = owner_of(bio);
+	if (bio_based) {
+		p->bytes = GET(bio, bi_iter.bi_size);
+		p->op = op_of(GET(bio, bi_opf), p->bytes);
+	}
+	if (requests)
+		p->cpu = bpf_get_smp_processor_id();
+	if (application) {
+		struct task *t = in_call();
+
+		if (t)
+			queued_in_call(p, bio, t);
+	}
+	return p;
+}
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/* The tables, and how times are added up in them. */
+#ifndef SUMS_H
+#define SUMS_H
+
+/* What user space sets before it loads the programs. */
+const volatile u32 bio_based;       /* a bit for each device */
+const volatile u32 unified = 0;     /* owners are known by their cgroups of version 2, */
+const volatile u32 subsystem = 0;   /* else by those of this controller */
+const volatile u32 application = 0;
+const volatile u32 remaps = 0; /* bios may come from other devices */
+const volatile u32 stages = 0;
+const volatile u32 requests = 0;
+const volatile u8 calls[CALLS];
+
+const volatile u32 anchor = 1;
+
+/*
+ * A pointer as a number that tells objects apart. The verifier lets nobody
+ * calculate with a pointer, but take the distance of two.
+ */
+INLINE u64 address(const void *p)
+{
+	u64 n = (u64)p;
+
+#ifndef RAW
+	asm volatile("%0 -= %1" : "+r"(n) : "r"(&anchor));
+#endif
+	return n;
+}
+
+/* The same for a pointer that the verifier takes for a number, from which it lets no pointer be taken. */
+u64 anchor_address;
+
+INLINE u64 raw_address(const void *p)
+{
+#ifdef RAW
+	return (u64)p;
+#else
+	if (!anchor_address)
+		anchor_address = (u64)&anchor;
+	barrier();
+	return (u64)p - *(volatile u64 *)&anchor_address;
+#endif
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, BUCKETS);
+	__type(key, u32);
+	__type(value, struct bucket);
+} pending SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64);
+	__type(value, struct cell);
+} cells SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1024);
+	__type(key, u32);
+	__type(value, struct dist);
+} dists SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, 1024);
+	__type(value, u32);
+} free_dists SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct owner_key);
+	__type(value, u32);
+} owners SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, 1024);
+	__type(value, u32);
+} free_owners SEC(".maps");
+
+/* The owners of tasks that were seen last, by thread. */
+struct known_task {
+	u64 group; /* of a kernel thread the cgroup that is charged, else the kernel's set of its cgroups */
+	u64 comm;  /* its first letters: a process becomes another program */
+	u32 tid;
+	u32 owner;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TASKS);
+	__type(key, u32);
+	__type(value, struct known_task);
+} known_tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, DEVICES * COUNTERS);
+	__type(key, u32);
+	__type(value, u64);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, LOSSES);
+	__type(key, u32);
+	__type(value, u64);
+} losses SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TASKS);
+	__type(key, u32);
+	__type(value, struct task);
+} tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FIFOS);
+	__type(key, u32);
+	__type(value, struct fifo);
+} fifos SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, DEVICES);
+	__type(key, u32);
+	__type(value, struct {
+		u64 last_q;
+		u64 end[2]; /* of the last request, by direction */
+	});
+} streams SEC(".maps");
+
+/* So that the compiled programs tell of this type, too. */
+const struct request_record *described __attribute__((unused));
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} ring SEC(".maps");
+
+ONCE int lost(u32 what)
+{
+	u64 *n = bpf_map_lookup_elem(&losses, &what);
+
+	if (n)
+		*n += 1;
+	return 0;
+}
+
+INLINE void count(u32 dev, u32 what)
+{
+	u32 at = dev * COUNTERS + what;
+	u64 *n = bpf_map_lookup_elem(&counters, &at);
+
+	if (n)
+		*n += 1;
+}
+
+/* The exponent of the greatest power of two that is not above v; 0 for 0. */
+INLINE u32 log2(u64 v)
+{
+	u32 shift, r = 0;
+
+	shift = (v > 0xffffffff) << 5; v >>= shift; r |= shift;
+	shift = (v > 0xffff) << 4; v >>= shift; r |= shift;
+	shift = (v > 0xff) << 3; v >>= shift; r |= shift;
+	shift = (v > 0xf) << 2; v >>= shift; r |= shift;
+	shift = (v > 0x3) << 1; v >>= shift; r |= shift;
+	return r | (v >> 1);
+}
+
+INLINE u32 bin(u64 ns)
+{
+	u32 octave;
+
+	if (ns < 1 << FIRST_OCTAVE)
+		return ns >> (FIRST_OCTAVE - STEP_BITS);
+	octave = log2(ns);
+	if (octave > LAST_OCTAVE)
+		return BINS - 1;
+	return ((octave - FIRST_OCTAVE + 1) << STEP_BITS) | ((ns >> (octave - STEP_BITS)) & ((1 << STEP_BITS) - 1));
+}
+
+/* A first time is in none of the tables yet. */
+ONCE u32 new_dist(void)
+{
+	u32 at = 0;
+
+	if (bpf_map_pop_elem(&free_dists, &at))
+		lost(LOST_DISTS);
+	return at;
+}
+
+/* a * b in 128 bits. */
+INLINE u64 multiply(u64 a, u64 b, u64 *high)
+{
+	u64 al = a & 0xffffffff, ah = a >> 32, bl = b & 0xffffffff, bh = b >> 32;
+	u64 low = al * bl, middle = ah * bl + (low >> 32), other = al * bh + (middle & 0xffffffff);
+
+	*high = ah * bh + (middle >> 32) + (other >> 32);
+	return other << 32 | (low & 0xffffffff);
+}
+
+/* Adds a time to the distribution at a place, n times, and bytes: n | bytes << 32. */
+ONCE int add_at(u64 key, u32 interval, u32 at, u64 ns, u64 n_bytes)
+{
+	struct dist *d = bpf_map_lookup_elem(&dists, &at);
+	u64 square, high = 0;
+	u32 n = n_bytes;
+
+	if (!d)
+		return 0;
+	if (!d->count) {
+		d->cell = key;
+		d->interval = interval;
+	}
+	d->count += n;
+	d->sum += ns * n;
+	d->bytes += n_bytes >> 32;
+	if (ns > d->max)
+		d->max = ns;
+	if (~ns > d->notmin)
+		d->notmin = ~ns;
+	if ((ns * n) >> 32)
+		square = multiply(ns * n, ns, &high);
+	else
+		square = ns * n * ns; /* ns is not above ns * n */
+	d->squares_low += square;
+	d->squares_high += high + (d->squares_low < square);
+	u64 place = bin(ns);
+
+	SAME(place);
+	if (place < BINS)
+		d->bins[place] += n;
+	return 0;
+}
+
+INLINE void add_bytes(u64 key, struct cell *cell, u64 interval, u64 ns, u32 n, u64 bytes)
+{
+	u32 at = cell->dist[interval];
+
+	if (!at) {
+		at = new_dist();
+		if (!at)
+			return;
+		cell->dist[interval] = at;
+	}
+	add_at(key, interval, at, ns, n | bytes << 32);
+}
+
+INLINE void add(u64 key, struct cell *cell, u64 interval, u64 ns)
+{
+	add_bytes(key, cell, interval, ns, 1, 0);
+}
+
+ONCE int new_cell(u64 key)
+{
+	struct cell empty = {};
+
+	if (bpf_map_update_elem(&cells, &key, &empty, BPF_NOEXIST) == -E2BIG)
+		lost(LOST_CELLS);
+	return 0;
+}
+
+INLINE struct cell *cell_of(u64 key)
+{
+	struct cell *c = bpf_map_lookup_elem(&cells, &key);
+
+	if (c)
+		return c;
+	new_cell(key);
+	return bpf_map_lookup_elem(&cells, &key);
+}
+
+/* Adds a time to a cell that is not at hand, n times. */
+ONCE int add_to(u64 key, u64 interval, u64 ns, u32 n)
+{
+	struct cell *c = cell_of(key);
+
+	SAME(interval);
+	if (c && interval < DISTS)
+		add_bytes(key, c, interval, ns, n, 0);
+	return 0;
+}
+
+INLINE u64 op_of(u32 opf, u32 bytes)
+{
+	switch (opf & 0xff) {
+	case OP_READ:
+		return READ;
+	case OP_WRITE:
+		return bytes ? WRITE : FLUSH; /* only a flush writes nothing */
+	case 7: /* of several kernels: write same, zone append */
+	case 9: /* write zeroes */
+		return WRITE;
+	case OP_FLUSH:
+		return FLUSH;
+	case OP_DISCARD:
+		return DISCARD;
+	}
+	return OTHER;
+}
+
+INLINE u64 key_of(u32 owner, u64 dev, u64 op, u32 bytes, u64 call)
+{
+	u64 size = bytes > 1 ? log2(bytes - 1) + 2 : bytes;
+
+	return owner | dev << KEY_DEV | op << KEY_OP | size << KEY_SIZE | call << KEY_CALL;
+}
+
+#endif

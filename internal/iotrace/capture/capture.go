@@ -1,0 +1,159 @@
+// Package capture records where the block requests of this host spend their
+// time, without the blktrace program.
+//
+// The programs of the BPF way sum up in the kernel: what reaches user space
+// are sums and histograms, read when somebody asks for them. They and their
+// maps live as long as this process does; the kernel removes them when it
+// ends, however it ends, so there is nothing to journal. The tracefs way is
+// for kernels without BPF or without a description of their types; what it
+// switches on outlives the process, and is journalled.
+//
+// Hazards. A trace costs time: what is measured meanwhile is not what would be
+// measured without. A table that is full loses events; they are counted, and
+// the account says so.
+package capture
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"plimsoll/internal/iotrace"
+	"plimsoll/internal/iotrace/blktrace"
+	"plimsoll/internal/journal"
+)
+
+// Options choose what is recorded.
+type Options struct {
+	Devices     []string          // "MAJ:MIN" of the block devices; a partition stands for its disk
+	Application bool              // follow system calls too: S2Q, S2X, C2R
+	Stages      bool              // all that lies between Q and D too, and what is counted of a device: costs more
+	Requests    func(*iotrace.IO) // gets every completed request, from one goroutine; nil for sums alone
+
+	// Events gets every event instead, for a capture; from one goroutine, those
+	// of a CPU in the order of time. Nothing is summed up then: the account
+	// tells of losses alone. A record is good until the function returns.
+	Events func(*blktrace.Record)
+
+	Way string // "" for the best that this host offers: "bpf", "tracefs"
+}
+
+// Recorder is a recording that is under way.
+type Recorder struct{ way recorder }
+
+// recorder is one way of recording.
+type recorder interface {
+	account() (*iotrace.Account, error)
+	stop() error  // records no more; account still works
+	close() error // undoes what was changed on the host
+}
+
+// Way is one way of recording.
+type Way struct {
+	Name   string // as Options.Way has it
+	Why    string // why this host does not offer it; "" when it does
+	Remedy string // what would change that
+}
+
+// Unsupported is the error of a host that cannot record.
+type Unsupported struct{ Ways []Way }
+
+func (e *Unsupported) Error() string {
+	var all []string
+	for _, w := range e.Ways {
+		all = append(all, fmt.Sprintf("%s: %s (%s)", w.Name, w.Why, w.Remedy))
+	}
+	return "this host cannot record block requests: " + strings.Join(all, "; ")
+}
+
+// ways is the table of ways, the best first.
+var ways = []struct {
+	name  string
+	probe func() (why, remedy string)
+	start func(context.Context, *journal.Journal, Options, []device) (recorder, error)
+}{
+	{"bpf", probeBPF, startBPF},
+	{"tracefs", probeTracefs, startTracefs},
+}
+
+// Ways tells what this host offers, the best first.
+func Ways() []Way {
+	var all []Way
+	for _, w := range ways {
+		why, remedy := w.probe()
+		all = append(all, Way{Name: w.name, Why: why, Remedy: remedy})
+	}
+	return all
+}
+
+// Start begins to record and returns when events are being recorded. The
+// journal may be nil where the way is "bpf". The error is an *Unsupported when
+// the host lacks what it takes.
+func Start(ctx context.Context, j *journal.Journal, o Options) (*Recorder, error) {
+	devices, err := find(o.Devices)
+	if err != nil {
+		return nil, err
+	}
+	offered := Ways()
+	for i, w := range ways {
+		if o.Way != "" && o.Way != w.name {
+			continue
+		}
+		if offered[i].Why != "" {
+			if o.Way == "" {
+				continue
+			}
+			return nil, &Unsupported{offered[i : i+1]}
+		}
+		r, err := w.start(ctx, j, o, devices)
+		if err != nil {
+			return nil, fmt.Errorf("record by %s: %w", w.name, err)
+		}
+		return &Recorder{r}, nil
+	}
+	if o.Way == "" {
+		return nil, &Unsupported{offered}
+	}
+	return nil, fmt.Errorf("no way of recording is called %q: there are %s", o.Way, strings.Join(names(), ", "))
+}
+
+func names() []string {
+	var all []string
+	for _, w := range ways {
+		all = append(all, w.name)
+	}
+	return all
+}
+
+// Snapshot gives what was recorded so far. Requests that complete while it is
+// taken may be in it by halves.
+func (r *Recorder) Snapshot() (*iotrace.Account, error) { return r.way.account() }
+
+// Stop ends the recording, undoes what it changed on the host, and gives what
+// was recorded since Start.
+func (r *Recorder) Stop() (*iotrace.Account, error) {
+	stopErr := r.way.stop()
+	a, err := r.way.account()
+	return a, errors.Join(stopErr, err, r.way.close())
+}
+
+// compare orders cells as accounts have them.
+func compare(a, b iotrace.Key) int {
+	return cmp.Or(
+		cmp.Compare(a.Device, b.Device), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Size, b.Size),
+		cmp.Compare(a.Owner.Cgroup, b.Owner.Cgroup), cmp.Compare(a.Owner.PID, b.Owner.PID),
+		cmp.Compare(a.Owner.Command, b.Owner.Command), order(a.Owner.Call, b.Owner.Call),
+	)
+}
+
+func order(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}

@@ -1,0 +1,138 @@
+package capture
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/hosttest"
+	"plimsoll/internal/iotrace"
+)
+
+// loop gives a loop device over a file in memory, and its number.
+func loop(t testing.TB) (device, number string) {
+	t.Helper()
+	file := filepath.Join("/dev/shm", fmt.Sprintf("plimsoll-capture-%d", os.Getpid()))
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(file) })
+	if err := os.Truncate(file, 64<<20); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("losetup", "-f", "--show", file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	device = strings.TrimSpace(string(out))
+	t.Cleanup(func() { _ = exec.Command("losetup", "-d", device).Run() })
+	text, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(device), "dev"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return device, strings.TrimSpace(string(text))
+}
+
+// direction is what fio says of one direction.
+type direction struct {
+	TotalIOs uint64                      `json:"total_ios"`
+	Bytes    uint64                      `json:"io_bytes"`
+	IOPS     float64                     `json:"iops"`
+	Slat     struct{ Mean, Min float64 } `json:"slat_ns"`
+	Lat      struct{ Mean, Min float64 } `json:"lat_ns"`
+}
+
+type job struct{ Read, Write direction }
+
+func fio(t testing.TB, args ...string) job {
+	t.Helper()
+	cmd := exec.Command("fio", append([]string{"--name=t", "--output-format=json", "--direct=1", "--bs=4k", "--size=64m"}, args...)...)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %v: %s", cmd, err, out)
+	}
+	var all struct{ Jobs []job }
+	if err := json.Unmarshal(out, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all.Jobs[0]
+}
+
+func start(t testing.TB, o Options) *Recorder {
+	t.Helper()
+	r, err := Start(context.Background(), nil, o)
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	return r
+}
+
+// sum is what an account has of an operation.
+func sum(a *iotrace.Account, op iotrace.Op) (requests, bytes uint64, intervals [iotrace.Intervals]iotrace.Dist) {
+	for _, c := range a.Cells {
+		if c.Op != op {
+			continue
+		}
+		requests += c.Requests
+		bytes += c.Bytes
+		for i, d := range c.Intervals {
+			intervals[i].Merge(d)
+		}
+	}
+	return requests, bytes, intervals
+}
+
+func TestAccountHoldsWhatTheApplicationDid(t *testing.T) {
+	hosttest.Exclusive(t)
+	device, number := loop(t)
+	for _, kind := range []string{"btf", "raw"} {
+		for _, o := range []Options{{}, {Application: true}, {Application: true, Stages: true}} {
+			t.Run(fmt.Sprintf("%s application %v stages %v", kind, o.Application, o.Stages), func(t *testing.T) {
+				forceRaw = kind == "raw"
+				defer func() { forceRaw = false }()
+				o.Devices = []string{number}
+				r := start(t, o)
+				j := fio(t, "--filename="+device, "--rw=randrw", "--ioengine=libaio", "--iodepth=8", "--io_size=8m", "--fsync=64")
+				a, err := r.Stop()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if a.Lost != 0 {
+					t.Errorf("%d events were lost", a.Lost)
+				}
+				var read, write [iotrace.Intervals]iotrace.Dist
+				check := func(op iotrace.Op, want direction) (intervals [iotrace.Intervals]iotrace.Dist) {
+					requests, bytes, intervals := sum(a, op)
+					if requests != want.TotalIOs || bytes != want.Bytes {
+						t.Errorf("%s: %d requests of %d bytes, and fio did %d of %d", op, requests, bytes, want.TotalIOs, want.Bytes)
+					}
+					for _, i := range []iotrace.Interval{iotrace.Q2D, iotrace.D2C, iotrace.Q2C} {
+						if intervals[i].Count != requests {
+							t.Errorf("%s: %s of %d requests, and not of %d", op, i, intervals[i].Count, requests)
+						}
+					}
+					if got, want := intervals[iotrace.Q2C].SumNS, intervals[iotrace.Q2D].SumNS+intervals[iotrace.D2C].SumNS; got != want {
+						t.Errorf("%s: Q2D and D2C make %d ns, and Q2C %d", op, want, got)
+					}
+					return intervals
+				}
+				read, write = check(iotrace.Read, j.Read), check(iotrace.Write, j.Write)
+				for _, i := range []iotrace.Interval{iotrace.S2Q, iotrace.S2X, iotrace.C2R} {
+					if got, want := read[i].Count+write[i].Count, j.Read.TotalIOs+j.Write.TotalIOs; o.Application && got != want || !o.Application && got != 0 {
+						t.Errorf("%s of %d requests", i, got)
+					}
+				}
+				for _, c := range a.Cells {
+					if c.Owner.Command != "fio" && c.Owner.Command != "block layer" {
+						t.Errorf("requests of %+v", c.Owner)
+					}
+				}
+			})
+		}
+	}
+}

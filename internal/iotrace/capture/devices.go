@@ -1,0 +1,119 @@
+package capture
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxDevices is DEVICES of bpf/shared.h.
+const maxDevices = 16
+
+// device is a block device that is traced.
+type device struct {
+	name         string // kernel name of the whole disk
+	major, minor uint32
+	bios         bool   // it has no requests of its own: device mapper, md, a multipath head
+	under        bool   // bios may come from another device, or from a partition: it has holders or partitions
+	note         string // what is recorded of it that its user may not expect
+}
+
+func (d device) majMin() string { return fmt.Sprintf("%d:%d", d.major, d.minor) }
+
+func (d device) nvme() bool { return strings.HasPrefix(d.name, "nvme") }
+
+const sysDevBlock = "/sys/dev/block"
+
+// find looks the devices up. A partition's requests are its disk's: the disk is
+// taken. An NVMe device with several paths is its head, which has no requests,
+// and its paths, which have. All that is wrong is told at once.
+func find(numbers []string) ([]device, error) {
+	var all []device
+	var wrong []error
+	add := func(d device) {
+		if !slices.ContainsFunc(all, func(o device) bool { return o.majMin() == d.majMin() }) {
+			all = append(all, d)
+		}
+	}
+	for _, number := range numbers {
+		d, err := look(number)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		add(d)
+		for _, path := range paths(d) {
+			add(path)
+		}
+	}
+	switch {
+	case len(numbers) == 0:
+		wrong = append(wrong, errors.New("no device is named that should be traced"))
+	case len(all) > maxDevices:
+		wrong = append(wrong, fmt.Errorf("%d devices (an NVMe device counts with its paths) are more than the %d that are traced at once: name fewer", len(all), maxDevices))
+	}
+	return all, errors.Join(wrong...)
+}
+
+func look(number string) (device, error) {
+	var d device
+	if n, err := fmt.Sscanf(number, "%d:%d", &d.major, &d.minor); err != nil || n != 2 {
+		return d, fmt.Errorf("%q is not MAJOR:MINOR of a block device", number)
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Join(sysDevBlock, d.majMin()))
+	if err != nil {
+		return d, fmt.Errorf("no block device has the number %s (see lsblk)", number)
+	}
+	if exists(dir, "partition") {
+		d.note = fmt.Sprintf("%s is a partition: what is told is of its disk %s", filepath.Base(dir), filepath.Base(filepath.Dir(dir)))
+		dir = filepath.Dir(dir)
+		whole, err := os.ReadFile(filepath.Join(dir, "dev"))
+		if err != nil {
+			return d, fmt.Errorf("the disk of partition %s: %w", number, err)
+		}
+		if _, err := fmt.Sscanf(string(whole), "%d:%d", &d.major, &d.minor); err != nil {
+			return d, fmt.Errorf("the disk of partition %s: %w", number, err)
+		}
+	}
+	d.name = filepath.Base(dir)
+	d.bios = !exists(dir, "mq")
+	holders, _ := os.ReadDir(filepath.Join(dir, "holders"))
+	parts, _ := filepath.Glob(filepath.Join(dir, d.name+"*", "partition"))
+	d.under = len(holders) > 0 || len(parts) > 0
+	return d, nil
+}
+
+// paths gives the paths of a multipath head: nvme0c1n1 is one of nvme0n1's.
+// They are hidden from everybody but /proc/diskstats.
+func paths(head device) []device {
+	var subsystem, namespace uint32
+	if n, err := fmt.Sscanf(head.name, "nvme%dn%d", &subsystem, &namespace); err != nil || n != 2 || !head.bios {
+		return nil
+	}
+	f, err := os.Open("/proc/diskstats")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var all []device
+	for in := bufio.NewScanner(f); in.Scan(); {
+		d := device{under: true}
+		var s, c, n uint32
+		if _, err := fmt.Sscan(in.Text(), &d.major, &d.minor, &d.name); err != nil {
+			continue
+		}
+		if got, err := fmt.Sscanf(d.name, "nvme%dc%dn%d", &s, &c, &n); err == nil && got == 3 && s == subsystem && n == namespace {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+func exists(parts ...string) bool {
+	_, err := os.Lstat(filepath.Join(parts...))
+	return err == nil
+}

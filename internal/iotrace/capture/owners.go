@@ -1,0 +1,108 @@
+package capture
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"github.com/moby/sys/mountinfo"
+
+	"plimsoll/internal/iotrace"
+)
+
+// cgroups tells cgroups by their ids, in the hierarchy of the block I/O
+// controller: that is where bios are charged.
+type cgroups struct {
+	root    string // where the hierarchy is mounted; "" for nowhere
+	unified bool   // it is that of cgroup v2
+	known   map[uint64]string
+
+	containers map[uint64]string
+}
+
+func newCgroups() *cgroups {
+	c := &cgroups{unified: true, known: map[uint64]string{}, containers: map[uint64]string{}}
+	lines, _ := os.ReadFile("/proc/self/cgroup")
+	for line := range strings.Lines(string(lines)) {
+		if f := strings.SplitN(line, ":", 3); len(f) == 3 && f[1] == "blkio" {
+			c.unified = false
+		}
+	}
+	mounts, _ := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
+		if c.unified {
+			return m.FSType != "cgroup2", false
+		}
+		return m.FSType != "cgroup" || !strings.Contains(","+m.VFSOptions+",", ",blkio,"), false
+	})
+	if len(mounts) > 0 {
+		c.root = mounts[0].Mountpoint
+	}
+	return c
+}
+
+// learn looks for cgroups that are not known yet. Those that are gone stay
+// unknown, which is why it is asked while they live.
+func (c *cgroups) learn(ids map[uint64]bool) {
+	missing := 0
+	for id := range ids {
+		if _, ok := c.known[id]; !ok && id != 0 {
+			missing++
+		}
+	}
+	if missing == 0 || c.root == "" {
+		return
+	}
+	// What cannot be read is left out: a cgroup may end at any moment.
+	_ = filepath.WalkDir(c.root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			return nil //nolint:nilerr // see above
+		}
+		info, err := e.Info()
+		if err != nil {
+			return nil //nolint:nilerr // see above
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok && ids[stat.Ino] {
+			rest := strings.TrimPrefix(path, c.root)
+			if rest == "" {
+				rest = "/"
+			}
+			c.known[stat.Ino], c.containers[stat.Ino] = rest, container(rest)
+		}
+		return nil
+	})
+}
+
+// containerID is how engines name the cgroup of a container.
+var containerID = regexp.MustCompile(`(?:^|[/-])([0-9a-f]{64})(?:\.scope)?(?:/|$)`)
+
+// container gives the name of the container that a cgroup is of, or the first
+// of its id where the engine does not keep its names in the usual place.
+func container(path string) string {
+	m := containerID.FindStringSubmatch(path)
+	if m == nil {
+		return ""
+	}
+	text, err := os.ReadFile(filepath.Join("/var/lib/docker/containers", m[1], "config.v2.json"))
+	var config struct{ Name string }
+	if err == nil && json.Unmarshal(text, &config) == nil && config.Name != "" {
+		return strings.TrimPrefix(config.Name, "/")
+	}
+	return m[1][:12]
+}
+
+// owner gives an owner as accounts have it.
+func (c *cgroups) owner(k ownerKey, call bool) iotrace.Owner {
+	return iotrace.Owner{
+		Cgroup: k.Cgroup, Path: c.known[k.Cgroup], Container: c.containers[k.Cgroup], PID: k.PID,
+		Command: string(bytes.TrimRight(k.Comm[:], "\x00")), Call: call, Kernel: k.Kernel != 0,
+	}
+}
+
+// ownerless is the owner of what no bio began: the block layer's own requests,
+// which flush caches, a driver's, and those that were under way already.
+var ownerless = iotrace.Owner{Kernel: true, Command: "block layer"}
