@@ -142,6 +142,9 @@ func (c *Container) ThinDevice(ctx context.Context) (string, error) {
 	return "/dev/mapper/" + in.Container.GraphDriver.Data["DeviceName"], nil
 }
 
+// PID is the host's number of the container's first process.
+func (c *Container) PID() int { return c.pid }
+
 // Inside gives the path at which the host finds a file of the container, for
 // as long as that runs.
 func (c *Container) Inside(path string) string {

@@ -15,8 +15,8 @@ import (
 )
 
 // Experiment is a question and what answers it. Parse makes valid ones; a
-// command line may then change Repeat, Timing, Precondition, Fixed, Target, and Budget (see
-// Fit).
+// command line may then change Repeat, Timing, Precondition, Fixed, Target, Trace, and
+// Budget (see Fit).
 type Experiment struct {
 	Name         string
 	Question     string
@@ -27,6 +27,7 @@ type Experiment struct {
 	Target       float64       // precision at which a trial or a point may end before its time: half of the 95% interval as a share of the mean
 	Budget       time.Duration // of the whole run, which decides as it goes how many trials each point gets; 0 for none, when all get Repeat
 	Precondition Precondition
+	Trace        bool       // each trial is told where its I/Os spent their time
 	Scaled       Scale      // what Scale.Apply was given; nothing for an experiment as in its file
 	Seed         *uint64    // of the order of the trials; nil to draw one for each run
 	Stacks       []Stack    // in the order of the file

@@ -119,6 +119,9 @@ func describeExperiment(e *Experiment) string {
 	}
 	fmt.Fprintf(&b, "%s: %s\nbaseline %q, %d times %s after %s, seed %s\n",
 		e.Name, e.Question, e.Baseline, e.Repeat, e.Timing.Runtime, e.Timing.Ramp, seed)
+	if e.Trace {
+		b.WriteString("traced\n")
+	}
 	if e.Fixed || e.Target > 0 || e.Precondition != (Precondition{}) {
 		fmt.Fprintf(&b, "fixed %t, target %v, precondition %q\n", e.Fixed, e.Target, e.Precondition)
 	}

@@ -19,6 +19,7 @@ type File struct {
 	Fixed        bool                 `yaml:"fixed" jsonschema:"default=false" jsonschema_description:"Every trial takes its whole runtime. Otherwise trials of more than 40 s end once their mean is known."`
 	Target       Share                `yaml:"target" jsonschema:"default=3%" jsonschema_description:"How precisely to know a mean: half of its 95% interval as a share of it."`
 	Precondition Preconditioning      `yaml:"precondition" jsonschema_description:"What is written before the first trial of a workload on a stack: snia, or some of device, passes=2, rounds=25 and round=1m, separated by commas. Without it, the workload's files, once."`
+	Trace        bool                 `yaml:"trace" jsonschema:"default=false" jsonschema_description:"Record what block requests do while trials are measured, and tell where the latency of I/Os is spent. It costs some of the speed: traced trials compare with traced ones."`
 	Seed         uint64               `yaml:"seed" jsonschema:"minimum=0" jsonschema_description:"Seed of the random order of trials. Without one, every run draws its own and stores it."`
 	Factors      map[string]Levels    `yaml:"factors" jsonschema_description:"What is varied on purpose: names and their levels. Stacks and workloads that mention a factor ($jobs, in their name and in their text) stand for one of each level."`
 	Stacks       map[string]StackText `yaml:"stacks" jsonschema:"required" jsonschema_description:"Storage stacks by name, source first."`
@@ -28,6 +29,9 @@ type File struct {
 // Name is the name of an experiment, a stack or a workload. It becomes part
 // of file names.
 type Name string
+
+// maxName is how long a name may be.
+const maxName = 64
 
 // namePattern admits what is safe in file names of every kind.
 const namePattern = `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`

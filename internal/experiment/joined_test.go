@@ -25,12 +25,12 @@ func joined(t *testing.T, stacks ...string) *Experiment {
 }
 
 func TestSeveralDevicesTakeThePlaceOfSources(t *testing.T) {
-	on := func(text string) *line.Node {
+	on := func(text string) []line.Node {
 		l, err := line.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &l.Nodes[0]
+		return l.Nodes[:1]
 	}
 	const (
 		one   = "loop(size=256MiB) > xfs"

@@ -149,6 +149,7 @@ func (p *parser) file(root *yaml.Node) {
 		"fixed":        func(n *yaml.Node) { p.e.Fixed = p.flag(n, "fixed") },
 		"target":       func(n *yaml.Node) { p.e.Target = p.share(n, "target") },
 		"precondition": func(n *yaml.Node) { p.e.Precondition = p.precondition(n) },
+		"trace":        func(n *yaml.Node) { p.e.Trace = p.flag(n, "trace") },
 		"seed":         func(n *yaml.Node) { p.e.Seed = p.seed(n) },
 		"factors":      func(n *yaml.Node) { factors = n },
 		"stacks":       func(n *yaml.Node) { stacks = n },

@@ -3,8 +3,10 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/workload"
@@ -22,8 +24,9 @@ type Scale struct {
 	// On takes the place of the stacks' loop devices and, when it is a block
 	// device itself, of the block devices of this host that they name: a directory, or one or
 	// several devices, as the first node of a stack. A stack gets as many of
-	// them as it has sources.
-	On *line.Node
+	// them as it has sources. Of several such nodes each makes a stack of its own:
+	// they are the levels of the factor FactorDevice.
+	On []line.Node
 	// FileSystem is what a directory in On lies on, such as "ext4".
 	FileSystem string
 	// Catalog tells how large sources are that do not say so.
@@ -39,8 +42,10 @@ func (s Scale) Apply(e *Experiment) (leftOut []string, err error) {
 		leftOut, problems = s.workloads(e)
 		s.grow(e, before)
 	}
-	if s.On != nil {
-		leftOut = append(leftOut, s.sources(e)...)
+	if len(s.On) > 0 {
+		without, err := s.sources(e)
+		leftOut = append(leftOut, without...)
+		problems = append(problems, err)
 	}
 	if len(e.Workloads) == 0 {
 		problems = append(problems, fmt.Errorf("no workload of %s is left: %s", e.Name, lines(leftOut)))
@@ -159,58 +164,149 @@ func setOption(n *line.Node, key, value string) {
 	n.Options = append(n.Options, line.Option{Key: key, Value: value})
 }
 
+// FactorDevice is the factor whose levels are the devices that stacks were put
+// on, when these are several.
+const FactorDevice = "device"
+
 // sources puts s.On under every stack that stands on a loop device, or says
 // why that would be another stack than was asked about.
-func (s Scale) sources(e *Experiment) (leftOut []string) {
+func (s Scale) sources(e *Experiment) (leftOut []string, err error) {
+	labels, err := s.labels(e)
+	if err != nil {
+		return nil, err
+	}
 	var kept []Stack
+	baseline := ""
 	for _, stack := range e.Stacks {
-		on, why := s.source(stack.Line)
-		if why != "" {
-			leftOut = append(leftOut, fmt.Sprintf("stack %s: %s", stack.Name, why))
-			if e.Baseline == stack.Name {
-				e.Baseline = ""
+		for i, device := range s.On {
+			on, takes, why := s.source(stack.Line, device)
+			if !takes && why == "" {
+				kept = append(kept, stack)
+				break // it stays what it is, on whichever device the others are
 			}
-			continue
+			put := stack
+			if len(s.On) > 1 {
+				put.Name += "-" + labels[i]
+				put.Levels = maps.Clone(stack.Levels)
+				if put.Levels == nil {
+					put.Levels = map[string]string{}
+				}
+				put.Levels[FactorDevice] = labels[i]
+			}
+			if why != "" {
+				leftOut = append(leftOut, fmt.Sprintf("stack %s: %s", put.Name, why))
+				continue
+			}
+			put.Line, put.Text = on, on.String()
+			kept = append(kept, put)
+			if stack.Name == e.Baseline && baseline == "" {
+				baseline = put.Name
+			}
 		}
-		stack.Line, stack.Text = on, on.String()
-		kept = append(kept, stack)
+	}
+	unchanged := func(k Stack) bool { return k.Name == e.Baseline }
+	if !slices.ContainsFunc(kept, unchanged) {
+		e.Baseline = baseline
 	}
 	e.Stacks = kept
-	return leftOut
+	return leftOut, nil
 }
 
-func (s Scale) source(l line.Line) (on line.Line, why string) {
-	sources, devs := l.Sources(), line.Line{Nodes: []line.Node{*s.On}}.Sources()
+// labels names the devices of s.On, as names of stacks may have it.
+func (s Scale) labels(e *Experiment) ([]string, error) {
+	var labels []string
+	var problems []error
+	for _, n := range s.On {
+		label := labelOf(n)
+		if slices.Contains(labels, label) {
+			problems = append(problems, fmt.Errorf("two devices would be called %s: name one in another way, such as serial:NUMBER", label))
+		}
+		labels = append(labels, label)
+	}
+	if len(s.On) < 2 {
+		return labels, nil
+	}
+	for _, levels := range e.levels() {
+		if _, has := levels[FactorDevice]; has {
+			return nil, fmt.Errorf("%s has a factor called %s of its own: it can be put on one device only", e.Name, FactorDevice)
+		}
+	}
+	for _, stack := range e.Stacks {
+		for _, label := range labels {
+			if name := stack.Name + "-" + label; len(name) > maxName {
+				problems = append(problems, fmt.Errorf("stack %s would be called %s, which is longer than %d: name the device in another way", stack.Name, name, maxName))
+			}
+		}
+	}
+	return labels, errors.Join(problems...)
+}
+
+// labelOf is what tells a device from others in the names of stacks: LAB1 of
+// serial:LAB1, nvme0n1 of /dev/nvme0n1.
+func labelOf(n line.Node) string {
+	var parts []string
+	for _, device := range append([]line.Node{{Name: n.Name, Arg: n.Arg, Options: n.Options}}, n.And...) {
+		text := device.Arg
+		for _, key := range []string{"nqn", "uuid"} {
+			if value, ok := device.Option(key); ok && device.Arg == "" {
+				text = value
+			}
+		}
+		parts = append(parts, text[strings.LastIndexAny(text, "/:")+1:])
+	}
+	return strings.Map(func(r rune) rune {
+		if r < 128 && (r == '-' || r == '_' || r == '.' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
+			return r
+		}
+		return '-'
+	}, strings.Join(parts, "-"))
+}
+
+// levels are those of all stacks and workloads.
+func (e *Experiment) levels() (all []map[string]string) {
+	for _, s := range e.Stacks {
+		all = append(all, s.Levels)
+	}
+	for _, w := range e.Workloads {
+		all = append(all, w.Levels)
+	}
+	return all
+}
+
+// source puts a device under a stack, unless it takes none. why is the reason
+// when that would be another stack.
+func (s Scale) source(l line.Line, device line.Node) (on line.Line, takes bool, why string) {
+	sources, devs := l.Sources(), line.Line{Nodes: []line.Node{device}}.Sources()
 	if slices.ContainsFunc(sources, func(n line.Node) bool { return n.Name == nodeRemote }) {
-		return l, "" // which device that is, --remote says
+		return l, false, "" // which device that is, --remote says
 	}
 	loops := slices.ContainsFunc(sources, func(n line.Node) bool { return n.Name == "loop" })
-	if !loops && (len(devices(l)) == 0 || s.On.Name == "dir") {
-		return l, ""
+	if !loops && (len(devices(l)) == 0 || device.Name == "dir") {
+		return l, false, ""
 	}
 	for _, source := range sources {
 		for _, o := range source.Options {
 			if o.Key != "size" && o.Key != "dir" {
-				return l, fmt.Sprintf("%s=%s is about loop devices", o.Key, o.Value)
+				return l, true, fmt.Sprintf("%s=%s is about loop devices", o.Key, o.Value)
 			}
 		}
 	}
 	rest := l.Nodes[1:]
-	if s.On.Name == "dir" {
+	if device.Name == "dir" {
 		switch {
 		case len(sources) > 1:
-			return l, fmt.Sprintf("it stands on %d devices, and %s is a directory", len(sources), s.On.Arg)
+			return l, true, fmt.Sprintf("it stands on %d devices, and %s is a directory", len(sources), device.Arg)
 		case len(rest) == 0:
-			return l, "a directory has no raw device"
+			return l, true, "a directory has no raw device"
 		case rest[0].Name != s.FileSystem:
-			return l, fmt.Sprintf("%s lies on %s", s.On.Arg, s.FileSystem)
+			return l, true, fmt.Sprintf("%s lies on %s", device.Arg, s.FileSystem)
 		case len(rest[0].Options) > 0:
-			return l, fmt.Sprintf("%s lies on a file system that is there already, without the options of %s", s.On.Arg, rest[0])
+			return l, true, fmt.Sprintf("%s lies on a file system that is there already, without the options of %s", device.Arg, rest[0])
 		}
 		rest = rest[1:]
 	}
 	if len(devs) < len(sources) {
-		return l, fmt.Sprintf("it stands on %d devices, and there are %d to put it on: join as many with +", len(sources), len(devs))
+		return l, true, fmt.Sprintf("it stands on %d devices, and there are %d to put it on: join as many with +", len(sources), len(devs))
 	}
-	return line.Line{Nodes: append([]line.Node{line.Join(devs[:len(sources)]...)}, rest...)}, ""
+	return line.Line{Nodes: append([]line.Node{line.Join(devs[:len(sources)]...)}, rest...)}, true, ""
 }

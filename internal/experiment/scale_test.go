@@ -38,13 +38,13 @@ func apply(t *testing.T, e *Experiment, s Scale) []string {
 	return leftOut
 }
 
-func node(t *testing.T, text string) *line.Node {
+func node(t *testing.T, text string) []line.Node {
 	t.Helper()
 	l, err := line.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &l.Nodes[0]
+	return l.Nodes[:1]
 }
 
 const scaleHead = "name: scaled\nquestion: Does it fit?\nbaseline: raw\n"
@@ -178,6 +178,63 @@ memory: tmpfs(size=1GiB)`
 	}
 	if e.Baseline != "raw" {
 		t.Errorf("baseline %q", e.Baseline)
+	}
+}
+
+// Several devices make a stack of each, but for stacks that take none.
+func TestScaleOnSeveralDevices(t *testing.T) {
+	e := parsed(t, onText)
+	on := append(node(t, "serial:S1"), node(t, "/dev/nvme1n1 + /dev/nvme2n1")...)
+	leftOut := apply(t, e, Scale{On: on})
+	const want = `raw-S1: serial:S1
+raw-nvme1n1-nvme2n1: /dev/nvme1n1
+ext4-S1: serial:S1 > ext4
+ext4-nvme1n1-nvme2n1: /dev/nvme1n1 > ext4
+ext4-nolock-S1: serial:S1 > ext4(mount=dioread_nolock)
+ext4-nolock-nvme1n1-nvme2n1: /dev/nvme1n1 > ext4(mount=dioread_nolock)
+xfs-S1: serial:S1 > xfs
+xfs-nvme1n1-nvme2n1: /dev/nvme1n1 > xfs
+volume-S1: serial:S1 > ext4 > volume
+volume-nvme1n1-nvme2n1: /dev/nvme1n1 > ext4 > volume
+memory: tmpfs(size=1GiB)`
+	if got := stackLines(e); got != want {
+		t.Errorf("stacks are\n%s", got)
+	}
+	if len(leftOut) != 2 || leftOut[0] != "stack buffered-S1: direct-io=off is about loop devices" {
+		t.Errorf("left out: %q", leftOut)
+	}
+	if e.Baseline != "raw-S1" || e.Stacks[1].Levels[FactorDevice] != "nvme1n1-nvme2n1" || e.Stacks[10].Levels != nil {
+		t.Errorf("baseline %q, levels %v and %v", e.Baseline, e.Stacks[1].Levels, e.Stacks[10].Levels)
+	}
+}
+
+func TestScaleOnSeveralDevicesRefuses(t *testing.T) {
+	const own = scaleHead + `
+factors: {device: [a, b]}
+stacks:
+  raw: loop(size=4GiB)
+  other-$device: loop(size=4GiB, dir=/$device)
+workloads:
+  RR: {fio: {rw: randread, size: 256MiB}}
+`
+	long := "serial:" + strings.Repeat("S", 62)
+	for _, c := range []struct {
+		text string
+		on   []string
+		want string
+	}{
+		{onText, []string{"/dev/nvme0n1", "by-id:nvme0n1"}, "two devices would be called nvme0n1: name one in another way"},
+		{own, []string{"/dev/sda", "/dev/sdb"}, "scaled has a factor called device of its own"},
+		{onText, []string{"/dev/sda", long}, "which is longer than 64"},
+	} {
+		e := parsed(t, c.text)
+		var on []line.Node
+		for _, text := range c.on {
+			on = append(on, node(t, text)...)
+		}
+		if _, err := (Scale{On: on, Catalog: stack.Catalog()}).Apply(e); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("on %v: %v, want %s", c.on, err, c.want)
+		}
 	}
 }
 

@@ -5,18 +5,49 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
 
-// TargetCPU is the processor time of a storage target since it was started.
-type TargetCPU struct {
+// Target is what a storage target did since it was started.
+type Target struct {
 	BusySeconds float64 // of all processors: neither idle, nor waiting for I/O, nor taken by a hypervisor
 	CPUs        int
 	At          time.Time // by this host's clock
+
+	Namespaces []TargetNamespace // nil where only processor time is told
 }
+
+// TargetNamespace is what the device of a namespace did.
+type TargetNamespace struct {
+	NQN, UUID                 string
+	Reads, Writes             float64 // completed
+	ReadSeconds, WriteSeconds float64 // of all of them together
+}
+
+// Namespace finds a namespace; zero where the target tells of none such.
+func (t Target) Namespace(nqn, uuid string) TargetNamespace {
+	for _, ns := range t.Namespaces {
+		if ns.NQN == nqn && strings.EqualFold(ns.UUID, uuid) {
+			return ns
+		}
+	}
+	return TargetNamespace{}
+}
+
+// What plimsoll target metrics tells of each namespace, with the labels nqn and
+// uuid.
+const (
+	NamespaceReads        = "plimsoll_namespace_reads_completed_total"
+	NamespaceReadSeconds  = "plimsoll_namespace_read_time_seconds_total"
+	NamespaceWrites       = "plimsoll_namespace_writes_completed_total"
+	NamespaceWriteSeconds = "plimsoll_namespace_write_time_seconds_total"
+)
 
 // cpuMetric is the name under which Prometheus' node exporter tells the seconds
 // that each processor spent in each mode; plimsoll target metrics does the same.
@@ -25,9 +56,9 @@ const cpuMetric = "node_cpu_seconds_total"
 // targetPatience is how long a target may take to tell its processor time.
 const targetPatience = 5 * time.Second
 
-// ReadTargetCPU reads a target's processor time from url, where its metrics are
-// in Prometheus' text format.
-func ReadTargetCPU(ctx context.Context, url string) (cpu TargetCPU, err error) {
+// ReadTarget reads what a target did from url, where its metrics are in
+// Prometheus' text format.
+func ReadTarget(ctx context.Context, url string) (cpu Target, err error) {
 	ctx, cancel := context.WithTimeout(ctx, targetPatience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -50,18 +81,15 @@ func ReadTargetCPU(ctx context.Context, url string) (cpu TargetCPU, err error) {
 	cpu.At = time.Now()
 	cpus := map[string]bool{}
 	for _, m := range families[cpuMetric].GetMetric() {
-		labels := map[string]string{}
-		for _, l := range m.GetLabel() {
-			labels[l.GetName()] = l.GetValue()
-		}
+		labels := labelsOf(m)
 		cpus[labels["cpu"]] = true
 		switch labels["mode"] {
 		case "idle", "iowait", "steal":
 		default:
-			// An untyped metric is what an exporter without type lines gives.
-			cpu.BusySeconds += m.GetCounter().GetValue() + m.GetUntyped().GetValue()
+			cpu.BusySeconds += valueOf(m)
 		}
 	}
+	cpu.namespaces(families)
 	if cpu.CPUs = len(cpus); cpu.CPUs == 0 {
 		return cpu, errors.New(url + " has no " + cpuMetric)
 	}
@@ -71,3 +99,38 @@ func ReadTargetCPU(ctx context.Context, url string) (cpu TargetCPU, err error) {
 // metricsClient asks targets, and none of the proxies that the environment may
 // name: a target is on the storage network.
 var metricsClient = &http.Client{Transport: &http.Transport{Proxy: nil}}
+
+// namespaces takes what is told of namespaces.
+func (t *Target) namespaces(families map[string]*dto.MetricFamily) {
+	for _, f := range []struct {
+		name string
+		of   func(*TargetNamespace) *float64
+	}{
+		{NamespaceReads, func(n *TargetNamespace) *float64 { return &n.Reads }},
+		{NamespaceReadSeconds, func(n *TargetNamespace) *float64 { return &n.ReadSeconds }},
+		{NamespaceWrites, func(n *TargetNamespace) *float64 { return &n.Writes }},
+		{NamespaceWriteSeconds, func(n *TargetNamespace) *float64 { return &n.WriteSeconds }},
+	} {
+		for _, m := range families[f.name].GetMetric() {
+			labels := labelsOf(m)
+			i := slices.IndexFunc(t.Namespaces, func(n TargetNamespace) bool { return n.NQN == labels["nqn"] && n.UUID == labels["uuid"] })
+			if i < 0 {
+				i = len(t.Namespaces)
+				t.Namespaces = append(t.Namespaces, TargetNamespace{NQN: labels["nqn"], UUID: labels["uuid"]})
+			}
+			*f.of(&t.Namespaces[i]) = valueOf(m)
+		}
+	}
+}
+
+func labelsOf(m *dto.Metric) map[string]string {
+	labels := map[string]string{}
+	for _, l := range m.GetLabel() {
+		labels[l.GetName()] = l.GetValue()
+	}
+	return labels
+}
+
+// valueOf is that of a counter; an untyped metric is what an exporter without
+// type lines gives.
+func valueOf(m *dto.Metric) float64 { return m.GetCounter().GetValue() + m.GetUntyped().GetValue() }

@@ -8,7 +8,7 @@ import (
 )
 
 // A node exporter says more, and others say less.
-func TestReadTargetCPU(t *testing.T) {
+func TestReadTarget(t *testing.T) {
 	for _, c := range []struct {
 		name, answer, says string
 		status             int
@@ -37,7 +37,7 @@ node_load1 0.5
 				_, _ = w.Write([]byte(c.answer))
 			}))
 			defer server.Close()
-			cpu, err := ReadTargetCPU(t.Context(), server.URL)
+			cpu, err := ReadTarget(t.Context(), server.URL)
 			if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("error %v, want %q", err, c.says)
 			}
@@ -45,5 +45,30 @@ node_load1 0.5
 				t.Errorf("%+v, want %g s of %d", cpu, c.busy, c.cpus)
 			}
 		})
+	}
+}
+
+// The time of a namespace's device is found by subsystem and UUID, however the
+// UUID is written.
+func TestNamespacesOfATarget(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`node_cpu_seconds_total{cpu="0",mode="user"} 3
+plimsoll_namespace_reads_completed_total{device="/dev/a",nqn="nqn.a",nsid="1",uuid="U1"} 10
+plimsoll_namespace_reads_completed_total{device="/dev/b",nqn="nqn.a",nsid="2",uuid="U2"} 20
+plimsoll_namespace_read_time_seconds_total{device="/dev/b",nqn="nqn.a",nsid="2",uuid="U2"} 0.5
+plimsoll_namespace_writes_completed_total{device="/dev/b",nqn="nqn.a",nsid="2",uuid="U2"} 30
+plimsoll_namespace_write_time_seconds_total{device="/dev/b",nqn="nqn.a",nsid="2",uuid="U2"} 1.5
+`))
+	}))
+	defer server.Close()
+	target, err := ReadTarget(t.Context(), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := target.Namespace("nqn.a", "u2"), (TargetNamespace{"nqn.a", "U2", 20, 30, 0.5, 1.5}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := target.Namespace("nqn.b", "U1"); got != (TargetNamespace{}) {
+		t.Errorf("%+v of a subsystem that there is none of", got)
 	}
 }

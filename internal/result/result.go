@@ -64,6 +64,7 @@ type Experiment struct {
 
 	Fixed         bool     `json:"fixed,omitempty"`          // every trial takes its whole time, however precise it is before
 	Target        float64  `json:"target,omitempty"`         // the precision to stop at: half of the 95% interval as a share of the mean
+	Trace         bool     `json:"trace,omitempty"`          // trials were to be traced
 	Jobs          int      `json:"jobs,omitempty"`           // that the workloads with most of them were given; 0 when they have their own
 	SizeBytes     int64    `json:"size_bytes,omitempty"`     // that workloads' files were given; 0 when they have their own
 	Precondition  string   `json:"precondition,omitempty"`   // what was asked for beyond one pass over the files, as experiment files write it
@@ -159,6 +160,9 @@ type Trial struct {
 	// Trace is where the time of its I/Os went; nil for a trial that was not
 	// traced.
 	Trace *Trace `json:"trace,omitempty"`
+
+	// Untraced is why a trial that was to be traced was not; "" otherwise.
+	Untraced string `json:"untraced,omitempty"`
 
 	// Preconditioning is what was done before the first trial of its stack and
 	// workload; nil for the others, and where the workload lays out no file.

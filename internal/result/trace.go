@@ -24,6 +24,11 @@ type Breakdown struct {
 	ResidueNS  float64     `json:"residue_ns"`   // TotalNS less the sum of the parts, with its sign
 	PerIO      float64     `json:"per_io"`       // requests made for the application per I/O of its
 	BytesPerIO float64     `json:"bytes_per_io"` // that these requests carried
+
+	// EntryNS and ReturnNS are the two halves of PartKernel: from the system
+	// call to the block layer, and from completion back to the application.
+	EntryNS  float64 `json:"entry_ns,omitempty"`
+	ReturnNS float64 `json:"return_ns,omitempty"`
 }
 
 // PartName names a part of an I/O's latency.

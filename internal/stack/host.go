@@ -108,6 +108,8 @@ func command(ctx context.Context, mark string, argv ...string) error {
 // host runs steps as processes of the host.
 type host struct{ journal *journal.Journal }
 
+func (*host) process() int { return os.Getpid() }
+
 func (*host) sees(scratch string) string { return scratch }
 
 func (h *host) exec(ctx context.Context, p process) (workload.Exit, error) {

@@ -200,7 +200,7 @@ func upNVMeOF(ctx context.Context, b *build, n line.Node) error {
 	}
 	b.block = d.Path
 	b.Target.SizeBytes = int64(d.SizeBytes)
-	b.Metrics = r.metrics
+	b.Remote = Remote{Metrics: r.metrics, NQN: r.NQN, UUID: ns.UUID}
 	b.remoteFacts(r, controller, ns)
 	return nil
 }
@@ -211,7 +211,7 @@ func (r remote) metricsAnswer(ctx context.Context, n line.Node) error {
 	if r.metrics == "" {
 		return nil
 	}
-	if _, err := observe.ReadTargetCPU(ctx, r.metrics); err != nil {
+	if _, err := observe.ReadTarget(ctx, r.metrics); err != nil {
 		return &Unsupported{result.Problem{
 			What: n.String(), Why: "the target's processor time cannot be read: " + err.Error(), Remedy: "run plimsoll target metrics, or Prometheus' node exporter, on the target; or leave metrics= out",
 		}}

@@ -69,7 +69,7 @@ type Stack struct {
 	Target  workload.Target
 	Devices []result.Device // top first, down to the disk under a loop
 	Facts   []result.Fact   // read back from the host
-	Metrics string          // where another host that holds the device tells its processor time; "" for none
+	Remote  Remote          // what the host that holds the device knows it by; zero for a device of this host
 
 	block   string   // device that file systems are made on, and raw workloads use
 	blocks  []string // devices of the sources that are joined, before a layer makes one of them
@@ -86,8 +86,16 @@ type Stack struct {
 	locks   []*os.File // on devices, while the stack is up
 }
 
+// Remote is a namespace of a target, as that tells of it.
+type Remote struct {
+	Metrics   string // where it tells what it does; "" for nowhere
+	NQN, UUID string
+}
+
 // executor runs a step's process and waits for it.
 type executor interface {
+	// process is one whose control group steps run in.
+	process() int
 	exec(ctx context.Context, p process) (workload.Exit, error)
 	// sees translates a scratch directory of the host to what the process sees.
 	sees(scratch string) string
@@ -327,6 +335,10 @@ func (s *Stack) Down(ctx context.Context) error {
 	s.locks = nil
 	return errors.Join(all...)
 }
+
+// Process is the id of a process whose control group the stack's steps run in:
+// this one, or the first of a container.
+func (s *Stack) Process() int { return s.execute.process() }
 
 // flushLimit is how long writing back what a trial left in memory may take.
 var flushLimit = 15 * time.Minute

@@ -107,6 +107,8 @@ func (c *contained) sees(scratch string) string {
 	return scratchDir + strings.TrimPrefix(scratch, c.scratch)
 }
 
+func (c *contained) process() int { return c.container.PID() }
+
 func (c *contained) exec(ctx context.Context, p process) (workload.Exit, error) {
 	return c.container.ExecUntil(ctx, p.enough, p.argv, p.dir)
 }

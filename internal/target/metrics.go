@@ -16,14 +16,15 @@ import (
 
 // ServeMetrics tells at addr, at /metrics, how much time this host's processors
 // spent in each mode, under the name and with the labels of Prometheus' node
-// exporter, until ctx ends. It calls ready with the address once it listens.
-func ServeMetrics(ctx context.Context, addr string, ready func(net.Addr)) error {
+// exporter, and how much the devices of exported namespaces did, until ctx
+// ends. It calls ready with the address once it listens.
+func (t *Targets) ServeMetrics(ctx context.Context, addr string, ready func(net.Addr)) error {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
 		return err
 	}
 	registry := prometheus.NewRegistry()
-	if err := registry.Register(processors{fs}); err != nil {
+	if err := errors.Join(registry.Register(processors{fs}), registry.Register(namespaces{t})); err != nil {
 		return err
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)

@@ -2,28 +2,93 @@ package target
 
 import (
 	"context"
+	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
 
+	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/observe"
 )
+
+// exports is a host that exports a device, or none.
+func exports(t *testing.T, device string) *Targets {
+	t.Helper()
+	targets := &Targets{State: t.TempDir(), Configfs: t.TempDir(), Host: hostinfo.New()}
+	if device == "" {
+		return targets
+	}
+	dir := filepath.Join(targets.Configfs, "nvmet/subsystems/nqn.2026-01.test/namespaces/1")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"device_path": device, "device_uuid": "5ad9a0c6-8a3c-4a56-9a3b-2d6f6f6a9a11", "enable": "1"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(value+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return targets
+}
+
+// What the device of a namespace did is told as the kernel counts it; a file has
+// no counters, and nothing is told of it.
+func TestNamespacesThatAreToldAreRead(t *testing.T) {
+	disk, err := observe.Chain(t.TempDir())
+	if err != nil || len(disk) == 0 {
+		t.Skipf("no block device holds %s (%v)", os.TempDir(), err)
+	}
+	for _, device := range []string{"/dev/" + disk[0].Name, filepath.Join(t.TempDir(), "file")} {
+		ctx, stop := context.WithCancel(t.Context())
+		listens, ended := make(chan net.Addr, 1), make(chan error, 1)
+		go func() {
+			ended <- exports(t, device).ServeMetrics(ctx, "127.0.0.1:0", func(at net.Addr) { listens <- at })
+		}()
+		before, err := observe.ReadCounters(disk[:1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		told, err := observe.ReadTarget(ctx, "http://"+(<-listens).String()+"/metrics")
+		stop()
+		if err = errors.Join(err, <-ended); err != nil {
+			t.Fatal(err)
+		}
+		after, err := observe.ReadCounters(disk[:1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		ns := told.Namespace("nqn.2026-01.test", "5AD9A0C6-8a3c-4a56-9a3b-2d6f6f6a9a11")
+		if filepath.Base(device) == "file" {
+			if ns.NQN != "" {
+				t.Errorf("a file has done %+v", ns)
+			}
+			continue
+		}
+		if ns.Reads < float64(before[0].Reads) || ns.Reads > float64(after[0].Reads) || ns.Writes < float64(before[0].Writes) || ns.Writes > float64(after[0].Writes) {
+			t.Errorf("%+v is told, between %+v and %+v", ns, before[0], after[0])
+		}
+		if ns.Reads > 0 && !(ns.ReadSeconds > 0) {
+			t.Errorf("%.0f reads took no time", ns.Reads)
+		}
+	}
+}
 
 // What this host tells is what a run reads: processors that work show as busy.
 func TestProcessorTimeThatIsToldIsRead(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	listens, ended := make(chan net.Addr, 1), make(chan error, 1)
-	go func() { ended <- ServeMetrics(ctx, "127.0.0.1:0", func(at net.Addr) { listens <- at }) }()
+	go func() { ended <- exports(t, "").ServeMetrics(ctx, "127.0.0.1:0", func(at net.Addr) { listens <- at }) }()
 	url := "http://" + (<-listens).String() + "/metrics"
-	before, err := observe.ReadTargetCPU(ctx, url)
+	before, err := observe.ReadTarget(ctx, url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for sum, until := 0, time.Now().Add(300*time.Millisecond); time.Now().Before(until); sum++ {
 		_ = sum
 	}
-	after, err := observe.ReadTargetCPU(ctx, url)
+	after, err := observe.ReadTarget(ctx, url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +104,7 @@ func TestProcessorTimeThatIsToldIsRead(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("ends with %v", err)
 	}
-	if _, err := observe.ReadTargetCPU(t.Context(), url); err == nil {
+	if _, err := observe.ReadTarget(t.Context(), url); err == nil {
 		t.Error("it answers when it has ended")
 	}
 }

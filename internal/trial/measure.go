@@ -111,7 +111,12 @@ func (r *runner) drive(ctx context.Context, s *upStack, w experiment.Workload, t
 	if err := s.Ready(); err != nil {
 		return m, counted, err
 	}
-	spent, err := r.targetCPU(ctx, s)
+	recording, err := r.record(ctx, s, w, t)
+	if err != nil {
+		return m, counted, err
+	}
+	defer recording.abandon()
+	there, err := r.target(ctx, s)
 	if err != nil {
 		return m, counted, err
 	}
@@ -131,39 +136,19 @@ func (r *runner) drive(ctx context.Context, s *upStack, w experiment.Workload, t
 	if err != nil {
 		return m, counted, err
 	}
-	if t.TargetCPU, err = spent(); err != nil {
+	did, err := there()
+	if err != nil {
 		return m, counted, err
 	}
+	t.TargetCPU = did.cpu
 	if counted = after.Since(before); follow != nil {
 		m, err = follow.end(exit, t, filepath.Join(scratch, step.Live))
 	} else {
 		m.all, err = w.Read(outputs, exit)
 		m.steady, m.share = m.all, m.all.RuntimeSeconds/(m.all.RuntimeSeconds+timing.Ramp.Seconds())
 	}
+	if err == nil {
+		recording.end(t, m, did.namespace)
+	}
 	return m, counted, err
-}
-
-// targetCPU begins to count the processor time of the host that holds a remote
-// device, and gives how to end; what is told then is nil where nobody tells.
-func (r *runner) targetCPU(ctx context.Context, s *upStack) (end func() (*result.TargetCPU, error), err error) {
-	if s.Metrics == "" {
-		return func() (*result.TargetCPU, error) { return nil, nil }, nil
-	}
-	read := func() (observe.TargetCPU, error) {
-		cpu, err := observe.ReadTargetCPU(ctx, s.Metrics)
-		if err != nil {
-			err = &workload.Error{Problem: result.Problem{
-				What: "processor time of the target", Why: err.Error(), Remedy: "see whether plimsoll target metrics still runs there, or leave metrics= out",
-			}}
-		}
-		return cpu, err
-	}
-	before, err := read()
-	return func() (*result.TargetCPU, error) {
-		after, err := read()
-		if err != nil {
-			return nil, err
-		}
-		return &result.TargetCPU{BusySeconds: after.BusySeconds - before.BusySeconds, Seconds: after.At.Sub(before.At).Seconds(), CPUs: after.CPUs}, nil
-	}, err
 }

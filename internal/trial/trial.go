@@ -173,7 +173,7 @@ func (r *runner) openStore(ctx context.Context) error {
 			Repeat: r.Experiment.Repeat, Source: r.Experiment.Source, File: r.Experiment.File,
 			RuntimeSeconds: r.Experiment.Timing.Runtime.Seconds(), RampSeconds: r.Experiment.Timing.Ramp.Seconds(),
 			Jobs: r.Experiment.Scaled.Jobs, SizeBytes: r.Experiment.Scaled.Bytes, LeftOut: r.LeftOut,
-			Precondition: r.Experiment.Precondition.String(), Fixed: r.Experiment.Fixed, Target: r.Experiment.Target, BudgetSeconds: r.Experiment.Budget.Seconds(),
+			Precondition: r.Experiment.Precondition.String(), Fixed: r.Experiment.Fixed, Target: r.Experiment.Target, Trace: r.Experiment.Trace, BudgetSeconds: r.Experiment.Budget.Seconds(),
 		},
 		Environment: r.host.Environment(ctx),
 	}

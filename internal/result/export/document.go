@@ -24,6 +24,7 @@ type (
 	trial struct {
 		result.Trial
 		Measurement *measurement `json:"measurement,omitempty"`
+		Trace       *trace       `json:"trace,omitempty"`
 	}
 	measurement struct {
 		result.Measurement
@@ -35,6 +36,19 @@ type (
 		Submission latency `json:"submission"`
 		Completion latency `json:"completion"`
 		Total      latency `json:"total"`
+	}
+	trace struct {
+		result.Trace
+		Read  *breakdown `json:"read,omitempty"`
+		Write *breakdown `json:"write,omitempty"`
+	}
+	breakdown struct {
+		result.Breakdown
+		Parts []part `json:"parts"`
+	}
+	part struct {
+		result.TracePart
+		Latency *latency `json:"latency,omitempty"`
 	}
 	latency struct {
 		result.Latency
@@ -70,7 +84,7 @@ func NewPercentiles(bins []result.Bin) *Percentiles {
 func NewDocument(run *result.Run) Document {
 	d := Document{Run: *run, Trials: make([]trial, len(run.Trials))}
 	for i, t := range run.Trials {
-		d.Trials[i] = trial{t, newMeasurement(t.Measurement)}
+		d.Trials[i] = trial{t, newMeasurement(t.Measurement), newTrace(t.Trace)}
 	}
 	return d
 }
@@ -84,6 +98,28 @@ func newMeasurement(m *result.Measurement) *measurement {
 
 func newDirection(d result.Direction) direction {
 	return direction{d, newLatency(d.Submission), newLatency(d.Completion), newLatency(d.Total)}
+}
+
+func newTrace(t *result.Trace) *trace {
+	if t == nil {
+		return nil
+	}
+	return &trace{*t, newBreakdown(t.Read), newBreakdown(t.Write)}
+}
+
+func newBreakdown(b *result.Breakdown) *breakdown {
+	if b == nil {
+		return nil
+	}
+	out := &breakdown{*b, make([]part, len(b.Parts))}
+	for i, p := range b.Parts {
+		out.Parts[i].TracePart = p
+		if p.Latency != nil {
+			l := newLatency(*p.Latency)
+			out.Parts[i].Latency = &l
+		}
+	}
+	return out
 }
 
 func newLatency(l result.Latency) latency {

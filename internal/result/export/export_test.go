@@ -39,8 +39,21 @@ func run() *result.Run {
 	done.Honesty = &result.Honesty{Source: result.SourceDevice, Reason: "fio issued 1000 reads, vda counted 1020", Ratio: &one, Served: []result.DeviceCounter{
 		{Device: loop, Reads: 1000, ReadBytes: 4096000, PerIO: 1}, {Device: disk, Reads: 1020, Writes: 3, ReadBytes: 4177920, WriteBytes: 12288, PerIO: 1.023},
 	}}
+	block := latency(9000)
+	done.Trace = &result.Trace{
+		Recorder: "BPF", Missing: []string{"read: nothing"},
+		Read: &result.Breakdown{
+			IOs: 1000, Bytes: 4096000, TotalNS: 153000, ResidueNS: -1500, PerIO: 1.5, BytesPerIO: 6144, EntryNS: 6000, ReturnNS: 2000,
+			Parts: []result.TracePart{
+				{Name: result.PartUser, MeanNS: 1500.5, From: "submission less the system call"}, {Name: result.PartKernel, MeanNS: 8000, From: "S2Q + C2R"},
+				{Name: result.PartBlock, MeanNS: 13500, From: "Q2D", Latency: &block}, {Name: result.PartDevice, MeanNS: 131499.5, From: "D2C"},
+			},
+		},
+		Served: []result.Served{{Device: "loop0", Owner: "application", Application: true, Op: "read", Requests: 1500, Bytes: 6144000}},
+	}
 	memory := trial(2, "tmpfs", result.TrialDone)
 	memory.Started, memory.ElapsedSeconds = at.Add(4*time.Second), 2.5
+	memory.Untraced = "the kernel has no BPF"
 	memory.Measurement = &result.Measurement{RuntimeSeconds: 2, Read: reads}
 	memory.Honesty = &result.Honesty{Source: result.SourceMemory, Reason: "no device holds the bytes", Ratio: &none}
 	failed := trial(3, "btrfs, \"quoted\"", result.TrialFailed)
@@ -111,6 +124,11 @@ func TestDocumentIsTheRun(t *testing.T) {
 			}
 		}
 	}
+	for _, p := range want.Trials[0].Trace.Read.Parts {
+		if p.Latency != nil {
+			p.Latency.Bins = nil
+		}
+	}
 	if !reflect.DeepEqual(got, *want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, *want)
 	}
@@ -157,7 +175,8 @@ func TestCSV(t *testing.T) {
 		column, want string
 	}{
 		{1, "iops", "500.5"}, {1, "read_total_p50_ns", "102000"}, {1, "read_total_p99_9_ns", "510000"}, {1, "device2_reads", "1020"},
-		{1, "write_ios", "0"}, {1, "write_total_p50_ns", ""}, {1, "device1_writes", "0"},
+		{1, "trace_read_block_ns", "13500"}, {1, "trace_read_fabric_ns", ""}, {1, "trace_read_residue_ns", "-1500"}, {1, "trace_write_residue_ns", ""},
+		{2, "untraced", "the kernel has no BPF"}, {2, "trace_lost", ""}, {3, "trace_read_user_ns", ""}, {1, "write_ios", "0"}, {1, "write_total_p50_ns", ""}, {1, "device1_writes", "0"},
 		{2, "device_ios_per_fio_io", "0"}, {2, "device1_reads", ""}, {2, "source", "memory"}, {2, "marks", "served from memory; shared directory"},
 		{3, "stack", `btrfs, "quoted"`}, {3, "iops", ""}, {3, "reason", "fio on btrfs: killed"}, {3, "source", ""}, {3, "elapsed_seconds", "0.5"},
 		{4, "status", "skipped"}, {4, "started", ""}, {4, "elapsed_seconds", ""}, {5, "status", "planned"}, {5, "device_ios_per_fio_io", ""},

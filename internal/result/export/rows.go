@@ -37,6 +37,8 @@ type Row struct {
 	Stop            *result.Stop            `json:"stop,omitempty"`           // nil for a trial of a fixed time
 	WarmupSeconds   float64                 `json:"warmup_seconds,omitempty"` // that the measurement leaves out at the beginning, beside the ramp
 	Preconditioning *result.Preconditioning `json:"preconditioning,omitempty"`
+	Trace           *trace                  `json:"trace,omitempty"`    // nil for a trial that was not traced
+	Untraced        string                  `json:"untraced,omitempty"` // why it was not although it was to be
 }
 
 // measured is a measurement with the sums of both directions, which readers
@@ -66,6 +68,7 @@ func Rows(run *result.Run) []Row {
 			Stack: t.Stack, Line: s.Line, Marks: append([]result.Mark{}, s.Marks...), Workload: t.Workload,
 			Status: t.Status, Started: t.Started, ElapsedSeconds: t.ElapsedSeconds,
 			Honesty: t.Honesty, Stop: t.Stop, Preconditioning: t.Preconditioning,
+			Trace: newTrace(t.Trace), Untraced: t.Untraced,
 		}
 		if t.Series != nil {
 			rows[i].WarmupSeconds = float64(t.Series.Warmup) * t.Series.IntervalSeconds
@@ -101,7 +104,7 @@ func NDJSON(w io.Writer, run *result.Run) error {
 // empty field, never 0. There are as many groups of device columns as the
 // deepest stack has devices, a column for the level of each factor, and
 // columns of printed percentiles, of why trials ended when they did, and of
-// preconditioning where a trial has some.
+// preconditioning and traces where a trial has some.
 func CSV(w io.Writer, run *result.Run) error {
 	rows := Rows(run)
 	var c columns
@@ -111,6 +114,7 @@ func CSV(w io.Writer, run *result.Run) error {
 				c.factors = append(c.factors, factor)
 			}
 		}
+		c.traced = c.traced || r.Trace != nil || r.Untraced != ""
 		c.stops, c.preconditioned = c.stops || r.Stop != nil, c.preconditioned || r.Preconditioning != nil
 		if r.Honesty != nil {
 			c.devices = max(c.devices, len(r.Honesty.Served))
@@ -141,7 +145,7 @@ type columns struct {
 	devices int  // groups of device columns
 	printed bool // percentiles that fio printed
 
-	stops, preconditioned bool
+	stops, preconditioned, traced bool
 }
 
 // fields is a record in the making: names and values side by side, so that
@@ -199,6 +203,9 @@ func record(r Row, c columns) *fields {
 	if c.preconditioned {
 		f.addPreconditioning(r.Preconditioning)
 	}
+	if c.traced {
+		f.addTrace(r)
+	}
 	return f
 }
 
@@ -229,6 +236,39 @@ func (f *fields) addPreconditioning(p *result.Preconditioning) {
 	f.add("preconditioning_passes", when(done.Passes > 0, done.Passes))
 	f.add("preconditioning_rounds", when(done.Rounds != nil, len(rounds.IOPS)))
 	f.add("preconditioning_settled", when(done.Rounds != nil, rounds.Settled))
+}
+
+// partNames are those of all parts that a trace may have, in their order.
+var partNames = []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver, result.PartFabric, result.PartDevice}
+
+func (f *fields) addTrace(r Row) {
+	t, ok := trace{}, r.Trace != nil
+	if ok {
+		t = *r.Trace
+	}
+	f.add("trace_recorder", t.Recorder)
+	f.add("trace_lost", when(ok, t.Lost))
+	f.add("untraced", r.Untraced)
+	for _, d := range []struct {
+		prefix string
+		of     *breakdown
+	}{{"trace_read_", t.Read}, {"trace_write_", t.Write}} {
+		b, ok := breakdown{}, d.of != nil
+		if ok {
+			b = *d.of
+		}
+		for _, name := range partNames {
+			i := slices.IndexFunc(b.Parts, func(p part) bool { return p.Name == name })
+			if i < 0 {
+				f.add(d.prefix+string(name)+"_ns", nil)
+			} else {
+				f.add(d.prefix+string(name)+"_ns", b.Parts[i].MeanNS)
+			}
+		}
+		f.add(d.prefix+"residue_ns", when(ok, b.ResidueNS))
+		f.add(d.prefix+"requests_per_io", when(ok, b.PerIO))
+		f.add(d.prefix+"bytes_per_io", when(ok, b.BytesPerIO))
+	}
 }
 
 func (f *fields) addDirection(prefix string, ok bool, d direction, printed bool) {

@@ -47,6 +47,18 @@ CREATE TABLE histogram (
 ) WITHOUT ROWID;
 `
 
+// traceSchema is made when the first traced trial is stored: versions that know
+// of no traces read the rest.
+const traceSchema = `
+CREATE TABLE IF NOT EXISTS trace_histogram (
+	seq       INTEGER NOT NULL REFERENCES trial,
+	direction TEXT NOT NULL,                      -- read, write
+	part      TEXT NOT NULL,                      -- result.PartName
+	bins      BLOB NOT NULL,                      -- as in histogram
+	PRIMARY KEY (seq, direction, part)
+) WITHOUT ROWID;
+`
+
 type access string
 
 const (
@@ -115,7 +127,7 @@ func createRun(db *sql.DB, run result.Run) error {
 
 func insertTrials(tx *sql.Tx, trials []result.Trial) error {
 	for _, t := range trials {
-		record, histograms, err := encodeTrial(t)
+		record, err := encodeTrial(t)
 		if err != nil {
 			return err
 		}
@@ -124,7 +136,7 @@ func insertTrials(tx *sql.Tx, trials []result.Trial) error {
 		if err != nil {
 			return fmt.Errorf("trial %d: %w", t.Seq, err)
 		}
-		if err := saveHistograms(tx, t.Seq, histograms); err != nil {
+		if err := saveHistograms(tx, t); err != nil {
 			return err
 		}
 	}
@@ -154,7 +166,7 @@ func saveHeader(db *sql.DB, run result.Run) error {
 
 // endTrial stores the end of a planned trial; a finished one is an error.
 func endTrial(db *sql.DB, t result.Trial) error {
-	record, histograms, err := encodeTrial(t)
+	record, err := encodeTrial(t)
 	if err != nil {
 		return err
 	}
@@ -167,18 +179,35 @@ func endTrial(db *sql.DB, t result.Trial) error {
 		if n, err := res.RowsAffected(); err != nil || n != 1 {
 			return errors.Join(errors.New("the database has it as finished already"), err)
 		}
-		return saveHistograms(tx, t.Seq, histograms)
+		return saveHistograms(tx, t)
 	})
 }
 
-func saveHistograms(tx *sql.Tx, seq int, histograms []histogram) error {
-	for _, h := range histograms {
-		_, err := tx.Exec("INSERT INTO histogram (seq, direction, latency, bins) VALUES (?, ?, ?, ?)", seq, h.direction, h.latency, encodeBins(h.of.Bins))
-		if err != nil {
+// saveHistograms stores the bins that a trial's record leaves out.
+func saveHistograms(tx *sql.Tx, t result.Trial) error {
+	insert := func(into string, histograms []histogram) error {
+		for _, h := range histograms {
+			if len(h.of.Bins) == 0 {
+				continue
+			}
+			if _, err := tx.Exec(into, t.Seq, h.direction, h.name, encodeBins(h.of.Bins)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if t.Measurement != nil {
+		if err := insert("INSERT INTO histogram (seq, direction, latency, bins) VALUES (?, ?, ?, ?)", histogramsOf(t.Measurement)); err != nil {
 			return err
 		}
 	}
-	return nil
+	if t.Trace == nil {
+		return nil
+	}
+	if _, err := tx.Exec(traceSchema); err != nil {
+		return err
+	}
+	return insert("INSERT INTO trace_histogram (seq, direction, part, bins) VALUES (?, ?, ?, ?)", traceHistogramsOf(t.Trace))
 }
 
 // readRun loads the run of a directory through a connection of its own.
@@ -296,33 +325,57 @@ func loadTrials(tx *sql.Tx) (trials []result.Trial, err error) {
 		return nil, err
 	}
 
-	bins, err := tx.Query("SELECT seq, direction, latency, bins FROM histogram")
+	err = loadHistograms(tx, "SELECT seq, direction, latency, bins FROM histogram", func(seq int) ([]histogram, string) {
+		if i, ok := index[seq]; ok && trials[i].Measurement != nil {
+			return histogramsOf(trials[i].Measurement), ""
+		}
+		return nil, "measurement"
+	})
+	var traced int
+	if err == nil {
+		err = tx.QueryRow("SELECT count(*) FROM sqlite_schema WHERE name = 'trace_histogram'").Scan(&traced)
+	}
+	if err == nil && traced > 0 {
+		err = loadHistograms(tx, "SELECT seq, direction, part, bins FROM trace_histogram", func(seq int) ([]histogram, string) {
+			if i, ok := index[seq]; ok && trials[i].Trace != nil {
+				return traceHistogramsOf(trials[i].Trace), ""
+			}
+			return nil, "trace"
+		})
+	}
+	return trials, err
+}
+
+// loadHistograms puts bins where they belong: of gives the histograms of a
+// trial, or what it lacks to have any.
+func loadHistograms(tx *sql.Tx, query string, of func(seq int) (_ []histogram, lacks string)) error {
+	rows, err := tx.Query(query)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer bins.Close()
-	for bins.Next() {
+	defer rows.Close()
+	for rows.Next() {
 		var (
-			seq                int
-			direction, latency string
-			blob               []byte
+			seq             int
+			direction, name string
+			blob            []byte
 		)
-		if err := bins.Scan(&seq, &direction, &latency, &blob); err != nil {
-			return nil, err
+		if err := rows.Scan(&seq, &direction, &name, &blob); err != nil {
+			return err
 		}
-		i, ok := index[seq]
-		if !ok || trials[i].Measurement == nil {
-			return nil, fmt.Errorf("histogram of trial %d, which has no measurement", seq)
+		histograms, lacks := of(seq)
+		if lacks != "" {
+			return fmt.Errorf("histogram of trial %d, which has no %s", seq, lacks)
 		}
-		l := latencyOf(trials[i].Measurement, direction, latency)
-		if l == nil {
-			return nil, fmt.Errorf("trial %d: unknown histogram %s %s", seq, direction, latency)
+		i := slices.IndexFunc(histograms, func(h histogram) bool { return h.direction == direction && h.name == name })
+		if i < 0 {
+			return fmt.Errorf("trial %d: unknown histogram %s %s", seq, direction, name)
 		}
-		if l.Bins, err = decodeBins(blob); err != nil {
-			return nil, fmt.Errorf("trial %d: %s %s: %w", seq, direction, latency, err)
+		if histograms[i].of.Bins, err = decodeBins(blob); err != nil {
+			return fmt.Errorf("trial %d: %s %s: %w", seq, direction, name, err)
 		}
 	}
-	return trials, bins.Err()
+	return rows.Err()
 }
 
 func encodeHeader(run result.Run) (string, error) {
@@ -331,19 +384,20 @@ func encodeHeader(run result.Run) (string, error) {
 	return string(b), err
 }
 
-// encodeTrial gives a trial's record without bins, and the histograms that
-// have some.
-func encodeTrial(t result.Trial) (record string, histograms []histogram, err error) {
+// encodeTrial gives a trial's record, without the bins of its histograms.
+func encodeTrial(t result.Trial) (record string, err error) {
 	if t.Measurement != nil {
-		full, bare := *t.Measurement, *t.Measurement
-		histograms = slices.DeleteFunc(histogramsOf(&full), func(h histogram) bool { return len(h.of.Bins) == 0 })
+		bare := *t.Measurement
 		for _, h := range histogramsOf(&bare) {
 			h.of.Bins = nil
 		}
 		t.Measurement = &bare
 	}
+	if t.Trace != nil {
+		t.Trace = bareTrace(*t.Trace)
+	}
 	b, err := json.Marshal(t)
-	return string(b), histograms, err
+	return string(b), err
 }
 
 // isFull tells whether an error means that the disk is full.

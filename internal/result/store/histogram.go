@@ -3,14 +3,15 @@ package store
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"plimsoll/internal/result"
 )
 
-// histogram is one of the six of a measurement.
+// histogram is one of the six of a measurement, or that of a part of a trace.
 type histogram struct {
-	direction, latency string
-	of                 *result.Latency
+	direction, name string
+	of              *result.Latency
 }
 
 func histogramsOf(m *result.Measurement) []histogram {
@@ -24,14 +25,42 @@ func histogramsOf(m *result.Measurement) []histogram {
 	}
 }
 
-// latencyOf finds a histogram by its names; nil when there is none.
-func latencyOf(m *result.Measurement, direction, latency string) *result.Latency {
-	for _, h := range histogramsOf(m) {
-		if h.direction == direction && h.latency == latency {
-			return h.of
+// traceHistogramsOf are those of the parts of a trace, by their names.
+func traceHistogramsOf(t *result.Trace) (out []histogram) {
+	for _, b := range []struct {
+		direction string
+		of        *result.Breakdown
+	}{{"read", t.Read}, {"write", t.Write}} {
+		if b.of == nil {
+			continue
+		}
+		for i := range b.of.Parts {
+			if part := &b.of.Parts[i]; part.Latency != nil {
+				out = append(out, histogram{b.direction, string(part.Name), part.Latency})
+			}
 		}
 	}
-	return nil
+	return out
+}
+
+// bareTrace is a copy whose histograms have no bins.
+func bareTrace(t result.Trace) *result.Trace {
+	for _, b := range []**result.Breakdown{&t.Read, &t.Write} {
+		if *b == nil {
+			continue
+		}
+		bare := **b
+		bare.Parts = slices.Clone(bare.Parts)
+		for i := range bare.Parts {
+			if l := bare.Parts[i].Latency; l != nil {
+				without := *l
+				without.Bins = nil
+				bare.Parts[i].Latency = &without
+			}
+		}
+		*b = &bare
+	}
+	return &t
 }
 
 // encodeBins writes each bin as two varints: the distance of its nanoseconds

@@ -203,7 +203,36 @@ func anyEnd(planned result.Trial) *rapid.Generator[result.Trial] {
 				})).Draw(t, "served"),
 			}
 		}
+		if rapid.Bool().Draw(t, "traced") {
+			end.Trace = &result.Trace{
+				Recorder: anyText().Draw(t, "recorder"), Lost: rapid.Uint64().Draw(t, "lost"), Missing: some(anyText()).Draw(t, "missing"),
+				Read: rapid.Ptr(anyBreakdown(), true).Draw(t, "read parts"), Write: rapid.Ptr(anyBreakdown(), true).Draw(t, "write parts"),
+				Served: some(rapid.Custom(func(t *rapid.T) result.Served {
+					return result.Served{Device: anyText().Draw(t, "device"), Owner: anyText().Draw(t, "owner"), Requests: rapid.Uint64().Draw(t, "requests")}
+				})).Draw(t, "served"),
+			}
+		}
+		end.Untraced = anyText().Draw(t, "untraced")
 		return end
+	})
+}
+
+// anyBreakdown has each part at most once, as all have.
+func anyBreakdown() *rapid.Generator[result.Breakdown] {
+	return rapid.Custom(func(t *rapid.T) result.Breakdown {
+		b := result.Breakdown{
+			IOs: rapid.Uint64().Draw(t, "ios"), TotalNS: anyFloat().Draw(t, "total"), ResidueNS: anyFloat().Draw(t, "residue"),
+			EntryNS: anyFloat().Draw(t, "entry"), PerIO: anyFloat().Draw(t, "per io"),
+		}
+		for _, name := range []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDevice} {
+			if rapid.Bool().Draw(t, string(name)) {
+				b.Parts = append(b.Parts, result.TracePart{
+					Name: name, MeanNS: anyFloat().Draw(t, "mean"), From: anyText().Draw(t, "from"),
+					Latency: rapid.Ptr(anyLatency(), true).Draw(t, "latency"),
+				})
+			}
+		}
+		return b
 	})
 }
 

@@ -1,0 +1,237 @@
+package breakdown
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/iotrace"
+	"plimsoll/internal/result"
+)
+
+// Input is what a trial gives.
+type Input struct {
+	Account *iotrace.Account
+	Calls   bool // the recorder followed system calls
+
+	// Owns tells whose requests are the application's.
+	Owns func(iotrace.Owner) bool
+
+	// Saw is what the application says of its I/Os, and Share the share of them
+	// that Saw is about: below 1 where it leaves a ramp out that the account has.
+	Saw   result.Measurement
+	Share float64
+
+	// Devices are the stack's, the top first.
+	Devices []result.Device
+
+	// Target is what the host that holds a remote device says; nil where nobody
+	// does, or nothing is remote.
+	Target *Target
+}
+
+// Target is what the device behind a remote one completed meanwhile, as the
+// host that holds it counts.
+type Target struct{ Read, Write Completed }
+
+// Completed are requests and the time that they took, of all together.
+type Completed struct {
+	Requests uint64
+	NS       float64
+}
+
+// least is the share of I/Os that must have been seen in a system call for
+// what is left of the application's time to be its own.
+const least = 0.98
+
+// Join makes the trace of a trial.
+func Join(in Input) *result.Trace {
+	a := in.Account
+	j := &join{Input: in, out: &result.Trace{Recorder: a.Recorder, Lost: a.Lost}}
+	if a.Lost > 0 {
+		j.miss("%d events were lost: the parts are means of those that were seen", a.Lost)
+	}
+	j.out.Read = j.direction(iotrace.Read, "read", in.Saw.Read)
+	j.out.Write = j.direction(iotrace.Write, "write", in.Saw.Write)
+	j.out.Served = served(a, in.Owns)
+	return j.out
+}
+
+type join struct {
+	Input
+	out *result.Trace
+}
+
+func (j *join) miss(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(j.out.Missing, text) {
+		j.out.Missing = append(j.out.Missing, text)
+	}
+}
+
+// because adds what the recorder says of an interval that is missed. The rest
+// of what it does not know is of no part.
+func (j *join) because(i iotrace.Interval) {
+	for _, why := range j.Account.Missing {
+		if strings.Contains(why, i.String()) {
+			j.miss("%s", why)
+		}
+	}
+}
+
+// direction breaks the application's reads, or its writes, down.
+func (j *join) direction(op iotrace.Op, name string, saw result.Direction) *result.Breakdown {
+	if saw.IOs == 0 {
+		return nil
+	}
+	own, all := j.own(op)
+	ios := float64(saw.IOs)
+	if j.Share > 0 {
+		ios /= j.Share // as many as the account is about
+	}
+	b := &result.Breakdown{
+		IOs: saw.IOs, Bytes: saw.Bytes, TotalNS: saw.Total.MeanNS,
+		PerIO: float64(all.requests) / ios, BytesPerIO: float64(all.bytes) / ios,
+	}
+	p := parts{join: j, name: name, own: own, to: b, waits: saw.Submission.MeanNS == 0, ios: ios}
+	if own.requests == 0 {
+		j.miss("%s: no request was seen that the application queued itself: a cache answered, or kernel threads do its I/O", name)
+	} else {
+		p.covered = min(1, (float64(own.bios())+float64(j.Account.Lost))/ios)
+		p.calls = min(1, (float64(own.count(iotrace.S2X))+float64(j.Account.Lost))/ios)
+		p.user(saw)
+		p.kernel()
+		p.block()
+		p.device(op)
+	}
+	b.ResidueNS = b.TotalNS
+	for _, part := range b.Parts {
+		b.ResidueNS -= part.MeanNS
+	}
+	return b
+}
+
+// parts adds parts to a breakdown.
+type parts struct {
+	*join
+	name string // of the direction
+	own  requests
+	to   *result.Breakdown
+	ios  float64 // as many as the account is about
+
+	waits   bool    // the application waits in the call that submits
+	covered float64 // share of I/Os that had a request
+	calls   float64 // share of I/Os whose system call is known
+}
+
+// add adds a part that takes ns in an I/O that has it.
+func (p *parts) add(name result.PartName, ns float64, from string, of *iotrace.Dist) {
+	part := result.TracePart{Name: name, MeanNS: ns, From: from}
+	if of != nil && of.Count > 0 {
+		l := of.Latency()
+		part.Latency = &l
+	}
+	p.to.Parts = append(p.to.Parts, part)
+}
+
+// user is what the application's own code takes: its latency, or that of its
+// submission where it does not wait in the call, less the system call.
+func (p *parts) user(saw result.Direction) {
+	call := p.own.of[iotrace.S2X]
+	switch {
+	case call == nil:
+		p.miss("%s: its system calls are not known: user and kernel are in the residue", p.name)
+		p.because(iotrace.S2X)
+	case p.calls < least:
+		p.miss("%s: only %.0f%% of its system calls led to a request: what the others took in user and kernel is in the residue", p.name, 100*p.calls)
+	case !p.waits:
+		p.add(result.PartUser, saw.Submission.MeanNS-p.calls*(call.MeanNS()+p.heldUp(call)), "submission less the system call", nil)
+	default:
+		p.add(result.PartUser, saw.Total.MeanNS-p.calls*call.MeanNS(), "total less the system call", nil)
+	}
+}
+
+// heldUp is how much longer than at best it took the application to get from
+// the submitting call to the one in which it waits. Scheduled away there, often
+// for the very thread that its I/O woke, it reads the clock late: what it calls
+// submission is the device's time too.
+func (p *parts) heldUp(call *iotrace.Dist) float64 {
+	d := p.own.of[iotrace.X2W]
+	if d == nil || d.Count == 0 {
+		return 0
+	}
+	return (d.MeanNS() - float64(d.MinNS)) * min(1, float64(d.Count)/float64(call.Count))
+}
+
+// kernel is from the system call to the block layer, and from completion back
+// to the application.
+func (p *parts) kernel() {
+	entry, back := p.own.of[iotrace.S2Q], p.own.of[iotrace.C2R]
+	if entry == nil {
+		return // without calls, nothing is known of completions either
+	}
+	returned := min(1, (float64(p.own.count(iotrace.C2R))+float64(p.Account.Lost))/float64(p.own.requests))
+	if split := float64(p.own.requests) / p.ios; !p.waits && split*least > 1 {
+		// The kernel's events tell which request is complete, and not which I/O.
+		returned, back = 0, nil
+		p.miss("%s: each I/O became %.2f requests: when the application got its completions is not known, and in the residue", p.name, split)
+	} else if returned < least {
+		p.miss("%s: when the application got %.0f%% of its completions is not known: what these took is in the residue", p.name, 100*(1-returned))
+		p.because(iotrace.C2R)
+	}
+	from := "S2Q + C2R"
+	if back == nil {
+		from = "S2Q"
+	}
+	p.to.EntryNS, p.to.ReturnNS = p.covered*entry.MeanNS(), p.covered*returned*back.MeanNS()
+	p.add(result.PartKernel, p.to.EntryNS+p.to.ReturnNS, from, nil)
+}
+
+func (p *parts) block() {
+	if d := p.own.of[iotrace.Q2D]; d != nil {
+		p.add(result.PartBlock, p.covered*d.MeanNS(), "Q2D", d)
+	}
+}
+
+// device is from issue, or from where the device has the command, to
+// completion. Of a remote device, what the target's takes is the device, and
+// the rest fabric.
+func (p *parts) device(op iotrace.Op) {
+	issued, has, all := p.own.of[iotrace.D2C], p.own.of[iotrace.N2C], p.own.of[iotrace.Q2C]
+	wait, from := issued, "D2C"
+	driver := p.own.of[iotrace.D2N]
+	switch {
+	case issued == nil && all != nil:
+		wait, from = all, "Q2C: the device has no requests, only bios"
+	case issued == nil:
+		p.miss("%s: no completion of its requests was seen", p.name)
+		return
+	case driver == nil || has == nil:
+		p.because(iotrace.D2N)
+	case float64(has.Count) < least*float64(issued.Count):
+		p.miss("%s: the driver told of %d of %d requests when the device had them: driver is in device", p.name, has.Count, issued.Count)
+	default:
+		wait, from = has, "N2C"
+		p.add(result.PartDriver, p.covered*driver.MeanNS(), "D2N", driver)
+	}
+	there := p.there(op)
+	if there.Requests == 0 {
+		p.add(result.PartDevice, p.covered*wait.MeanNS(), from, wait)
+		return
+	}
+	far := there.NS / float64(there.Requests)
+	if asked := float64(p.own.requests); float64(there.Requests) > 1.1*asked || float64(there.Requests) < asked/1.1 {
+		p.miss("%s: the target's device completed %d requests, and this host asked for %d: its time is the mean of all of them", p.name, there.Requests, p.own.requests)
+	}
+	p.add(result.PartFabric, p.covered*(wait.MeanNS()-far), from+" less the target's device", nil)
+	p.add(result.PartDevice, p.covered*far, "T: the target's counters", nil)
+}
+
+func (p *parts) there(op iotrace.Op) Completed {
+	switch {
+	case p.Target == nil:
+		return Completed{}
+	case op == iotrace.Read:
+		return p.Target.Read
+	}
+	return p.Target.Write
+}

@@ -1,0 +1,131 @@
+package breakdown
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"plimsoll/internal/iotrace"
+	"plimsoll/internal/result"
+)
+
+// requests are those that the application's I/Os of one direction became.
+type requests struct {
+	requests, bytes uint64
+	of              [iotrace.Intervals]*iotrace.Dist
+}
+
+func (r *requests) count(i iotrace.Interval) uint64 {
+	if r.of[i] == nil {
+		return 0
+	}
+	return r.of[i].Count
+}
+
+// bios is the number of bios, each of which was queued once; without calls to
+// count them in, that of requests.
+func (r *requests) bios() uint64 {
+	if n := r.count(iotrace.S2Q); n > 0 {
+		return n
+	}
+	return r.requests
+}
+
+func (r *requests) add(c *iotrace.Cell) {
+	r.requests += c.Requests
+	r.bytes += c.Bytes
+	for i, d := range c.Intervals {
+		if d == nil || d.Count == 0 {
+			continue
+		}
+		if r.of[i] == nil {
+			r.of[i] = new(iotrace.Dist)
+		}
+		r.of[i].Merge(d)
+	}
+}
+
+// own sums up the requests that the application's system calls queued, at the
+// devices where these end up: what a stripe or a mapper sends on in the same
+// call is counted below it, and what a loop device's thread asks for below that
+// is not the application's wait. all adds to them what others queued there on
+// its behalf.
+func (j *join) own(op iotrace.Op) (own, all requests) {
+	mine := func(c *iotrace.Cell) bool {
+		return c.Op == op && j.Owns(c.Owner) && !c.Owner.Kernel && c.Owner.Call == j.Calls
+	}
+	charged := func(c *iotrace.Cell) bool { return c.Op == op && j.Owns(c.Owner) }
+	reached := j.reached(mine)
+	if len(reached) == 0 {
+		reached = j.reached(charged)
+		reached = reached[:min(1, len(reached))]
+	}
+	for i := range j.Account.Cells {
+		c := &j.Account.Cells[i]
+		if !charged(c) || !slices.Contains(reached, c.Device) {
+			continue
+		}
+		all.add(c)
+		if mine(c) {
+			own.add(c)
+		}
+	}
+	for _, i := range []iotrace.Interval{iotrace.S2Q, iotrace.S2X, iotrace.X2W} {
+		own.of[i] = j.fullest(mine, reached, i)
+	}
+	return own, all
+}
+
+// fullest is an interval as the devices reached have it, or as another one has
+// it that counted more: some drivers send the very bio on that was queued above
+// them, and it is queued once.
+func (j *join) fullest(mine func(*iotrace.Cell) bool, reached []string, of iotrace.Interval) *iotrace.Dist {
+	var fullest *iotrace.Dist
+	by := map[string]*iotrace.Dist{}
+	for i := range j.Account.Cells {
+		c := &j.Account.Cells[i]
+		if d := c.Intervals[of]; mine(c) && d != nil && d.Count > 0 {
+			name := c.Device
+			if slices.Contains(reached, name) {
+				name = ""
+			}
+			if by[name] == nil {
+				by[name] = new(iotrace.Dist)
+			}
+			by[name].Merge(d)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(by)) { // those reached first
+		if fullest == nil || by[name].Count > fullest.Count {
+			fullest = by[name]
+		}
+	}
+	return fullest
+}
+
+// reached names the devices that issue requests of some cells, the top first;
+// or where none does (their drivers take bios) the lowest one.
+func (j *join) reached(those func(*iotrace.Cell) bool) (names []string) {
+	var bios []string
+	for i := range j.Account.Cells {
+		c := &j.Account.Cells[i]
+		if !those(c) || c.Requests == 0 {
+			continue // only queued here, and completed elsewhere
+		}
+		to := &bios
+		if d := c.Intervals[iotrace.D2C]; d != nil && d.Count > 0 {
+			to = &names
+		}
+		if !slices.Contains(*to, c.Device) {
+			*to = append(*to, c.Device)
+		}
+	}
+	depth := func(name string) int {
+		return slices.IndexFunc(j.Devices, func(d result.Device) bool { return d.Name == name })
+	}
+	if len(names) == 0 && len(bios) > 0 {
+		return []string{slices.MaxFunc(bios, func(a, b string) int { return cmp.Compare(depth(a), depth(b)) })}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(depth(a), depth(b)) })
+	return names
+}

@@ -1,0 +1,93 @@
+package target
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/observe"
+)
+
+// namespaces collects what the devices behind this host's exported namespaces
+// completed, and in which time: what an initiator takes off its own to know
+// what the fabric took.
+type namespaces struct{ targets *Targets }
+
+var namespaceLabels = []string{"nqn", "nsid", "uuid", "device"}
+
+func namespaceMetric(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, namespaceLabels, nil)
+}
+
+var (
+	namespaceReads       = namespaceMetric(observe.NamespaceReads, "Reads that the device of an exported namespace completed.")
+	namespaceReadSeconds = namespaceMetric(observe.NamespaceReadSeconds, "Seconds that all of them took there, from request to completion.")
+	namespaceWrites      = namespaceMetric(observe.NamespaceWrites, "Writes that the device of an exported namespace completed.")
+	namespaceWriteTime   = namespaceMetric(observe.NamespaceWriteSeconds, "Seconds that all of them took there, from request to completion.")
+)
+
+// Describe sends what Collect sends metrics of.
+func (namespaces) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{namespaceReads, namespaceReadSeconds, namespaceWrites, namespaceWriteTime} {
+		to <- d
+	}
+}
+
+// Collect reads the counters of the devices. A namespace in a file has none.
+func (n namespaces) Collect(to chan<- prometheus.Metric) {
+	standing, err := n.targets.List()
+	if err != nil {
+		to <- prometheus.NewInvalidMetric(namespaceReads, err)
+		return
+	}
+	for _, s := range standing {
+		for _, ns := range s.Namespaces {
+			stat, err := n.stat(ns.Device)
+			if err != nil || !ns.Enabled {
+				continue
+			}
+			labels := []string{s.NQN, ns.ID, ns.UUID, ns.Device}
+			count := func(of *prometheus.Desc, value float64) {
+				to <- prometheus.MustNewConstMetric(of, prometheus.CounterValue, value, labels...)
+			}
+			count(namespaceReads, stat[0])
+			count(namespaceReadSeconds, stat[3]/1000)
+			count(namespaceWrites, stat[4])
+			count(namespaceWriteTime, stat[7]/1000)
+		}
+	}
+}
+
+// stat gives the first fields of a block device's counters
+// (Documentation/block/stat.rst): I/Os, merged, sectors and milliseconds of
+// reads, then of writes. The kernel sums nanoseconds up, so that one
+// millisecond is what the sum is off by, and not each I/O.
+func (n namespaces) stat(device string) (fields [8]float64, err error) {
+	var st unix.Stat_t
+	if err := unix.Stat(device, &st); err != nil {
+		return fields, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFBLK {
+		return fields, fmt.Errorf("%s is no block device", device)
+	}
+	id := fmt.Sprintf("%d:%d", unix.Major(st.Rdev), unix.Minor(st.Rdev))
+	b, err := os.ReadFile(filepath.Join(n.targets.Host.Sys, "dev/block", id, "stat"))
+	if err != nil {
+		return fields, err
+	}
+	words := strings.Fields(string(b))
+	if len(words) < len(fields) {
+		return fields, fmt.Errorf("%d counters of %s", len(words), device)
+	}
+	for i := range fields {
+		if fields[i], err = strconv.ParseFloat(words[i], 64); err != nil {
+			return fields, err
+		}
+	}
+	return fields, nil
+}

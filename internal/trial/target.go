@@ -1,0 +1,52 @@
+package trial
+
+import (
+	"context"
+
+	"plimsoll/internal/iotrace/breakdown"
+	"plimsoll/internal/observe"
+	"plimsoll/internal/result"
+	"plimsoll/internal/workload"
+)
+
+// targetDid is what the host that holds a remote device did while a trial ran.
+type targetDid struct {
+	cpu       *result.TargetCPU // nil where nobody tells
+	namespace *breakdown.Target // of the device; nil where nobody tells
+}
+
+// target begins to count what the host that holds a remote device does, and
+// gives how to end.
+func (r *runner) target(ctx context.Context, s *upStack) (end func() (targetDid, error), err error) {
+	if s.Remote.Metrics == "" {
+		return func() (targetDid, error) { return targetDid{}, nil }, nil
+	}
+	read := func() (observe.Target, error) {
+		target, err := observe.ReadTarget(ctx, s.Remote.Metrics)
+		if err != nil {
+			err = &workload.Error{Problem: result.Problem{
+				What: "processor time of the target", Why: err.Error(), Remedy: "see whether plimsoll target metrics still runs there, or leave metrics= out",
+			}}
+		}
+		return target, err
+	}
+	before, err := read()
+	return func() (did targetDid, err error) {
+		after, err := read()
+		if err != nil {
+			return did, err
+		}
+		did.cpu = &result.TargetCPU{BusySeconds: after.BusySeconds - before.BusySeconds, Seconds: after.At.Sub(before.At).Seconds(), CPUs: after.CPUs}
+		was, is := before.Namespace(s.Remote.NQN, s.Remote.UUID), after.Namespace(s.Remote.NQN, s.Remote.UUID)
+		if is.NQN != "" && was.NQN != "" {
+			completed := func(n, seconds float64) breakdown.Completed {
+				return breakdown.Completed{Requests: uint64(max(0, n)), NS: seconds * 1e9}
+			}
+			did.namespace = &breakdown.Target{
+				Read:  completed(is.Reads-was.Reads, is.ReadSeconds-was.ReadSeconds),
+				Write: completed(is.Writes-was.Writes, is.WriteSeconds-was.WriteSeconds),
+			}
+		}
+		return did, nil
+	}, err
+}
