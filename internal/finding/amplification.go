@@ -16,42 +16,61 @@ import (
 const amplified = 1.2
 
 // amplification finds stacks that make the device write more than fio wrote:
-// journals, checksums, metadata, copies.
+// journals, checksums, metadata, copies. Traces tell for whom, and what was
+// read beside.
 func amplification(v *view) []Finding {
 	var out []Finding
 	for _, c := range v.all() {
-		devices := writesPerWrite(c)
-		bottom := slices.IndexFunc(devices, func(d deviceWrites) bool { return d.role == roleBottom })
-		if bottom < 0 {
-			continue
+		writes := v.attributed(c, directions[1])
+		switch f := counted(c); {
+		case f != nil:
+			if writes != nil {
+				writes.explain(f)
+			}
+			out = append(out, *f)
+		case writes != nil && writes.amplified():
+			out = append(out, writes.finding())
 		}
-		d := devices[bottom]
-		if d.ios <= amplified && d.bytes <= amplified {
-			continue
+		if reads := v.attributed(c, directions[0]); reads != nil && reads.amplified() {
+			out = append(out, reads.finding())
 		}
-		var each []string
-		for _, d := range devices {
-			each = append(each, fmt.Sprintf("%s %s writes and %s bytes", list(d.names), times(d.ios), times(d.bytes)))
-		}
-		why := "Per write and byte of fio, in the median of the trials: " + strings.Join(each, ", ") + "."
-		if d.bytes <= amplified {
-			why += " The bytes are about fio's own, so these are flushes, small metadata writes, or fio's writes split into smaller ones."
-		}
-		f := Finding{
-			ID: "amplification/" + c.stack.Name + "/" + c.workload.Name, Kind: KindCaveat,
-			Workload: c.workload.Name, Stacks: []string{c.stack.Name},
-			Title: fmt.Sprintf("%s makes %s write %sx as often and %sx as much as fio does: %s",
-				c.stack.Name, list(d.names), times(d.ios), times(d.bytes), c.workload.Name),
-			Why:      why,
-			Evidence: points(c),
-			Caveats:  marksOf(c),
-		}
-		if c.below() {
-			f.Caveats = append(f.Caveats, list(d.names)+" also "+choose(len(d.names), "holds", "hold")+" the host's file system, whose other writes are counted too")
-		}
-		out = append(out, f)
 	}
 	return out
+}
+
+// counted is what device counters tell; nil when the device writes about as
+// much as fio.
+func counted(c *cell) *Finding {
+	devices := writesPerWrite(c)
+	bottom := slices.IndexFunc(devices, func(d deviceWrites) bool { return d.role == roleBottom })
+	if bottom < 0 {
+		return nil
+	}
+	d := devices[bottom]
+	if d.ios <= amplified && d.bytes <= amplified {
+		return nil
+	}
+	var each []string
+	for _, d := range devices {
+		each = append(each, fmt.Sprintf("%s %s writes and %s bytes", list(d.names), times(d.ios), times(d.bytes)))
+	}
+	why := "Per write and byte of fio, in the median of the trials: " + strings.Join(each, ", ") + "."
+	if d.bytes <= amplified {
+		why += " The bytes are about fio's own, so these are flushes, small metadata writes, or fio's writes split into smaller ones."
+	}
+	f := Finding{
+		ID: "amplification/" + c.stack.Name + "/" + c.workload.Name, Kind: KindCaveat,
+		Workload: c.workload.Name, Stacks: []string{c.stack.Name},
+		Title: fmt.Sprintf("%s makes %s write %sx as often and %sx as much as fio does: %s",
+			c.stack.Name, list(d.names), times(d.ios), times(d.bytes), c.workload.Name),
+		Why:      why,
+		Evidence: points(c),
+		Caveats:  marksOf(c),
+	}
+	if c.below() {
+		f.Caveats = append(f.Caveats, list(d.names)+" also "+choose(len(d.names), "holds", "hold")+" the host's file system, whose other writes are counted too")
+	}
+	return &f
 }
 
 // place is where a device stands in the chain of a stack. It stays the same

@@ -53,6 +53,17 @@ func caveats(v *view) []Finding {
 	say("unchecked", unchecked, fmt.Sprintf("No device counter could be read of %s: %s not checked", list(unchecked), choose(len(unchecked), "its numbers are", "their numbers are")),
 		"Without counters nobody knows whether the page cache answered, so such a stack never wins a ranking.")
 
+	traced := stacksOf(cells, func(c *cell) bool {
+		return slices.ContainsFunc(c.trials, func(t *result.Trial) bool { return t.Trace != nil })
+	})
+	say("traced", traced, fmt.Sprintf("%s %s measured while requests were recorded: rates are a little lower, and latencies higher, than without", list(traced), choose(len(traced), "was", "were")),
+		"Recording costs processor time for every request, which fast devices show most. Compare traced trials with traced ones; plimsoll run --no-trace measures without.")
+	untraced := stacksOf(cells, func(c *cell) bool { return whyUntraced(c) != "" })
+	if len(untraced) > 0 {
+		at := slices.IndexFunc(cells, func(c *cell) bool { return whyUntraced(c) != "" })
+		say("untraced", untraced, fmt.Sprintf("Trials of %s were to be traced and were not: where their latency was spent is not known", list(untraced)), whyUntraced(cells[at]))
+	}
+
 	mixed := stacksOf(cells, func(c *cell) bool { return 0 < c.fromMemory() && c.fromMemory() < len(c.trials) })
 	say("mixed", mixed, fmt.Sprintf("The device seems to have answered some trials of %s, and memory others: taken as memory", list(mixed)),
 		"Other processes can add to a device's counters and hide a cache; nothing can take from them. A cache that fills up, or is emptied under memory pressure, also looks like this.")
@@ -127,6 +138,16 @@ func stacksOf(cells []*cell, so func(*cell) bool) []string {
 		}
 	}
 	return out
+}
+
+// whyUntraced says why a trial of a cell that was to be traced was not.
+func whyUntraced(c *cell) string {
+	for _, t := range c.trials {
+		if t.Untraced != "" {
+			return t.Untraced
+		}
+	}
+	return ""
 }
 
 // withHistogram counts the trials that have a histogram of total latency.

@@ -48,7 +48,7 @@ type claimRule struct {
 }
 
 // claimRules are all claims that can be tested, in the order of the paper.
-var claimRules = slices.Concat(fileSystemClaims, driverClaims, volumeClaims, remoteClaims, latencyClaims)
+var claimRules = slices.Concat(fileSystemClaims, driverClaims, volumeClaims, remoteClaims, latencyClaims, deviceClaims, softwareClaims)
 
 // claimCase is a claim about one stack, or pair of stacks, under one workload.
 type claimCase struct {
@@ -56,6 +56,7 @@ type claimCase struct {
 	stacks   []string // the subject first
 	workload string   // as the run calls it; "" when several are behind it
 	about    string   // narrows the claim's statement: "RR"
+	part     string   // of a claim with several numbers, the one that is tested; "" for all
 	measured string
 	says     string // measured, as part of a sentence that names the stacks
 	effect   *Effect
@@ -97,6 +98,14 @@ func published(v *view) []Finding {
 }
 
 func (k claimCase) finding(c claims.Claim, r claimRule) Finding {
+	id := "published/" + c.ID + "/" + k.stacks[0]
+	if k.workload != "" {
+		id += "/" + k.workload
+	}
+	if k.part != "" {
+		id += "/" + k.part
+		c = narrowed(c, k.part)
+	}
 	low, high := limits(c)
 	claim := &Claim{
 		ID: c.ID, Paper: c.Paper.String(), Where: c.Where, Statement: statement(c, k.about), Published: publishedText(c),
@@ -104,10 +113,6 @@ func (k claimCase) finding(c claims.Claim, r claimRule) Finding {
 	}
 	if c.Kind == claims.Location {
 		claim.Unit = c.Unit
-	}
-	id := "published/" + c.ID + "/" + k.stacks[0]
-	if k.workload != "" {
-		id += "/" + k.workload
 	}
 	f := Finding{
 		ID: id, Kind: KindPublished, Workload: k.workload, Stacks: k.stacks, Effect: k.effect, Evidence: points(k.evidence...),

@@ -69,7 +69,7 @@ func (k *claimCase) share(c claims.Claim, of *cell) {
 	}
 	k.says = of.stack.Name + " has " + k.measured
 	if l, ok := of.latencies(); ok {
-		k.grounds = fmt.Sprintf("an I/O takes %s on %s, on average.", l, of.stack.Name)
+		k.grounds = sentences(fmt.Sprintf("an I/O takes %s on %s, on average.", l, of.stack.Name), of.parts())
 	}
 	switch why := unfit(of); {
 	case why != "":
@@ -131,6 +131,7 @@ func (v *view) underLoad(k *claimCase, c claims.Claim, s *stack, low, high drive
 	if okX && okY {
 		k.grounds = fmt.Sprintf("an I/O takes %s under %s and %s under %s, on average; %s and %s I/Os in flight.",
 			x, high.name, y, low.name, fmt.Sprint(high.load.InFlight()), fmt.Sprint(low.load.InFlight()))
+		k.grounds = sentences(k.grounds, a.parts("under "+high.name), b.parts("under "+low.name))
 	}
 	e, ok := v.effect("mean total latency", s.Name+" under "+high.name, s.Name+" under "+low.name, a.meanLatencies(), b.meanLatencies())
 	if !ok {

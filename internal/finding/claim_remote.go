@@ -87,7 +87,7 @@ func (b besideTwin) one(v *view, k *claimCase, c claims.Claim, s *stack) {
 		}
 	}
 	k.evidence = []*cell{there, here}
-	k.grounds = whereTimeGoes(there, here)
+	k.grounds = sentences(whereTimeGoes(there, here), there.parts(), here.parts())
 	e, ok := v.effect(b.metric, s.Name, twin.Name, b.latencies(there), b.latencies(here))
 	if !ok {
 		k.judgement = notTestable("no ratio of latencies: a trial does not tell them")

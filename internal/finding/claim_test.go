@@ -24,205 +24,20 @@ import (
 func TestRulesAreOfClaims(t *testing.T) {
 	var tested []string
 	for _, r := range claimRules {
-		c, ok := claims.Find(r.id)
-		if !ok || r.reason == "" {
+		if _, ok := claims.Find(r.id); !ok || r.reason == "" {
 			t.Errorf("rule %+v", r)
-		}
-		if c.Paper != claims.MSST17 {
-			t.Errorf("%s is of %s, and the texts say it is of MSST'17", r.id, c.Paper)
 		}
 		if slices.Contains(tested, r.id) {
 			t.Errorf("%s has two rules", r.id)
 		}
 		tested = append(tested, r.id)
 	}
-	// What no stack of this program can have.
-	without := []string{"lat-clat-nvmf-low", "lat-high-extra"}
 	for _, c := range claims.All() {
 		prefix, _, _ := strings.Cut(c.ID, "-")
-		if slices.Contains([]string{"fs", "drv", "vol", "lat"}, prefix) && !slices.Contains(tested, c.ID) && !slices.Contains(without, c.ID) {
+		if slices.Contains([]string{"fs", "drv", "vol", "lat", "nvmf", "dev", "sw"}, prefix) && !slices.Contains(tested, c.ID) {
 			t.Errorf("%s has no rule", c.ID)
 		}
 	}
-}
-
-// confirming are stories that confirm a claim. What is in braces of the data
-// trades places when the data is inverted: {A|B} is A, and B when inverted.
-var confirming = []struct{ claim, stacks, data string }{
-	{"fs-xfs-near-raw", `
-		kernel 4.6.0
-		stack raw: /dev/nvme0n1
-		stack xfs: /dev/nvme0n1 > xfs
-		workload RR randread {bs: 4KiB, jobs: 32, iodepth: 32}`,
-		"RR raw 1000\nRR xfs {1000|500}"},
-	{"fs-xfs-rw-worse", `
-		stack raw: /dev/nvme0n1
-		stack xfs: /dev/nvme0n1 > xfs
-		workload RW randwrite {bs: 4KiB, jobs: 32, iodepth: 32}`,
-		"RW {raw|xfs} 1000\nRW {xfs|raw} 600"},
-	{"fs-xfs-rw-cliff", `
-		stack xfs: /dev/nvme0n1 > xfs
-		workload j4 randwrite {bs: 4KiB, jobs: 4, iodepth: 32}
-		workload j8 randwrite {bs: 4KiB, jobs: 8, iodepth: 32}
-		workload j16 randwrite {bs: 4KiB, jobs: 16, iodepth: 32}
-		workload j32 randwrite {bs: 4KiB, jobs: 32, iodepth: 32}
-		workload j64 randwrite {bs: 4KiB, jobs: 64, iodepth: 32}`,
-		"{j4|j64} xfs 1000\nj8 xfs {1000|300}\nj16 xfs {1000|300}\nj32 xfs {300|1000}\n{j64|j4} xfs 300"},
-	{"fs-ext4-rr-gap", `
-		kernel 4.6.0
-		stack raw: /dev/nvme0n1
-		stack ext4: /dev/nvme0n1 > ext4
-		workload RR randread {bs: 4KiB, jobs: 32, iodepth: 32}`,
-		"RR {raw|ext4} 1000\nRR {ext4|raw} 750"},
-	{"fs-ext4-dioread-nolock", `
-		stack lock: /dev/nvme0n1 > ext4(mount=dioread_lock)
-		stack nolock: /dev/nvme0n1 > ext4(mount=dioread_nolock)
-		workload RR randread {bs: 4KiB, jobs: 32, iodepth: 32}`,
-		"RR {lock|nolock} 1000\nRR {nolock|lock} 1250"},
-	{"drv-order-random", `
-		stack aufs: /dev/nvme0n1 > xfs > aufs
-		stack overlay2: /dev/nvme0n1 > xfs > overlay2
-		stack btrfs: /dev/nvme0n1 > btrfs > btrfs
-		workload RR randread {bs: 4KiB, jobs: 32, iodepth: 32}`,
-		"RR {aufs|btrfs} 1000\nRR overlay2 {1000|400}\nRR {btrfs|aufs} 400"},
-	{"drv-btrfs-blocksize", `
-		stack btrfs: /dev/nvme0n1 > btrfs
-		workload b4 randread {bs: 4KiB, jobs: 32, iodepth: 32}
-		workload b8 randread {bs: 8KiB, jobs: 32, iodepth: 32}
-		workload b16 randread {bs: 16KiB, jobs: 32, iodepth: 32}
-		workload b32 randread {bs: 32KiB, jobs: 32, iodepth: 32}
-		workload b64 randread {bs: 64KiB, jobs: 32, iodepth: 32}
-		workload b128 randread {bs: 128KiB, jobs: 32, iodepth: 32}`,
-		"b4 btrfs {1000|32000}\nb8 btrfs {1000|8000}\nb16 btrfs {1000|2000}\nb32 btrfs {1000|500}\nb64 btrfs {500|250}\nb128 btrfs {250|125}"},
-	{"drv-btrfs-nodatacow", `
-		stack cow: /dev/nvme0n1 > btrfs
-		stack nocow: /dev/nvme0n1 > btrfs(nodatacow)
-		workload RW randwrite {bs: 4KiB, jobs: 32, iodepth: 32}`,
-		"RW {cow|nocow} 1000\nRW {nocow|cow} 5000"},
-	{"drv-loop-lvm-vs-raw", `
-		stack on: loop
-		stack off: loop(direct-io=off)
-		workload RR randread {bs: 4KiB}`,
-		"RR {on|off} 1000\nRR {off|on} 1400 memory=0.01"},
-	{"drv-loop-lvm-vs-aufs", `
-		stack aufs: /dev/nvme0n1 > xfs > aufs
-		stack lvm: /dev/nvme0n1 > xfs > devicemapper
-		workload RR randread {bs: 4KiB}`,
-		"RR aufs {1000|7000}\nRR lvm {7000|1000} memory=0.01"},
-	{"drv-direct-lvm-slow", `
-		stack lvm: /dev/nvme0n1 > thin(direct-lvm) > devicemapper
-		stack volume: /dev/nvme0n1 > xfs > volume
-		workload RR randread {bs: 4KiB, jobs: 32, iodepth: 32}`,
-		"RR lvm {500|1000}\nRR volume {1000|500}"},
-	{"vol-independent", `
-		stack xfs: /dev/nvme0n1 > xfs
-		stack volume: /dev/nvme0n1 > xfs > volume
-		workload SR read {bs: 128KiB, jobs: 32, iodepth: 32}`,
-		"SR xfs 1000\nSR volume {1000|2000}"},
-	{"nvmf-high-load", `
-		stack near: serial:S1 > xfs
-		stack far: nvmeof(transport=rdma, addr=10.0.0.1, nqn=nqn.x) > xfs
-		workload RR randread {bs: 4KiB, jobs: 32, iodepth: 32}`,
-		"RR near 1000\nRR far {1000|500}"},
-	{"lat-clat-nvmf-low", `
-		stack near: serial:S1
-		stack far: nvmeof(transport=tcp, addr=10.0.0.1, nqn=nqn.x)
-		workload RR randread {bs: 4KiB}`,
-		"RR near 1000 clat=100000\nRR far 1000 clat={153300|110000}"},
-	{"lat-high-extra", `
-		stack near: serial:S1
-		stack far: nvmeof(transport=rdma, addr=10.0.0.1, nqn=nqn.x)
-		workload RR randread {bs: 4KiB, jobs: 16, iodepth: 32}`,
-		"RR near 1000 clat=9000000\nRR far 1000 clat={9090000|9900000}"},
-	{"lat-slat-low-nvmf", `
-		stack far: nvmeof(transport=tcp, addr=10.0.0.1, nqn=nqn.x)
-		workload RR randread {bs: 4KiB}`,
-		"RR far 1000 slat={10100|90300} clat={89900|9700}"},
-	{"lat-high-nvmf", `
-		stack far: nvmeof(transport=tcp, addr=10.0.0.1, nqn=nqn.x)
-		workload low randread {bs: 4KiB}
-		workload high randread {bs: 4KiB, jobs: 16, iodepth: 32}`,
-		"{low|high} far 1000 slat=1000 clat=99000\n{high|low} far 1000 slat=1000 clat=1199000"},
-	{"lat-slat-low-das", `
-		stack raw: /dev/nvme0n1
-		workload RR randread {bs: 4KiB}`,
-		"RR raw 1000 slat={9700|90300} clat={90300|9700}"},
-	{"lat-high-das", `
-		stack raw: /dev/nvme0n1
-		workload low randread {bs: 4KiB}
-		workload high randread {bs: 4KiB, jobs: 16, iodepth: 32}`,
-		"{low|high} raw 1000 slat=1000 clat=99000\n{high|low} raw 1000 slat=1000 clat=1999000"},
-}
-
-// Nothing is hard-coded: the data decides, and inverted data gives the
-// inverted verdict. Trials scatter by a percent, which is less than any claim
-// is about.
-func TestInvertedDataInvertsTheVerdict(t *testing.T) {
-	var covered []string
-	for _, c := range confirming {
-		covered = append(covered, c.claim)
-		t.Run(c.claim, func(t *testing.T) {
-			for _, inverted := range []bool{false, true} {
-				want := ClaimConfirmed
-				if inverted {
-					want = ClaimContradicted
-				}
-				data := pick(c.data, inverted)
-				found := 0
-				for _, f := range All(tell(t, c.stacks+"\n"+scattered(data, 6))) {
-					if f.Claim == nil || f.Claim.ID != c.claim {
-						continue
-					}
-					found++
-					if f.Claim.Verdict != want || !strings.HasPrefix(strings.ToLower(f.Title), string(want)) {
-						t.Errorf("%s\n%s\nis %s, want %s: %s", c.stacks, data, f.Claim.Verdict, want, f.Claim.Why)
-					}
-				}
-				if found != 1 {
-					t.Errorf("%s\n%s\ngives %d findings", c.stacks, data, found)
-				}
-			}
-		})
-	}
-	for _, r := range claimRules {
-		if !slices.Contains(covered, r.id) {
-			t.Errorf("%s is not tested with inverted data", r.id)
-		}
-	}
-}
-
-// pick takes the first or the second of each {A|B}.
-func pick(text string, second bool) string {
-	var b strings.Builder
-	for part := range strings.SplitSeq(text, "{") {
-		choice, rest, ok := strings.Cut(part, "}")
-		if !ok {
-			b.WriteString(part)
-			continue
-		}
-		first, other, _ := strings.Cut(choice, "|")
-		if second {
-			first = other
-		}
-		b.WriteString(first + rest)
-	}
-	return b.String()
-}
-
-// scattered makes trials of each line's one number.
-func scattered(data string, trials int) string {
-	var b strings.Builder
-	for text := range strings.SplitSeq(data, "\n") {
-		words := strings.Fields(text)
-		var center float64
-		_, _ = fmt.Sscan(words[2], &center)
-		fmt.Fprintf(&b, "%s %s", words[0], words[1])
-		for i := range trials {
-			fmt.Fprintf(&b, " %g", center*(1+0.002*float64(i)-0.005))
-		}
-		b.WriteString(" " + strings.Join(words[3:], " ") + "\n")
-	}
-	return b.String()
 }
 
 // The experiment that a rule names has the stacks and workloads that the rule
@@ -266,7 +81,7 @@ func fabricated(t *testing.T, name string) *result.Run {
 	}
 	for _, s := range e.Stacks {
 		for _, w := range e.Workloads {
-			fmt.Fprintf(&story, "%s %s 1000 1001 1002 1003 1004 1005\n", w.Name, s.Name)
+			fmt.Fprintf(&story, "%s %s 1000 1001 1002 1003 1004 1005 trace=user:1000,kernel:3000,device:80000\n", w.Name, s.Name)
 		}
 	}
 	run := tell(t, story.String())
@@ -285,7 +100,7 @@ func reach(t *testing.T, e *experiment.Experiment) {
 		remotes = append(remotes, sourceOf(t, "nvmeof(transport="+transport+", addr=10.0.0.1, nqn=nqn.x)"))
 	}
 	drive := sourceOf(t, "serial:S1")
-	if _, err := (experiment.Scale{Catalog: layers.Catalog(), On: &drive}).Apply(e); err != nil {
+	if _, err := (experiment.Scale{Catalog: layers.Catalog(), On: []line.Node{drive}}).Apply(e); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := experiment.Reach(e, remotes); err != nil {

@@ -3,6 +3,7 @@ package finding
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"plimsoll/internal/claims"
@@ -58,12 +59,21 @@ func publishedText(c claims.Claim) string {
 	if c.Value == nil {
 		return strings.Join(c.Subject, ", ") + " (best first)"
 	}
+	if c.Value.Parts != nil {
+		var all []string
+		for _, p := range c.Value.Parts {
+			all = append(all, strings.Join(partWords(p.Name), " ")+" "+publishedText(narrowed(c, p.Name)))
+		}
+		return strings.Join(all, ", ")
+	}
 	one := func(x float64) string {
 		switch {
 		case c.Kind == claims.Ratio:
 			return trimmed(x) + "x"
 		case c.Unit == "share":
 			return trimmed(100*x) + "%"
+		case c.Unit == "IOPS":
+			return number(x) + " IOPS"
 		}
 		return strings.TrimSpace(trimmed(x) + " " + c.Unit)
 	}
@@ -150,15 +160,19 @@ func judgeBound(c claims.Claim, e Effect) judgement {
 	return notTestable("the data does not decide: %s is not significantly on either side of %s (p = %s); repeat more often, or measure longer", ratioText(e), trimmed(limit), digits(e.P))
 }
 
-// judgeShare holds the median of measured shares against a published one. A
-// share has nothing that it could differ from, so its interval must lie within
-// the band, as that of a ratio of 1.
-func judgeShare(c claims.Claim, iv stats.Interval) judgement {
+// judgeShare holds the median of measured shares against a published one.
+func judgeShare(c claims.Claim, iv stats.Interval) judgement { return judgeAbsolute(c, iv, percent) }
+
+// judgeAbsolute holds the median of measured values against a published one,
+// both in the unit that write puts into words. A value has nothing that it
+// could differ from, so its interval must lie within the band, as that of a
+// ratio of 1.
+func judgeAbsolute(c claims.Claim, iv stats.Interval, write func(float64) string) judgement {
 	if iv.Coverage < stats.Confidence {
 		return notTestable("so few trials give no interval of %s: repeat 6 times or more", percent(stats.Confidence))
 	}
 	low, high := band(c)
-	interval, published := fmt.Sprintf("%s to %s", percent(iv.Low), percent(iv.High)), fmt.Sprintf("%s to %s", percent(low), percent(high))
+	interval, published := fmt.Sprintf("%s to %s", write(iv.Low), write(iv.High)), fmt.Sprintf("%s to %s", write(low), write(high))
 	switch {
 	case iv.High < low || iv.Low > high:
 		return judgement{ClaimContradicted, fmt.Sprintf("the interval of the median, %s, lies outside of %s", interval, published)}
@@ -166,4 +180,27 @@ func judgeShare(c claims.Claim, iv stats.Interval) judgement {
 		return judgement{ClaimConfirmed, fmt.Sprintf("the interval of the median, %s, lies within %s", interval, published)}
 	}
 	return notTestable("the data does not decide: the interval of the median, %s, reaches out of %s; repeat more often, or measure longer", interval, published)
+}
+
+// partWords are the words of the name of a claim's number, without its unit.
+func partWords(part string) []string {
+	return slices.DeleteFunc(strings.Split(part, "_"), func(w string) bool { return w == "us" || w == "ms" })
+}
+
+// narrowed gives a claim that has several numbers with one of them alone. The
+// end of that number's name may be its unit.
+func narrowed(c claims.Claim, part string) claims.Claim {
+	for _, p := range c.Value.Parts {
+		if p.Name != part {
+			continue
+		}
+		c.Value = &p.Value
+		for _, unit := range []string{"us", "ms", "share"} {
+			if c.Unit == "" && (strings.HasSuffix(part, "_"+unit) || strings.Contains(part, "_"+unit+"_")) {
+				c.Unit = unit
+			}
+		}
+		return c
+	}
+	return c
 }

@@ -45,6 +45,7 @@ type shape struct {
 	runtime  float64 // seconds, of the experiment; 0 where the workload has its own
 	ramp     float64
 	before   string // what was written before, beyond one pass over the files
+	traced   bool   // requests were recorded meanwhile, which costs some of the speed
 }
 
 // comparedPair is two units that are alike.
@@ -121,6 +122,9 @@ func (v *view) shape(s *stack, w result.Workload) shape {
 	}
 	h.runtime, h.ramp = v.run.Experiment.RuntimeSeconds, v.run.Experiment.RampSeconds
 	h.before = v.run.Experiment.Precondition
+	h.traced = slices.ContainsFunc(v.run.Trials, func(t result.Trial) bool {
+		return t.Stack == s.Name && t.Workload == w.Name && t.Trace != nil
+	})
 	// Parameters are YAML, in whatever order; a user's job file stays as it is.
 	var parameters map[string]any
 	if yaml.Unmarshal([]byte(w.Declared), &parameters) == nil && parameters != nil {
@@ -151,7 +155,7 @@ func (h shape) sameWorkload(o shape) bool {
 func (h shape) sameTimes(o shape) bool { return h.runtime == o.runtime && h.ramp == o.ramp }
 
 func (h shape) like(o shape) bool {
-	return h.line == o.line && h.sameWorkload(o) && h.sameTimes(o) && h.before == o.before
+	return h.line == o.line && h.sameWorkload(o) && h.sameTimes(o) && h.before == o.before && h.traced == o.traced
 }
 
 // alone says why a unit has no partner among those of the other run, by what
@@ -166,6 +170,11 @@ func alone(u *unit, others []*unit, here, there string) Apart {
 		}
 		if u.shape.line == o.shape.line && u.shape.sameWorkload(o.shape) && u.shape.before != o.shape.before {
 			a.Why = fmt.Sprintf("another preconditioning: %s in %s, %s in %s", cmp.Or(u.shape.before, "none"), here, cmp.Or(o.shape.before, "none"), there)
+			return a
+		}
+		if u.shape.line == o.shape.line && u.shape.sameWorkload(o.shape) && u.shape.traced != o.shape.traced {
+			which := map[bool]string{true: here, false: there}
+			a.Why = fmt.Sprintf("traced in %s and not in %s: tracing costs some of the speed", which[u.shape.traced], which[o.shape.traced])
 			return a
 		}
 	}

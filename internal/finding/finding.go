@@ -12,6 +12,7 @@ const (
 	KindFastest        Kind = "fastest"        // fastest honest stack of one workload, with the ranking
 	KindIllusion       Kind = "illusion"       // a stack that answers from memory
 	KindComparison     Kind = "comparison"     // a stack against the baseline or its sibling
+	KindTime           Kind = "time"           // where the time of I/Os goes, by traces
 	KindPublished      Kind = "published"      // a published result, tested on this host
 	KindCaveat         Kind = "caveat"         // what limits the conclusions
 	KindMissing        Kind = "missing"        // skipped and failed trials, with reasons

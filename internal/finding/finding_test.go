@@ -61,10 +61,41 @@ var anyRun = rapid.Custom(func(t *rapid.T) *result.Run {
 		if rapid.Bool().Draw(t, "judged") {
 			trial.Honesty = anyHonesty(t)
 		}
+		if rapid.IntRange(0, 2).Draw(t, "traced") > 0 {
+			trial.Trace = anyTrace(t)
+		}
 		run.Trials = append(run.Trials, trial)
 	}
 	return run
 })
+
+func anyTrace(t *rapid.T) *result.Trace {
+	number := rapid.SampledFrom([]float64{0, 1, 1000, 1000, 1010, 1e6, -5, 1e300, math.NaN(), math.Inf(1)})
+	breakdown := func(label string) *result.Breakdown {
+		if rapid.IntRange(0, 3).Draw(t, label) == 0 {
+			return nil
+		}
+		b := &result.Breakdown{
+			IOs: rapid.Uint64Range(0, 1000).Draw(t, "ios"), Bytes: rapid.Uint64Range(0, 1e6).Draw(t, "bytes"), TotalNS: number.Draw(t, "total"),
+			ResidueNS: number.Draw(t, "residue"), PerIO: number.Draw(t, "per"), BytesPerIO: number.Draw(t, "bytes per"),
+		}
+		for range rapid.IntRange(0, 4).Draw(t, "parts") {
+			name := rapid.SampledFrom([]result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver, result.PartFabric, result.PartDevice, "odd"}).Draw(t, "part")
+			b.Parts = append(b.Parts, result.TracePart{Name: name, MeanNS: number.Draw(t, "ns")})
+		}
+		return b
+	}
+	trace := &result.Trace{Lost: rapid.Uint64().Draw(t, "lost"), Missing: []string{rapid.SampledFrom([]string{"", "N"}).Draw(t, "missing")}}
+	trace.Read, trace.Write = breakdown("read"), breakdown("write")
+	for range rapid.IntRange(0, 3).Draw(t, "served") {
+		trace.Served = append(trace.Served, result.Served{
+			Device: rapid.SampledFrom([]string{"loop0", "vda", ""}).Draw(t, "device"), Owner: rapid.SampledFrom([]string{"application", "jbd2/loop0-8", "kworker/u8:1", ""}).Draw(t, "owner"),
+			Application: rapid.Bool().Draw(t, "own"), Op: rapid.SampledFrom([]string{"read", "write", "flush"}).Draw(t, "op"),
+			Requests: rapid.Uint64().Draw(t, "requests"), Bytes: rapid.Uint64().Draw(t, "bytes"),
+		})
+	}
+	return trace
+}
 
 func anyDirection(t *rapid.T, rate *rapid.Generator[float64]) result.Direction {
 	latency := func(label string) result.Latency {
@@ -105,7 +136,7 @@ func anyHonesty(t *rapid.T) *result.Honesty {
 	return h
 }
 
-var kinds = []Kind{KindRecommendation, KindFastest, KindIllusion, KindComparison, KindPublished, KindCaveat, KindMissing}
+var kinds = []Kind{KindRecommendation, KindFastest, KindIllusion, KindComparison, KindTime, KindPublished, KindCaveat, KindMissing}
 
 func TestFindingsOfAnyRun(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

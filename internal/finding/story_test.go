@@ -19,7 +19,10 @@ import (
 //	fact STACK NAME: VALUE
 //	workload NAME PATTERN [DECLARED]
 //	kernel RELEASE
-//	WORKLOAD STACK IOPS... [unknown] [memory=PER_IO] [writes=IOS/BYTES] [slat=NS] [clat=NS] [seconds=S] [target=US_PER_IO/CPUS]
+//	cpus N
+//	drive NAME solid|rotates [MODEL]
+//	WORKLOAD STACK IOPS... [unknown] [memory=PER_IO] [writes=IOS/BYTES] [slat=NS] [clat=NS] [seconds=S] [target=US_PER_IO/CPUS] [traced] [untraced=WHY]
+//	    [trace=PART:NS,...] [residue=NS] [perio=IOS/BYTES] [served=OWNER;OP;PER_IO;BYTES_EACH]... [lost=N] [missing=WHAT] [noise=SHARE]
 //	failed|skipped|planned WORKLOAD STACK N: WHAT | WHY | REMEDY
 //
 // `findings` prints them whole, `titles` their titles, `claims` the published
@@ -127,6 +130,16 @@ func tell(t stopper, story string) *result.Run {
 			run.Workloads = append(run.Workloads, w)
 		case "kernel":
 			run.Environment.Kernel = words[1]
+		case "cpus":
+			n, err := strconv.Atoi(words[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			run.Environment.CPUs = n
+		case "drive":
+			run.Environment.Devices = append(run.Environment.Devices, result.DeviceInfo{
+				Name: words[1], Rotational: words[2] == "rotates", Model: strings.Join(words[3:], " "),
+			})
 		case "failed", "skipped", "planned":
 			head, tail, _ := strings.Cut(text, ":")
 			words := strings.Fields(head)
@@ -153,7 +166,10 @@ func devicesOf(s result.Stack) []result.Device {
 	case strings.HasPrefix(s.Line, "tmpfs"):
 		return nil
 	case strings.HasPrefix(s.Line, "loop"):
-		return []result.Device{{Name: "loop0", Role: "top"}, {Name: "vda", Role: "bottom"}}
+		return []result.Device{{Name: "loop0", Role: "top"}, {Name: "vda", Role: "bottom", Depth: 1}}
+	case strings.HasPrefix(s.Line, "/dev/"):
+		name, _, _ := strings.Cut(strings.TrimPrefix(s.Line, "/dev/"), " ")
+		return []result.Device{{Name: name, Role: "bottom"}}
 	}
 	return []result.Device{{Name: "nvme0n1", Role: "bottom"}}
 }
@@ -170,6 +186,8 @@ type outcome struct {
 	target     float64 // us of a target's processors per I/O
 	cpus       int     // of the target
 	devices    []result.Device
+	trace      toldTrace
+	untraced   string
 }
 
 func tellTrials(t stopper, run *result.Run, words []string) {
@@ -213,11 +231,17 @@ func tellTrials(t stopper, run *result.Run, words []string) {
 			o.clat = number(value)
 		case "seconds":
 			o.seconds = number(value)
+		case "traced":
+			o.trace.empty = true
+		case "untraced":
+			o.untraced = value
 		case "target":
 			us, cpus, _ := strings.Cut(value, "/")
 			o.target, o.cpus = number(us), int(number(cpus))
 		default:
-			iops = append(iops, number(w))
+			if !o.trace.tell(t, key, value) {
+				iops = append(iops, number(w))
+			}
 		}
 	}
 	for i, v := range iops {
@@ -227,6 +251,10 @@ func tellTrials(t stopper, run *result.Run, words []string) {
 
 func (o outcome) trial(workload, stack string, repeat int, iops float64) result.Trial {
 	clat := o.clat
+	trace, ns := o.trace.of(o, workload+stack, repeat, iops)
+	if clat == 0 && ns > 0 {
+		clat = ns - o.slat
+	}
 	if clat == 0 && iops > 0 {
 		clat = 16e9 / iops
 	}
@@ -259,7 +287,7 @@ func (o outcome) trial(workload, stack string, repeat int, iops float64) result.
 		}
 		h.Reason = fmt.Sprintf("the devices counted %s of 100 I/Os", digits(100*o.perIO))
 	}
-	t := result.Trial{Workload: workload, Stack: stack, Repeat: repeat, Status: result.TrialDone, Measurement: m, Honesty: h}
+	t := result.Trial{Workload: workload, Stack: stack, Repeat: repeat, Status: result.TrialDone, Measurement: m, Honesty: h, Trace: trace, Untraced: o.untraced}
 	if o.cpus > 0 {
 		t.TargetCPU = &result.TargetCPU{BusySeconds: o.target / 1e6 * float64(ios), Seconds: o.seconds, CPUs: o.cpus, IOs: float64(ios)}
 	}

@@ -16,13 +16,7 @@ const submissionShare = 0.5
 func submission(v *view) []Finding {
 	var out []Finding
 	for _, c := range v.all() {
-		for _, d := range []struct {
-			noun string
-			of   func(*result.Measurement) result.Direction
-		}{
-			{"reads", func(m *result.Measurement) result.Direction { return m.Read }},
-			{"writes", func(m *result.Measurement) result.Direction { return m.Write }},
-		} {
+		for _, d := range directions {
 			var slat, clat, lat []result.Latency
 			for _, t := range c.trials {
 				dir := d.of(t.Measurement)

@@ -22,6 +22,13 @@ func number(x float64) string {
 	return digits(x)
 }
 
+// bandwidth writes bytes per second: 950 B/s, 3.31 GB/s.
+func bandwidth(x float64) string {
+	text := number(x)
+	unit := strings.TrimLeft(text, "0123456789.")
+	return strings.TrimSuffix(text, unit) + " " + unit + "B/s"
+}
+
 // digits writes three significant digits, and two below 1: 0.029, 3e-07.
 func digits(x float64) string {
 	switch {
