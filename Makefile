@@ -94,6 +94,16 @@ bench-study: setup-build ## run the rule across trials on points whose truth is 
 bench-report: setup-test bundle ## open the report of a run of 200 trials in Chromium: how long it takes, and its size
 	$(GO) test -count=1 -run '^$$' -bench BrowserOpensReport -benchtime 9x ./internal/report
 
+.PHONY: bench-trace
+bench-trace: setup-test ## analyse a capture of ten million events beside blkparse and btt: time and memory
+	scripts/bench-trace.sh
+
+.PHONY: bench-record
+bench-record: setup-demo ## tell what each way of recording block requests costs, on a loop device over memory
+	mkdir -p bin
+	CGO_ENABLED=0 $(GO) build -o bin/bench-record ./scripts/bench-record
+	$(AS_ROOT) bin/bench-record
+
 .PHONY: screenshots
 screenshots: setup-test build ## take the README's pictures of the newest run's report
 	scripts/screenshots.sh

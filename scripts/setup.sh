@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
-# One need per line: goal, must or should, the programs of which one is enough,
+# One need per line: goal, must or should, the programs (or files) of which one is enough,
 # the package that brings the first of them, and what for. The host does
 # without a "should": the stacks or tests that want it are skipped, with that
 # reason.
@@ -33,6 +33,10 @@ test|should|qemu-system-x86_64       |qemu-system-x86|runs the tests that need k
 test|should|mmdebstrap               |mmdebstrap    |makes the image that they start from
 test|should|mkfs.ext4                |e2fsprogs     |makes its file system
 test|should|xz                       |xz-utils      |unpacks its kernel
+test|should|clang                    |clang         |builds the programs that record block requests again, to compare
+test|should|/usr/include/bpf/bpf_helpers.h|libbpf-dev|has the headers that they include
+test|should|llvm-strip               |llvm          |strips them
+test|should|btt blkparse            |blktrace      |checks what plimsoll trace says against btt
 '
 if [ "$(id -u)" != 0 ]; then
 	needs+='test|should|newuidmap                |uidmap        |makes that image without root
@@ -53,7 +57,7 @@ goal=$1
 have() { # have PROGRAM...: whether one of them is there
 	local program
 	for program; do
-		if command -v "$program" >/dev/null; then return 0; fi
+		if command -v "$program" >/dev/null || [[ $program == /* && -e $program ]]; then return 0; fi
 	done
 	return 1
 }

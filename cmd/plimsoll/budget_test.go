@@ -244,7 +244,7 @@ workloads:
 		t.Fatal(err)
 	}
 	p.file(name, strings.ReplaceAll(string(text), "FS", fs))
-	cmd, _, stderr := p.command("run", name, "--jobs", "2", "--size", "16MiB", "--on", "dir:data")
+	cmd, _, stderr := p.command("run", name, "--jobs", "2", "--size", "16MiB", "--on", "dir:data", "--trace")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ workloads:
 		t.Fatalf("resuming ends with %d: %s", code, errs)
 	}
 	dir, run := p.result()
-	if len(run.Trials) != 3*2*2 || len(run.Experiment.LeftOut) != 2 || run.Experiment.Baseline != "" || run.Experiment.Jobs != 2 || run.Experiment.SizeBytes != 16<<20 {
+	if len(run.Trials) != 3*2*2 || len(run.Experiment.LeftOut) != 2 || run.Experiment.Baseline != "" || run.Experiment.Jobs != 2 || run.Experiment.SizeBytes != 16<<20 || !run.Experiment.Trace {
 		t.Errorf("%d trials, %+v", len(run.Trials), run.Experiment)
 	}
 	if run.Stacks[0].Line != "dir:"+data || run.Stacks[1].Line != "tmpfs(size=64MiB)" {

@@ -59,6 +59,7 @@ func TestBuiltInExperiments(t *testing.T) {
 	for _, name := range []string{
 		"host-filesystems", "write-scaling", "ext4-dioread", "storage-drivers", "btrfs-blocksize", "btrfs-cow",
 		"loop-illusion", "data-volumes", "latency", "io-schedulers", "striping", "local-vs-remote", "remote-paths", "quick",
+		"devices", "software-stack",
 	} {
 		if _, ok := examples.Find(name); !ok {
 			t.Errorf("%s is not built in", name)

@@ -18,13 +18,13 @@ import (
 
 // labOptions are the flags that make machines.
 type labOptions struct {
-	cpus    int
-	memory  string
-	drives  int
-	size    string
-	profile string
-	target  bool
-	keep    bool
+	cpus     int
+	memory   string
+	drives   int
+	size     string
+	profiles []string
+	target   bool
+	keep     bool
 
 	given func(flag string) bool
 }
@@ -39,7 +39,7 @@ func (o *labOptions) addTo(f *pflag.FlagSet) {
 	for _, p := range lab.Profiles() {
 		names = append(names, p.Name)
 	}
-	f.StringVar(&o.profile, "profile", lab.Unlimited, "what each drive may do at most: `"+strings.Join(names, "|")+"`, or limits such as iops-read=5000,bytes-write=100MB")
+	f.StringArrayVar(&o.profiles, "profile", nil, "what each drive may do at most: `"+strings.Join(names, "|")+"`, or limits such as iops-read=5000,bytes-write=100MB; several --profile are for the drives in their order, the last one for the rest")
 	f.BoolVar(&o.target, "target", false, "start a second machine, called target, with as many drives, on a private link")
 	f.BoolVar(&o.keep, "keep", false, "keep the drives' files and the console's log of the machines")
 }
@@ -48,7 +48,7 @@ func (o *labOptions) addTo(f *pflag.FlagSet) {
 func (o *labOptions) options(dir string) (lab.Options, error) {
 	memory, memoryErr := lab.ParseSize("--memory", o.memory, 1)
 	size, sizeErr := lab.ParseSize("--size", o.size, lab.LeastDrive)
-	profile, profileErr := lab.ParseProfile(o.profile)
+	profiles, profileErr := o.readProfiles()
 	if o.drives < 0 {
 		sizeErr = errors.Join(sizeErr, fmt.Errorf("--drives %d: it takes a number from 0 on", o.drives))
 	}
@@ -64,8 +64,8 @@ func (o *labOptions) options(dir string) (lab.Options, error) {
 	}
 	machine := func(name, peer string) lab.Machine {
 		m := lab.Machine{Name: name, CPUs: cpus, Memory: memory, Peer: peer}
-		for _, serial := range lab.Serials(name, o.drives) {
-			m.Drives = append(m.Drives, lab.Drive{Serial: serial, Bytes: size, Limits: profile})
+		for i, serial := range lab.Serials(name, o.drives) {
+			m.Drives = append(m.Drives, lab.Drive{Serial: serial, Bytes: size, Limits: profiles[min(i, len(profiles)-1)]})
 		}
 		return m
 	}
@@ -77,6 +77,23 @@ func (o *labOptions) options(dir string) (lab.Options, error) {
 		return out, &exitError{exitUsage, err}
 	}
 	return out, nil
+}
+
+// readProfiles gives at least one, and tells all that is wrong at once.
+func (o *labOptions) readProfiles() (profiles []lab.Profile, err error) {
+	texts := o.profiles
+	if len(texts) == 0 {
+		texts = []string{lab.Unlimited}
+	}
+	var problems []error
+	for _, text := range texts {
+		p, err := lab.ParseProfile(text)
+		profiles, problems = append(profiles, p), append(problems, err)
+	}
+	if n := len(o.profiles); n > 1 && n > o.drives {
+		problems = append(problems, fmt.Errorf("--profile is given for %d drives, and there are %d: add --drives %d", n, o.drives, n))
+	}
+	return profiles, errors.Join(problems...)
 }
 
 func newLabRunCommand(a *app, dir func() string) *cobra.Command {
@@ -244,30 +261,29 @@ func (a *app) labBring(ctx context.Context, machine string, note func(string)) e
 
 // labSummary tells what a lab is.
 func labSummary(o lab.Options, l *lab.Lab, took time.Duration) string {
-	var serials []string
-	profile := ""
+	var drives []string
 	for _, m := range o.Machines {
 		for _, d := range m.Drives {
-			serials = append(serials, d.Serial)
-			profile = d.Limits.Name
+			drive := d.Serial
+			if d.Limits.Name != lab.Unlimited {
+				drive += " (" + d.Limits.Name + ")"
+			}
+			drives = append(drives, drive)
 		}
 	}
 	machines := "one virtual machine"
 	if len(o.Machines) > 1 {
 		machines = fmt.Sprintf("%d virtual machines", len(o.Machines))
 	}
-	drives := "no drives"
-	if len(serials) > 0 {
-		drives = "drives " + strings.Join(serials, ", ")
-		if profile != lab.Unlimited {
-			drives += " (" + profile + ")"
-		}
+	has := "no drives"
+	if len(drives) > 0 {
+		has = "drives " + strings.Join(drives, ", ")
 	}
 	by := "under KVM"
 	if l.Accelerator.Name == "tcg" {
 		by = "under emulation (" + l.Accelerator.Why + ")"
 	}
-	return fmt.Sprintf("%s up in %s %s; %s", machines, took.Round(time.Second), by, drives)
+	return fmt.Sprintf("%s up in %s %s; %s", machines, took.Round(time.Second), by, has)
 }
 
 func newLabAgentCommand() *cobra.Command {

@@ -45,9 +45,16 @@ it, each gets as many trials as the experiment says. A trial that may run for
 more than 40s ends once its mean is known; --fixed has it take its whole time.
 
 --on puts a device or a directory of this host in the place of the loop devices
-of an experiment; --jobs and --size fit its load to the host. --precondition
-snia brings a solid-state drive into its steady state first: twice the whole
-device, then the workload itself until it is steady.
+of an experiment; several --on measure each stack on each device, under the names
+of both. --jobs and --size fit its load to the host. --precondition snia brings a
+solid-state drive into its steady state first: twice the whole device, then the
+workload itself until it is steady.
+
+--trace records what block requests do while a trial is measured, and tells where
+the latency of an I/O is spent: in the application, the kernel, the block layer,
+the driver, the fabric, the device. It costs some of the speed, so that traced
+trials are compared with traced ones. On a host that cannot trace, trials are
+measured all the same.
 
 Every change to the host is journalled before it is made and undone at the end.
 A block device is written only when its stack names it and --destroy allows it,
@@ -74,6 +81,7 @@ EXIT STATUS
   sudo plimsoll run quick --dry-run
   sudo plimsoll run quick --budget 15m
   sudo plimsoll run quick --on /dev/nvme1n1 --destroy /dev/nvme1n1 --size 64GiB --precondition snia
+  sudo plimsoll run quick --trace
   sudo plimsoll run quick --on dir:/srv/data --budget 3m
   sudo plimsoll run nvme.yaml --destroy S4EVNF0M123456
   plimsoll run directory --runtime 10s --repeat 7
@@ -327,6 +335,7 @@ func parseExperiment(file string, text []byte) (*experiment.Experiment, error) {
 type plan struct {
 	Experiment       string               `json:"experiment"`
 	Seed             uint64               `json:"seed"`
+	Trace            bool                 `json:"trace,omitempty"`    // block requests are recorded meanwhile
 	LeftOut          []string             `json:"left_out,omitempty"` // stacks and workloads that do not fit the settings, and why
 	Stacks           []plannedStack       `json:"stacks"`
 	Trials           []experiment.Planned `json:"trials"` // in their order
@@ -369,7 +378,7 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 	for _, cost := range experiment.Costs(e, trials) {
 		takes += cost
 	}
-	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(), BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut}
+	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(), BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut, Trace: e.Trace}
 	for i, s := range e.Stacks {
 		p.Stacks = append(p.Stacks, plannedStack{Name: s.Name, Line: s.Line.String(), Changes: previews[i].Changes, Skipped: previews[i].Skipped})
 	}
@@ -383,6 +392,9 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 	fmt.Fprintf(&out, "%s: %s\n", e.Name, e.Question)
 	for _, why := range p.LeftOut {
 		fmt.Fprintf(&out, "left out: %s\n", why)
+	}
+	if p.Trace {
+		out.WriteString("traced: block requests are recorded while trials are measured (--no-trace measures without)\n")
 	}
 	out.WriteString("\nWould change on this host, and undo at the end:\n")
 	for _, s := range p.Stacks {

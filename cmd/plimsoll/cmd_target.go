@@ -31,7 +31,7 @@ hosts then connect to its device by nvmeof(...) as the source of a stack, or by
 	f.StringVar(&t.Configfs, "path.configfs", configfs.Root, "where configfs is mounted")
 	f.StringVar(&t.Host.Sys, "path.sysfs", t.Host.Sys, "where sysfs is mounted")
 	f.BoolVar(&a.jsonOutput, "json", false, "print JSON")
-	cmd.AddCommand(newTargetExport(a, t), newTargetUnexport(a, t), newTargetList(a, t), newTargetMetrics(a))
+	cmd.AddCommand(newTargetExport(a, t), newTargetUnexport(a, t), newTargetList(a, t), newTargetMetrics(a, t))
 	return cmd
 }
 

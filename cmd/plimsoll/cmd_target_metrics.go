@@ -11,18 +11,22 @@ import (
 	"plimsoll/internal/target"
 )
 
-func newTargetMetrics(a *app) *cobra.Command {
+func newTargetMetrics(a *app, t *target.Targets) *cobra.Command {
 	var (
 		addr string
 		port uint16
 	)
 	cmd := &cobra.Command{
 		Use:   "metrics",
-		Short: "Tell this host's processor time to the hosts that measure it",
+		Short: "Tell this host's processor and device time to the hosts that measure it",
 		Long: `Tell how much time this host's processors spent in each mode, until interrupted,
 at http://ADDRESS:PORT/metrics: in the format of Prometheus, and under the name
 (node_cpu_seconds_total) that its node exporter has. Where a node exporter runs
 already, this is not needed.
+
+It also tells how many reads and writes the device of each exported namespace
+completed, and in which time, so that a traced run knows what of an I/O is the
+fabric's. A node exporter does not.
 
 A run on another host reads it before and after each trial on a stack whose
 source says metrics=PORT, and tells what an I/O costs the target:
@@ -42,7 +46,7 @@ EXIT STATUS
 				return &exitError{exitUsage, fmt.Errorf("--addr takes an IP address of this host, not %q: the one at which it is a target", addr)}
 			}
 			at := net.JoinHostPort(addr, strconv.Itoa(int(port)))
-			err := target.ServeMetrics(cmd.Context(), at, func(at net.Addr) {
+			err := t.ServeMetrics(cmd.Context(), at, func(at net.Addr) {
 				fmt.Fprintf(a.stdout, "http://%s/metrics until interrupted; metrics=%s in a source has runs read it\n", at, portOf(at))
 			})
 			if err != nil && !errors.Is(err, cmd.Context().Err()) {

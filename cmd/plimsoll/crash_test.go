@@ -45,6 +45,14 @@ func TestACrashAtAnyStepIsUndone(t *testing.T) {
 // without a crash, and wants to have crashed it so often.
 func crashAtEveryStep(t *testing.T, text string, atLeast int, args ...string) {
 	t.Helper()
+	crashEach(t, atLeast, func(p *program) []string {
+		return append([]string{"run", p.experiment(text), "--quiet"}, args...)
+	})
+}
+
+// crashEach does the same for any command line.
+func crashEach(t *testing.T, atLeast int, args func(*program) []string) {
+	t.Helper()
 	crashes := 0
 	for seq := 1; ; seq++ {
 		for _, state := range []string{"intent", "made"} {
@@ -54,7 +62,7 @@ func crashAtEveryStep(t *testing.T, text string, atLeast int, args ...string) {
 				before := hosttest.Look()
 				p := newProgram(t)
 				p.env = []string{journal.CrashVariable + "=" + at}
-				code, out, errs := p.run(append([]string{"run", p.experiment(text), "--quiet"}, args...)...)
+				code, out, errs := p.run(args(p)...)
 				if code == 0 {
 					done = true
 					return

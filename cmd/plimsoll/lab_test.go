@@ -13,6 +13,7 @@ func TestLabArguments(t *testing.T) {
 		want []string
 	}{
 		{[]string{"run"}, exitUsage, []string{"which command?"}},
+		{[]string{"run", "--drives", "1", "--profile", "sata-ssd", "--profile", "nwme", "--", "true"}, exitUsage, []string{`"nwme"`, "--profile is given for 2 drives, and there are 1"}},
 		{[]string{"run", "--size", "1MiB", "--memory", "much", "--profile", "satan-ssd", "--", "true"}, exitUsage, []string{"--size 1MiB", `--memory "much"`, `"satan-ssd"`}},
 		{[]string{"run", "--cpus", "0", "--memory", "64MiB", "--", "true"}, exitUsage, []string{"0 CPUs", "64 MiB"}},
 		{[]string{"run", "--drives", "-1", "--", "true"}, exitUsage, []string{"--drives -1"}},
@@ -32,5 +33,28 @@ func TestLabArguments(t *testing.T) {
 			}
 			contains(t, errs, c.want...)
 		})
+	}
+}
+
+// Drives take the profiles in their order, and the last one is that of the rest.
+func TestProfilesOfDrives(t *testing.T) {
+	for _, c := range []struct {
+		profiles []string
+		want     string
+	}{
+		{nil, "none none none"}, {[]string{"nvme"}, "nvme nvme nvme"}, {[]string{"sata-ssd", "nvme"}, "sata-ssd nvme nvme"},
+	} {
+		o := labOptions{memory: "1GiB", size: "1GiB", drives: 3, profiles: c.profiles, given: func(string) bool { return false }}
+		made, err := o.options(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, d := range made.Machines[0].Drives {
+			got = append(got, d.Limits.Name)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%v: %v, want %s", c.profiles, got, c.want)
+		}
 	}
 }

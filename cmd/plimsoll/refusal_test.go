@@ -141,10 +141,10 @@ func TestBadInputIsRefusedWithAllItsProblems(t *testing.T) {
 		},
 		{
 			name: "settings that exclude each other",
-			args: []string{"run", "quick", "--budget", "3m", "--fixed", "10s", "--repeat", "3", "--runtime", "5s", "--target", "nan%", "--jobs", "0", "--size", "large", "--on", "tmpfs(size=1GiB)", "--precondition", "snai,passes=0"},
+			args: []string{"run", "quick", "--budget", "3m", "--fixed", "10s", "--repeat", "3", "--runtime", "5s", "--target", "nan%", "--jobs", "0", "--size", "large", "--on", "tmpfs(size=1GiB)", "--precondition", "snai,passes=0", "--trace", "--no-trace"},
 			says: []string{
 				"--budget 3m does not go together with --fixed 10s", "--budget 3m does not go together with --repeat 3", "--fixed 10s does not go together with --runtime 5s",
-				"--fixed 10s does not go together with --target nan%", "--target takes", "--jobs takes", "--size takes", "--on takes", `unknown setting "snai"`, "passes is a number",
+				"--fixed 10s does not go together with --target nan%", "--trace does not go together with --no-trace", "--target takes", "--jobs takes", "--size takes", "--on takes", `unknown setting "snai"`, "passes is a number",
 			},
 		},
 		{name: "targets that nobody named", args: []string{"run", "local-vs-remote"}, says: []string{"over rdma and tcp", "plimsoll target export", "--remote"}},
@@ -152,6 +152,8 @@ func TestBadInputIsRefusedWithAllItsProblems(t *testing.T) {
 			says: []string{`not "serial:X"`, "a target's nqn= too", "nqm"}},
 		{name: "a target that no stack takes", args: []string{"run", "quick", "--remote", "nvmeof(transport=tcp, addr=10.0.0.1, nqn=nqn.x)"}, says: []string{"no stack of quick takes it"}},
 		{name: "settings of a directory", args: []string{"run", "quick", "--on", "dir:/tmp(size=3)"}, says: []string{"--on takes", "dir:/srv/data"}},
+		{name: "a directory beside a device", args: []string{"run", "quick", "--on", "dir:/tmp", "--on", "/dev/sda", "--on", "tmpfs(size=1GiB)"}, says: []string{"--on dir:/tmp: several --on name block devices", "--on takes"}},
+		{name: "one device twice", args: []string{"run", "quick", "--on", "/dev/sda", "--on", "serial:sda"}, says: []string{"two devices would be called sda"}},
 		{name: "no directory", args: []string{"run", "quick", "--on", "dir:"}, says: []string{"--on takes"}},
 		{name: "no such directory", args: []string{"run", "quick", "--on", "dir:/no/such"}, says: []string{"--on dir:/no/such", "no such file"}},
 		{name: "a precision that nothing ends at", args: []string{"run", "quick", "--target", "1%"}, says: []string{"--target 1% would change nothing", "40s", "--budget"}},

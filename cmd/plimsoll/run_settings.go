@@ -33,8 +33,10 @@ type runOptions struct {
 	budget  string
 	jobs    string
 	size    string
-	on      string
+	ons     []string
 	remotes []string
+	trace   bool
+	noTrace bool
 
 	precondition string
 
@@ -57,14 +59,16 @@ func (o *runOptions) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.jobs, "jobs", "", "`number` of jobs of the workloads that have most; the others get no more")
 	f.StringVar(&o.size, "size", "", "`size` of every workload's file, such as 4GiB; loop devices grow with it")
 	f.StringVar(&o.precondition, "precondition", "", "what is written before the first trial, such as `snia`, or passes=2,rounds=25,round=10s (default: the file's, or the workload's files once)")
-	f.StringVar(&o.on, "on", "", "a `device` (see --destroy) or dir:PATH to take the place of loop devices")
+	f.BoolVar(&o.trace, "trace", false, "record what block requests do meanwhile, and tell where the latency of I/Os is spent (default: the file's)")
+	f.BoolVar(&o.noTrace, "no-trace", false, "record nothing, whatever the file says")
+	f.StringArrayVar(&o.ons, "on", nil, "a `device` (see --destroy) or dir:PATH to take the place of loop devices; with several --on, each stack is measured on each device")
 	f.StringArrayVar(&o.remotes, "remote", nil, "where stacks on nvmeof(transport=T) find their target: `nvmeof(...)`, as plimsoll target export prints it; one for each transport")
 }
 
 // given tells whether one of these flags was used.
 func (o runOptions) given() bool {
-	return slices.ContainsFunc([]string{o.seed, o.repeat, o.runtime, o.ramp, o.fixed, o.target, o.budget, o.jobs, o.size, o.on, o.precondition},
-		func(s string) bool { return s != "" }) || len(o.remotes) > 0
+	return slices.ContainsFunc([]string{o.seed, o.repeat, o.runtime, o.ramp, o.fixed, o.target, o.budget, o.jobs, o.size, o.precondition},
+		func(s string) bool { return s != "" }) || len(o.ons) > 0 || len(o.remotes) > 0 || o.trace || o.noTrace
 }
 
 // settings has the command line win over the experiment, which is nil when it
@@ -109,6 +113,9 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 		if e.Precondition = p; err != nil {
 			r.problems = append(r.problems, fmt.Errorf("--precondition %s: %w", o.precondition, err))
 		}
+	}
+	if e.Trace = (e.Trace || o.trace) && !o.noTrace; o.trace && o.noTrace {
+		r.problems = append(r.problems, errors.New("--trace does not go together with --no-trace"))
 	}
 	scale := r.scale(o)
 	remotes := r.remotes(o.remotes, scale.Catalog)
@@ -188,14 +195,23 @@ func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
 			r.wrong("size", o.size, "a size with its unit, such as 512MiB or 4GiB")
 		}
 	}
-	if o.on != "" {
-		if s.On = r.source(o.on, s.Catalog); s.On == nil || s.On.Name != "dir" {
-			return s
+	for _, text := range o.ons {
+		n := r.source(text, s.Catalog)
+		if n == nil {
+			continue
 		}
-		mount, err := observe.MountOf(s.On.Arg)
+		s.On = append(s.On, *n)
+		if n.Name != "dir" {
+			continue
+		}
+		if len(o.ons) > 1 {
+			r.problems = append(r.problems, fmt.Errorf("--on %s: several --on name block devices, each of which makes a stack of its own; a directory goes alone", text))
+			continue
+		}
+		mount, err := observe.MountOf(n.Arg)
 		if err != nil {
-			r.problems = append(r.problems, fmt.Errorf("--on %s: %w", o.on, err))
-			return s
+			r.problems = append(r.problems, fmt.Errorf("--on %s: %w", text, err))
+			continue
 		}
 		s.FileSystem = mount.FSType
 	}
@@ -253,7 +269,12 @@ func restore(e *experiment.Experiment, run *result.Run) error {
 	}
 	var stacks []experiment.Stack
 	for _, s := range run.Stacks { // with devices and directories as they were then
+		// Of several devices, each made a stack of those of the file.
+		name := strings.TrimSuffix(s.Name, "-"+s.Levels[experiment.FactorDevice])
 		at := slices.IndexFunc(e.Stacks, func(d experiment.Stack) bool { return d.Name == s.Name })
+		if at < 0 {
+			at = slices.IndexFunc(e.Stacks, func(d experiment.Stack) bool { return d.Name == name })
+		}
 		if at < 0 {
 			return fmt.Errorf("run %s has a stack %s that its experiment does not", run.ID, s.Name)
 		}
@@ -261,13 +282,14 @@ func restore(e *experiment.Experiment, run *result.Run) error {
 		if err != nil {
 			return err
 		}
-		e.Stacks[at].Line = l
-		stacks = append(stacks, e.Stacks[at])
+		declared := e.Stacks[at]
+		declared.Name, declared.Line, declared.Levels = s.Name, l, s.Levels
+		stacks = append(stacks, declared)
 	}
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 	e.Stacks, e.Baseline, e.Repeat = stacks, was.Baseline, was.Repeat
 	e.Timing.Runtime, e.Timing.Ramp, e.Budget = seconds(was.RuntimeSeconds), seconds(was.RampSeconds), seconds(was.BudgetSeconds)
-	e.Fixed, e.Target, e.Precondition = was.Fixed, was.Target, experiment.Precondition{}
+	e.Fixed, e.Target, e.Trace, e.Precondition = was.Fixed, was.Target, was.Trace, experiment.Precondition{}
 	if was.Precondition == "" {
 		return nil
 	}

@@ -151,16 +151,21 @@ type section struct {
 	Figures []figure
 	Stops   *stopTable
 	Table   *numberTable
-	Folded  bool // behind a summary
+	Remarks []string // what must be said beside the numbers
+	Folded  bool     // behind a summary
 }
 
-// numberTable is the numbers behind figures that no other table has. The
-// first two columns are text.
+// numberTable is the numbers behind figures that no other table has.
 type numberTable struct {
 	Caption string
 	Head    []string
 	Rows    [][]string
+	Words   int  // columns of text, which come first; 0 for two
+	Open    bool // from the start
 }
+
+// Text tells whether a column is text.
+func (t numberTable) Text(column int) bool { return column < max(t.Words, 2) }
 
 // Symbols tells whether the section's lines have marks with symbols.
 func (s section) Symbols() bool {
@@ -178,10 +183,6 @@ func sections(run *result.Run, points []finding.Point, findings []finding.Findin
 	var all []section
 	add := func(s section, ok bool) {
 		if ok {
-			s.ID = fmt.Sprintf("figures-%d", len(all)+1)
-			for i := range s.Figures {
-				s.Figures[i].ID = fmt.Sprintf("figure-%d-%d", len(all)+1, i+1)
-			}
 			all = append(all, s)
 		}
 	}
@@ -189,8 +190,22 @@ func sections(run *result.Run, points []finding.Point, findings []finding.Findin
 	add(ratios(run.Experiment.Baseline, points, findings))
 	add(latencyCurves(run, points))
 	add(latencySplits(run, points, findings))
+	add(traceBreakdowns(run, points))
+	add(traceServed(run))
 	add(rounds(run))
 	add(trialSeries(run))
+	return identified(all)
+}
+
+// identified names the elements of sections and their figures.
+func identified(all []section) []section {
+	for i := range all {
+		s := &all[i]
+		s.ID = fmt.Sprintf("figures-%d", i+1)
+		for j := range s.Figures {
+			s.Figures[j].ID = fmt.Sprintf("figure-%d-%d", i+1, j+1)
+		}
+	}
 	return all
 }
 

@@ -148,8 +148,10 @@ func (f *figure) addName(name string) {
 
 // shortName leaves out the middle of a name that is too long for an axis. What
 // tells names apart is often at their end.
-func shortName(name string) string {
-	const most = 24
+func shortName(name string) string { return shorten(name, 24) }
+
+// shorten leaves out the middle of a text that is longer than most.
+func shorten(name string, most int) string {
 	r := []rune(name)
 	if len(r) <= most {
 		return name

@@ -19,6 +19,8 @@ const (
 	leastTail = 10
 )
 
+var percentileTicks = []valueTick{{0, "0"}, {math.Log10(2), "50"}, {1, "90"}, {2, "99"}, {3, "99.9"}, {4, "99.99"}}
+
 func tailPercent(u float64) float64 { return 100 * (1 - math.Pow(10, -u)) }
 
 // latencyCurves draws the percentiles of total latency, one figure for each
@@ -70,7 +72,7 @@ func latencyCurves(run *result.Run, points []finding.Point) (section, bool) {
 		}
 		scale := logScale(low, high)
 		f.Y = axis{Label: "total latency", Log: true, Low: scale.low, High: scale.high, Ticks: valueTicks(scale.readableSteps(6), latencyText)}
-		f.X = axis{Label: "percentile", High: tailDecades, Ticks: []valueTick{{0, "0"}, {math.Log10(2), "50"}, {1, "90"}, {2, "99"}, {3, "99.9"}, {4, "99.99"}}}
+		f.X = axis{Label: "percentile", High: tailDecades, Ticks: percentileTicks}
 		s.Figures = append(s.Figures, f)
 	}
 	s.Folded = len(s.Figures) > mostUnfolded

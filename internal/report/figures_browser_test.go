@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -403,15 +402,8 @@ func TestBrowserAccessibility(t *testing.T) {
 				b.look(t, v)
 				eval[bool](t, b, `document.querySelectorAll('details').forEach(d => d.open = true) ?? true`)
 				b.settle(t)
-				eval[bool](t, b, string(axe)+"; true")
-				found := do(t, b, chromedp.Evaluate[json.RawMessage](`axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + n.failureSummary)})))`, chromedp.EvalAwaitPromise))
-				var violations []struct {
-					ID, Help string
-					Nodes    []string
-				}
-				must(t, json.Unmarshal(found, &violations))
-				for _, v2 := range violations {
-					t.Errorf("%s, %s, script %t: %s: %s\n%s", name, v.name, with != "", v2.ID, v2.Help, strings.Join(v2.Nodes, "\n"))
+				for _, violation := range b.violations(t, string(axe)) {
+					t.Errorf("%s, %s, script %t: %s", name, v.name, with != "", violation)
 				}
 			}
 		}

@@ -22,6 +22,9 @@ var pageSource string
 //go:embed figures.html.tmpl
 var figuresSource string
 
+//go:embed trace.html.tmpl
+var traceSource string
+
 var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"iops":      iopsText,
 	"bandwidth": bandwidthText,
@@ -36,7 +39,7 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 
 	"percentText": func(share float64) string { return significant(100*share) + "%" },
 	"seconds":     func(s float64) string { return elapsedText(time.Duration(s * float64(time.Second))) },
-}).Parse(pageSource + figuresSource))
+}).Parse(pageSource + figuresSource + traceSource))
 
 // HTML writes the report of a run as one page that needs nothing else: no
 // network and no other file. It shows findings as they are given, and draws
@@ -62,9 +65,8 @@ func writePage(w io.Writer, run *result.Run, findings []finding.Finding, points 
 
 // page is what the template shows.
 type page struct {
+	shell
 	Run       *result.Run
-	CSS       template.CSS
-	Title     string
 	Elapsed   string
 	Command   string
 	Counts    trialCounts
@@ -78,8 +80,15 @@ type page struct {
 	Blocks    []percent
 	Stacks    []stackView
 	Latencies []otherLatency // of imported results
-	Sections  []section
+}
 
+// shell is what every page is made of: its style, its figures, and the script
+// that makes them readable.
+type shell struct {
+	Title     string
+	Version   string // plimsoll's own
+	CSS       template.CSS
+	Sections  []section
 	Script    template.JS // "" for none
 	ScriptSum string      // its SHA-256 sum in base64, as the page's policy has it
 	Figures   template.JS // what the script draws, as JSON
@@ -87,7 +96,7 @@ type page struct {
 
 // enliven gives the page its script and what that draws. The policy names the
 // script by its sum: whatever a name or a file might smuggle in does not run.
-func (p *page) enliven(script string) error {
+func (p *shell) enliven(script string) error {
 	if script == "" {
 		return nil
 	}
@@ -102,9 +111,8 @@ type trialCounts struct{ Total, Done, Failed, Skipped, Planned int }
 
 func newPage(run *result.Run, findings []finding.Finding, points []finding.Point) page {
 	p := page{
+		shell:     shell{Title: "Plimsoll", Version: run.Version, CSS: template.CSS(web.ReportCSS), Sections: sections(run, points, findings)},
 		Run:       run,
-		CSS:       template.CSS(web.ReportCSS),
-		Title:     "Plimsoll",
 		Command:   commandLine(run.Command),
 		Workloads: workloadViews(run, points, findings),
 		Marks:     commonMarks(points),
@@ -113,7 +121,6 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 		Missing:   missingTrials(run),
 		Stacks:    stackViews(run),
 		Latencies: otherLatencies(run),
-		Sections:  sections(run, points, findings),
 	}
 	if run.Experiment.Name != "" {
 		p.Title += ": " + run.Experiment.Name
@@ -230,6 +237,7 @@ func findingGroups(run *result.Run, points []finding.Point, findings []finding.F
 		{"Illusions: answered from memory", finding.KindIllusion, nil},
 		{"Against the baseline, " + baseline, finding.KindComparison, versus},
 		{"Between stacks", finding.KindComparison, func(f finding.Finding) bool { return !versus(f) }},
+		{"Where the time of I/Os goes", finding.KindTime, nil},
 		{"Caveats", finding.KindCaveat, nil},
 		{"Not measured", finding.KindMissing, nil},
 	} {

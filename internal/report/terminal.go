@@ -36,12 +36,14 @@ func writeTerminal(w io.Writer, run *result.Run, findings []finding.Finding, poi
 	t.list(finding.KindFastest, "Fastest honest stack")
 	t.illusions()
 	t.siblings()
+	t.list(finding.KindTime, "Where the time of I/Os goes")
 	t.published()
 	t.list(finding.KindCaveat, "What limits this")
 	for _, workload := range run.Workloads {
 		t.workload(workload, points)
 	}
 	t.legend(points)
+	t.traced(run)
 	t.problems()
 	t.environment()
 	t.files(opt.Dir)

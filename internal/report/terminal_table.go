@@ -20,6 +20,8 @@ type column struct {
 	left bool
 	drop int
 	cell func(finding.Point) string
+
+	paint func(string) string // of its cells, beside what paints their row; nil for none
 }
 
 // tableRow is a row of cells, or a line of its own across all columns.
@@ -192,17 +194,20 @@ func (t *terminal) table(columns []column, rows []tableRow) {
 			t.dropped = append(t.dropped, columns[i].head)
 		}
 	}
-	print := func(cells []string, paint func(string) string) {
+	print := func(cells []string, paint func(string) string, own bool) {
 		var b strings.Builder
 		for i, c := range columns {
 			if !shown[i] {
 				continue
 			}
-			space := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cells[i]))
+			text, space := cells[i], strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cells[i]))
+			if own && c.paint != nil {
+				text = c.paint(text)
+			}
 			if c.left {
-				b.WriteString("  " + cells[i] + space)
+				b.WriteString("  " + text + space)
 			} else {
-				b.WriteString("  " + space + cells[i])
+				b.WriteString("  " + space + text)
 			}
 		}
 		t.line(paint(strings.TrimRight(b.String(), " ")))
@@ -211,13 +216,13 @@ func (t *terminal) table(columns []column, rows []tableRow) {
 	for i, c := range columns {
 		heads[i] = c.head
 	}
-	print(heads, t.style.dim)
+	print(heads, t.style.dim, false)
 	for _, r := range rows {
 		if r.cells == nil {
 			t.text("  ", "  ", r.span, r.paint)
 			continue
 		}
-		print(r.cells, r.paint)
+		print(r.cells, r.paint, true)
 	}
 }
 

@@ -1,15 +1,20 @@
 // Bars, lines, percentiles and ratios, drawn by Observable Plot from what Go
 // computed: figure.go says what the fields of a figure are.
 import * as Plot from '@observablehq/plot';
-import {percentile, quantity} from './format.js';
+import {exact, percentile, quantity} from './format.js';
 
 export const margin = {top: 8, right: 12, left: 56};
 const symbols = ['circle', 'square', 'triangle', 'times', 'plus', 'triangle2', 'hexagon', 'asterisk'];
 const dashes = ['none', '6 3', '2 3', '9 3 2 3', '1 4'];
 export const colour = (slot) => `var(--c${slot % 7})`;
 const dash = (slot) => dashes[slot % dashes.length];
-const fills = {device: 'var(--device)', unknown: 'var(--unknown)', memory: 'url(#hatch)', slat: 'var(--c1)', clat: 'var(--device)'};
-const strokes = {memory: 'var(--memory)'};
+const fills = {device: 'var(--device)', unknown: 'var(--unknown)', memory: 'url(#hatch)', slat: 'var(--c1)', clat: 'var(--device)', residue: 'none'};
+const strokes = {memory: 'var(--memory)', residue: 'var(--ink)'};
+// The parts of a latency, in the colours that the style sheet gives them.
+for (const part of ['0', '1', '2', '3', '4', '5', '6', 'device']) {
+  fills[`part-${part}`] = part === 'device' ? 'var(--device)' : `var(--c${part})`;
+  strokes[`part-${part}`] = 'var(--paper)';
+}
 
 // layers are the marks of Plot, of which some can be read.
 class Layers {
@@ -98,10 +103,11 @@ function published(layers, marks, channels, rule) {
 function bars(figure, layers, width) {
   axes(figure, layers);
   const own = figure.marks.filter((m) => !['published', 'bound'].includes(m.class));
-  for (const name of new Set(own.map((m) => m.class))) {
+  // The residue lies over the parts, whichever figure has it first.
+  for (const name of [...new Set(own.map((m) => m.class))].sort((a, b) => (a === 'residue') - (b === 'residue'))) {
     layers.read(own.filter((m) => m.class === name), (data, options) => Plot.rect(data, {
       x1: (m) => m.x + 0.15, x2: (m) => m.x + 0.85, y1: (m) => m.from ?? 0, y2: 'y',
-      fill: fills[name] ?? 'var(--device)', stroke: strokes[name] ?? 'none', ...options,
+      fill: fills[name] ?? 'var(--device)', stroke: strokes[name] ?? 'none', strokeDasharray: name === 'residue' ? '3 2' : 'none', ...options,
     }));
   }
   const between = own.filter((m) => m.high > m.low);
@@ -139,6 +145,7 @@ function lines(figure, layers, _width, shown) {
 
 function curves(figure, layers, _width, shown) {
   axes(figure, layers);
+  const place = figure.x.label === 'percentile' ? percentile : (x) => `${exact(x)} s`;
   const own = figure.curves.filter((c) => shown(c.s));
   for (const c of own) {
     layers.add(Plot.line(c.y, {x: (_, i) => figure.xs[i], y: (v) => v, stroke: colour(c.s), strokeDasharray: dash(c.s), strokeWidth: 1.8}));
@@ -147,7 +154,7 @@ function curves(figure, layers, _width, shown) {
     marks(svg) {
       const x = svg.scale('x'), y = svg.scale('y');
       return own.flatMap((c) => c.y.map((v, i) => ({
-        text: `${c.name}, ${percentile(figure.xs[i])}: ${quantity(v, figure.unit)}`, series: c.s, x: figure.xs[i],
+        text: `${c.name}, ${place(figure.xs[i])}: ${quantity(v, figure.unit)}`, series: c.s, x: figure.xs[i],
         box: {x: x.apply(figure.xs[i]) - 3, y: y.apply(v) - 3, width: 6, height: 6},
       })));
     },

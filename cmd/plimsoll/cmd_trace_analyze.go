@@ -1,0 +1,356 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/iotrace"
+	"plimsoll/internal/iotrace/follow"
+	"plimsoll/internal/report"
+)
+
+// traceAnalyze is a call of trace analyze.
+type traceAnalyze struct {
+	*app
+	names      []string // as they were given
+	csv, perIO bool
+	html, by   string
+	strict     bool
+	threads    int
+	files      []string // that the names stand for
+	dimensions []report.TraceDimension
+}
+
+func newTraceAnalyzeCommand(a *app) *cobra.Command {
+	t := &traceAnalyze{app: a}
+	cmd := &cobra.Command{
+		Use:   "analyze CAPTURE...",
+		Short: "Tell where the requests of a blktrace capture spent their time",
+		Long: `Read a capture of blktrace, follow each request through it, and print count,
+minimum, mean, maximum, deviation and percentiles of the time between its
+events: by device, operation, size and process; what each part takes of the
+whole; queue depth, merges, splits and what else devices did.
+
+CAPTURE is the base name of a capture (sda for sda.blktrace.0, sda.blktrace.1
+and so on), one file of it, a merged stream (blkparse -d), or - for standard
+input. Several are merged by time. Files may be compressed with gzip. Nothing
+needs root, or the host that was traced.
+
+What the capture lacks (the file of a CPU, lost events, events of one kind) is
+named, and what can be known without it is given. Of a damaged capture the sound
+part is printed; the error says where the rest is. --strict refuses it instead.
+
+docs/trace.md explains the intervals and describes every field and column.
+
+EXIT STATUS
+  0    the capture was analysed
+  1    a result cannot be written
+  2    the command line is wrong; there is no such capture, or it holds no
+       request; with --strict, it is damaged: nothing was printed
+  5    the capture is damaged; its sound part was printed
+  130  interrupted; nothing was printed, but rows of --per-io
+Ctrl-C ends reading from standard input, and what was read is analysed.`,
+		Example: `  plimsoll trace analyze sda
+  plimsoll trace analyze sda --by process --html sda.html
+  plimsoll trace analyze sda --json | jq '.total.intervals.D2C.p99_ns'
+  blktrace -d /dev/sda -o - | plimsoll trace analyze -
+  plimsoll trace analyze sda --per-io | grep ,fio,`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("trace analyze takes a capture: its base name (sda for sda.blktrace.0), its files, or - for standard input")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t.names = args
+			if err := t.check(); err != nil {
+				return &exitError{exitUsage, err}
+			}
+			return t.run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&a.jsonOutput, "json", false, "print all of it as JSON")
+	f.BoolVar(&t.csv, "csv", false, "print a row for each interval of each device, operation, size and process")
+	f.BoolVar(&t.perIO, "per-io", false, "print a row of CSV for each request, with the times of its events")
+	f.StringVar(&t.html, "html", "", "write a page with figures to this `file`, too")
+	f.StringVar(&t.by, "by", "", "device, op, size or process: tables of all intervals by it (default device); with --json and --csv, it alone (default all)")
+	f.BoolVar(&t.strict, "strict", false, "refuse a damaged capture")
+	f.IntVar(&t.threads, "threads", min(2, runtime.GOMAXPROCS(0)), "threads to use; the output is the same")
+	cmd.MarkFlagsMutuallyExclusive("json", "csv", "per-io")
+	return cmd
+}
+
+// check reads flags and names; all that is wrong with them is said at once.
+func (t *traceAnalyze) check() error {
+	var problems []string
+	known := []string{}
+	for _, d := range report.TraceDimensions {
+		known = append(known, string(d))
+	}
+	switch {
+	case t.by == "":
+	case slices.Contains(known, t.by):
+		t.dimensions = []report.TraceDimension{report.TraceDimension(t.by)}
+	default:
+		problems = append(problems, fmt.Sprintf("--by %s: it takes %s", t.by, strings.Join(known, ", ")))
+	}
+	if t.by != "" && t.perIO {
+		problems = append(problems, "--by has no meaning with --per-io: a row is one request")
+	}
+	if t.threads < 1 {
+		problems = append(problems, fmt.Sprintf("--threads %d: at least one is needed", t.threads))
+	}
+	for _, name := range t.names {
+		files, err := captureFiles(name)
+		if err != nil {
+			problems = append(problems, err.Error())
+		}
+		for _, f := range files {
+			if slices.Contains(t.files, f) {
+				problems = append(problems, f+": it is named twice, and its events would count twice")
+				continue
+			}
+			t.files = append(t.files, f)
+		}
+	}
+	if t.perIO && t.strict && slices.Contains(t.files, standardInput) {
+		problems = append(problems, "--strict with --per-io reads a capture twice, before it prints anything: standard input cannot be; put it into a file")
+	}
+	if len(problems) > 0 {
+		return errors.New(strings.Join(problems, "\n  "))
+	}
+	return nil
+}
+
+const standardInput = "-"
+
+// captureFiles are the files that a name stands for: itself, or, of a base
+// name, the file of each CPU in their order.
+func captureFiles(name string) ([]string, error) {
+	if name == standardInput {
+		return []string{name}, nil
+	}
+	info, err := os.Stat(name)
+	if err == nil && !info.IsDir() {
+		return []string{name}, nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	dir, base := filepath.Split(name)
+	entries, readErr := os.ReadDir(filepath.Join(dir, "."))
+	type cpuFile struct {
+		cpu  int
+		name string
+	}
+	var found []cpuFile
+	for _, e := range entries {
+		suffix, ours := strings.CutPrefix(strings.TrimSuffix(e.Name(), gzipSuffix), base+".blktrace.")
+		if cpu, err := strconv.Atoi(suffix); ours && base != "" && err == nil && cpu >= 0 {
+			found = append(found, cpuFile{cpu, filepath.Join(dir, e.Name())})
+		}
+	}
+	switch {
+	case len(found) > 0:
+	case info != nil:
+		return nil, fmt.Errorf("%s: it is a directory; add the base name of a capture in it: %s for its sda.blktrace.0", name, filepath.Join(name, "sda"))
+	case readErr != nil && !errors.Is(readErr, os.ErrNotExist):
+		return nil, readErr
+	default:
+		return nil, fmt.Errorf("%s: there is no such file, and no %s.blktrace.0 or any other CPU's", name, name)
+	}
+	slices.SortFunc(found, func(a, b cpuFile) int { return a.cpu - b.cpu })
+	var files []string
+	for i, f := range found {
+		if i > 0 && found[i-1].cpu == f.cpu {
+			return nil, fmt.Errorf("%s: CPU %d has two files, %s and %s; name the files that count", name, f.cpu, found[i-1].name, f.name)
+		}
+		files = append(files, f.name)
+	}
+	return files, nil
+}
+
+// title names what is analysed.
+func (t *traceAnalyze) title() string {
+	name := t.files[0]
+	if name == standardInput {
+		name = "standard input"
+	}
+	switch n := len(t.files) - 1; n {
+	case 0:
+		return name
+	case 1:
+		return name + " and 1 more file"
+	default:
+		return fmt.Sprintf("%s and %d more files", name, n)
+	}
+}
+
+func (t *traceAnalyze) run(ctx context.Context) error {
+	if slices.Contains(t.files, standardInput) {
+		// Ctrl-C ends whoever writes it, too; what it wrote until then counts.
+		ctx = context.WithoutCancel(ctx)
+	}
+	if t.perIO {
+		return t.runPerIO(ctx)
+	}
+	account, err := t.analyze(ctx, nil)
+	if account != nil {
+		if failed := t.print(account); failed != nil {
+			return &exitError{exitFailure, failed}
+		}
+	}
+	return t.ended(account, err)
+}
+
+// runPerIO prints rows while it reads; a damaged capture that is refused
+// prints none, for which it is read once before.
+func (t *traceAnalyze) runPerIO(ctx context.Context) error {
+	if t.strict {
+		if account, err := t.analyze(ctx, nil); err != nil {
+			return t.ended(account, err)
+		}
+	}
+	rows := report.NewTraceIOs(t.stdout)
+	account, err := t.analyze(ctx, func(io *iotrace.IO) error {
+		if err := rows.Write(io); err != nil {
+			return &exitError{exitFailure, err}
+		}
+		return nil
+	})
+	if failed := rows.Flush(); failed != nil {
+		return &exitError{exitFailure, failed}
+	}
+	if account != nil && t.html != "" {
+		if failed := t.writePage(account); failed != nil {
+			return &exitError{exitFailure, failed}
+		}
+	}
+	return t.ended(account, err)
+}
+
+// ended gives the outcome of an analysis its exit code. Without an account,
+// the capture was refused.
+func (t *traceAnalyze) ended(account *iotrace.Account, err error) error {
+	var known *exitError
+	switch {
+	case err == nil || errors.As(err, &known):
+		return err
+	case errors.Is(err, context.Canceled):
+		return &exitError{exitInterrupted, errors.New("interrupted; nothing is known of a capture before its end")}
+	case account == nil:
+		return &exitError{exitUsage, fmt.Errorf("%s: %w", t.title(), err)}
+	}
+	return &exitError{exitPartial, fmt.Errorf("%w\nall that is sound was analysed; --strict refuses such a capture", err)}
+}
+
+// analyze reads the files once. What it gives beside an error is the sound
+// part of a damaged capture.
+func (t *traceAnalyze) analyze(ctx context.Context, perIO func(*iotrace.IO) error) (*iotrace.Account, error) {
+	sources, closeAll, err := openCapture(t.files)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	defer closeAll()
+	progress := newReading(t.stderr, t.perIO && isTerminal(t.stdout))
+	account, err := follow.Analyze(ctx, sources, follow.Options{Strict: t.strict, Threads: t.threads, PerIO: perIO, Progress: progress.tell})
+	progress.close()
+	return account, err
+}
+
+const gzipSuffix = ".gz"
+
+// openCapture opens all files, or says of all what is wrong.
+func openCapture(names []string) (sources []follow.Source, closeAll func(), err error) {
+	var files []*os.File
+	closeAll = func() {
+		for _, f := range files {
+			_ = f.Close() // it was only read
+		}
+	}
+	var problems []error
+	for _, name := range names {
+		f := os.Stdin
+		if name != standardInput {
+			if f, err = os.Open(name); err != nil {
+				problems = append(problems, err)
+				continue
+			}
+			files = append(files, f)
+		}
+		source, err := newSource(name, f)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		sources = append(sources, source)
+	}
+	if len(problems) > 0 {
+		closeAll()
+		return nil, nil, errors.Join(problems...)
+	}
+	return sources, closeAll, nil
+}
+
+// newSource is a file of a capture, unpacked where it is compressed.
+func newSource(name string, f *os.File) (follow.Source, error) {
+	s := follow.Source{Name: strings.TrimSuffix(name, gzipSuffix)}
+	if name == standardInput {
+		s.Name = "standard input"
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return s, err
+	}
+	in := bufio.NewReader(f)
+	if magic, err := in.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
+		unpacked, err := gzip.NewReader(in)
+		if err != nil {
+			return s, fmt.Errorf("%s: %w", name, err)
+		}
+		s.From = unpacked
+		return s, nil
+	}
+	s.From = io.Reader(in)
+	if info.Mode().IsRegular() {
+		s.Size = info.Size()
+	}
+	return s, nil
+}
+
+func (t *traceAnalyze) print(account *iotrace.Account) error {
+	var err error
+	switch {
+	case t.jsonOutput:
+		err = report.TraceJSON(t.stdout, account, t.dimensions...)
+	case t.csv:
+		err = report.TraceCSV(t.stdout, account, t.dimensions...)
+	default:
+		err = report.Trace(t.stdout, account, report.TraceOptions{TerminalOptions: t.terminalOptions(), Source: t.title(), By: report.TraceDimension(t.by)})
+	}
+	if err == nil && t.html != "" {
+		err = t.writePage(account)
+	}
+	return err
+}
+
+func (t *traceAnalyze) writePage(account *iotrace.Account) error {
+	f, err := os.Create(t.html)
+	if err != nil {
+		return err
+	}
+	return errors.Join(report.TraceHTML(f, account, t.title(), version), f.Close())
+}

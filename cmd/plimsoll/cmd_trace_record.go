@@ -1,0 +1,393 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/iotrace"
+	"plimsoll/internal/iotrace/blktrace"
+	"plimsoll/internal/iotrace/capture"
+	"plimsoll/internal/journal"
+	"plimsoll/internal/report"
+	"plimsoll/internal/stack"
+	"plimsoll/internal/stack/line"
+	"plimsoll/internal/trial"
+)
+
+// traceRecord is a call of trace record.
+type traceRecord struct {
+	*app
+	devices  []string
+	stack    string
+	destroy  []string
+	duration time.Duration
+	requests bool
+	output   string
+	by       string
+	options  capture.Options
+	command  []string
+
+	line    line.Line
+	env     *stack.Env
+	numbers []string
+	names   []string // of the devices, for the title
+	target  string   // what COMMAND finds in TargetVariable
+	rows    *report.TraceIOs
+	failed  error // to write what was recorded
+}
+
+// targetVariable tells COMMAND the path of the stack.
+const targetVariable = "PLIMSOLL_TARGET"
+
+func newTraceRecordCommand(a *app) *cobra.Command {
+	t := &traceRecord{app: a}
+	cmd := &cobra.Command{
+		Use:   "record (--device DEVICE... | --stack LINE) [-- COMMAND...]",
+		Short: "Record where block requests of this host spend their time",
+		Long: `Record the block requests of devices while COMMAND runs, for --duration, or until
+Ctrl-C, and print what trace analyze prints of a capture. The blktrace program is
+not needed.
+
+By BPF, sums are made in the kernel, so that little of what is measured is
+disturbed. --stages adds what lies between Q and D: Q2Q, Q2G, G2I, I2D, plugs and
+sequentiality. --application follows system calls too: S2Q, S2X and C2R.
+--requests prints a row of CSV for each request instead of tables. -o NAME writes
+a capture, NAME.blktrace.0 and so on, which trace analyze, blkparse and btt read.
+
+Where the kernel has no BPF, or does not describe its types, tracefs is used:
+the kernel's own tracer of block devices. What it changes is journalled and
+undone; plimsoll clean does it after a crash. Nothing of the BPF way outlives the
+process.
+
+With --stack, the stack is brought up first, as plimsoll run would, its devices
+are recorded, and it is taken down in the end. COMMAND finds its path, a directory
+or a block device, in $PLIMSOLL_TARGET. COMMAND's output goes to standard error.
+
+Lost events are counted and shown. docs/trace-record.md tells more.
+
+EXIT STATUS
+  0    recorded, and COMMAND ended well; or the time was over
+  1    recording failed, COMMAND could not be started, or a result cannot be
+       written
+  2    the command line is wrong
+  3    the host cannot record, or cannot make the stack; the reason is printed
+  4    a device of the stack is protected; nothing was touched
+  5    COMMAND failed: what was recorded was printed
+  130  Ctrl-C; what was recorded was printed, and everything was undone`,
+		Example: `  plimsoll trace record --device nvme0n1 --duration 10s
+  plimsoll trace record --device /dev/sda --application -- fio job.fio
+  plimsoll trace record --stack 'loop(size=1GiB) > ext4' -- sh -c 'fio --directory=$PLIMSOLL_TARGET job.fio'
+  plimsoll trace record --device sda -o sda --duration 5s && btt -i <(blkparse -i sda -d - -O)`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t.command = args
+			if err := t.check(cmd.ArgsLenAtDash()); err != nil {
+				return &exitError{exitUsage, err}
+			}
+			return t.run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&t.devices, "device", nil, "a `device` to record, by path, name or serial; repeatable")
+	f.StringVar(&t.stack, "stack", "", "the `line` of a stack to bring up and record")
+	f.StringArrayVar(&t.destroy, "destroy", nil, "a `device` of the stack, by serial or path, that may be overwritten; repeatable")
+	f.DurationVar(&t.duration, "duration", 0, "how long to record; without it, until COMMAND ends, or Ctrl-C")
+	f.BoolVar(&t.options.Application, "application", false, "follow system calls too")
+	f.BoolVar(&t.options.Stages, "stages", false, "record all that lies between Q and D, too")
+	f.BoolVar(&t.requests, "requests", false, "print a row of CSV for each request")
+	f.StringVarP(&t.output, "output", "o", "", "write a capture of this base `name`")
+	f.StringVar(&t.options.Way, "way", "", "bpf or tracefs (default the best that this host offers)")
+	f.StringVar(&t.by, "by", "", "device, op, size or process: tables of all intervals by it (default device)")
+	f.BoolVar(&a.jsonOutput, "json", false, "print all of it as JSON")
+	cmd.MarkFlagsMutuallyExclusive("json", "requests")
+	cmd.MarkFlagsMutuallyExclusive("requests", "output")
+	return cmd
+}
+
+// check reads the flags; all that is wrong with them is said at once.
+func (t *traceRecord) check(dash int) error {
+	var problems []string
+	say := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	if len(t.command) > 0 && dash != 0 {
+		say("%s: what is to be run stands behind --", strings.Join(t.command, " "))
+	}
+	if (len(t.devices) == 0) == (t.stack == "") {
+		say("either --device or --stack names what to record")
+	}
+	if t.duration < 0 {
+		say("--duration %s: it is above 0", t.duration)
+	}
+	if t.output != "" && (t.options.Application || t.options.Stages) {
+		say("-o writes every event, of which --application and --stages are no part")
+	}
+	if t.stack == "" && len(t.destroy) > 0 {
+		say("--destroy is for the devices of a --stack: recording overwrites nothing")
+	}
+	if by := report.TraceDimension(t.by); t.by != "" && !slices.Contains(report.TraceDimensions, by) {
+		say("--by %s: it takes device, op, size or process", t.by)
+	}
+	t.env = &stack.Env{Host: hostinfo.New()}
+	for _, d := range t.destroy {
+		p, err := stack.ParsePermission(d)
+		if err != nil {
+			say("%v", err)
+		}
+		t.env.Allow = append(t.env.Allow, p)
+	}
+	if t.stack != "" {
+		var err error
+		if t.line, err = line.Parse(t.stack); err != nil {
+			say("--stack: %v", err)
+		} else {
+			for _, p := range stack.Catalog().Check(t.line) {
+				say("--stack: %v", p)
+			}
+		}
+	}
+	for _, name := range t.devices {
+		d, err := t.env.Host.Locate(name)
+		if err != nil && !strings.Contains(name, "/") {
+			if byNode, nodeErr := t.env.Host.Locate("/dev/" + name); nodeErr == nil {
+				d, err = byNode, nil
+			}
+		}
+		if err != nil {
+			say("--device %s: %v", name, err)
+			continue
+		}
+		t.numbers = append(t.numbers, d.MajMin)
+		t.names = append(t.names, d.Name)
+	}
+	if len(problems) > 0 {
+		return errors.New(strings.Join(problems, "\n  "))
+	}
+	return nil
+}
+
+// run records with a journal open, and undoes all it holds.
+func (t *traceRecord) run(ctx context.Context) (err error) {
+	if t.stack != "" {
+		if err := t.env.Check(ctx, t.line, 0); err != nil {
+			return coded(err)
+		}
+	}
+	id := trial.NewID("trace", time.Now())
+	j, err := journal.Create(t.state, id)
+	if err != nil {
+		return &exitError{exitFailure, err}
+	}
+	defer func() {
+		undone := j.UndoAll(context.WithoutCancel(ctx), nil)
+		if undone != nil {
+			undone = fmt.Errorf("not everything could be undone. See to what is named here, then run plimsoll clean:\n%w", undone)
+		}
+		if failed := errors.Join(undone, j.Close()); failed != nil {
+			err = &exitError{exitFailure, errors.Join(err, failed)}
+		}
+	}()
+	if t.stack != "" {
+		if err := t.up(ctx, j, id); err != nil {
+			return coded(err)
+		}
+	}
+	return t.record(ctx, j)
+}
+
+// coded gives the exit code of what keeps a recording from starting.
+func coded(err error) error {
+	var (
+		refused     *stack.Refused
+		unsupported *stack.Unsupported
+		cannot      *capture.Unsupported
+	)
+	switch {
+	case errors.As(err, &refused):
+		return &exitError{exitRefused, err}
+	case errors.As(err, &unsupported), errors.As(err, &cannot):
+		return &exitError{exitHost, err}
+	case errors.Is(err, context.Canceled):
+		return &exitError{exitInterrupted, errors.New("interrupted before anything was recorded; everything was undone")}
+	}
+	return &exitError{exitFailure, err}
+}
+
+// up brings the stack up. The journal takes it down.
+func (t *traceRecord) up(ctx context.Context, j *journal.Journal, id string) error {
+	e := t.env
+	e.Journal, e.RunID, e.Work = j, id, filepath.Join(j.State(), "work-"+id)
+	if _, err := j.Do(ctx, &journal.Dir{Path: e.Work}, func(string) error { return os.Mkdir(e.Work, 0o700) }); err != nil {
+		return err
+	}
+	e.Scratch = e.Work
+	s, err := e.Up(ctx, "trace", t.line)
+	if err != nil {
+		return err
+	}
+	if len(s.Devices) == 0 {
+		return fmt.Errorf("stack %s has no block device: there are no requests to record", t.line)
+	}
+	for _, d := range s.Devices {
+		t.numbers = append(t.numbers, d.MajMin)
+		t.names = append(t.names, d.Name)
+	}
+	t.target = s.Target.Path
+	if _, err := os.Stat(t.target); err != nil {
+		return fmt.Errorf("the path of stack %s is inside of its container: %w; record its --device while something runs there", t.line, err)
+	}
+	return nil
+}
+
+// record records until there is an end, and prints.
+func (t *traceRecord) record(ctx context.Context, j *journal.Journal) error {
+	closeOutput, err := t.sinks()
+	if err != nil {
+		return &exitError{exitFailure, err}
+	}
+	t.options.Devices = t.numbers
+	r, err := capture.Start(ctx, j, t.options)
+	if err != nil {
+		return coded(errors.Join(err, closeOutput()))
+	}
+	if t.command == nil || !isTerminal(t.stderr) {
+		fmt.Fprintf(t.stderr, "recording %s\n", strings.Join(t.names, ", "))
+	}
+	ended := t.wait(ctx, j)
+	account, err := r.Stop()
+	if err := errors.Join(err, closeOutput(), t.failed); err != nil {
+		return &exitError{exitFailure, errors.Join(err, ended)}
+	}
+	if err := t.print(account); err != nil {
+		return &exitError{exitFailure, err}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return &exitError{exitInterrupted, nil}
+	case ended != nil:
+		return ended
+	}
+	return nil
+}
+
+// sinks prepares where requests or events go.
+func (t *traceRecord) sinks() (closeAll func() error, err error) {
+	switch {
+	case t.requests:
+		t.rows = report.NewTraceIOs(t.stdout)
+		t.options.Requests = func(io *iotrace.IO) {
+			if t.failed == nil {
+				t.failed = t.rows.Write(io)
+			}
+		}
+		return t.rows.Flush, nil
+	case t.output != "":
+		return t.captureFiles()
+	}
+	return func() error { return nil }, nil
+}
+
+// captureFiles writes every event into the file of its CPU.
+func (t *traceRecord) captureFiles() (closeAll func() error, err error) {
+	if old, _ := filepath.Glob(t.output + ".blktrace.*"); len(old) > 0 {
+		return nil, fmt.Errorf("%s is there already: a capture of fewer CPUs would be mixed with it; name another, or remove it", strings.Join(old, ", "))
+	}
+	var files []*os.File
+	w := blktrace.NewWriter(func(cpu uint32) (io.Writer, error) {
+		f, err := os.Create(blktrace.FileName(t.output, cpu))
+		if err == nil {
+			files = append(files, f)
+		}
+		return f, err
+	})
+	t.options.Events = func(r *blktrace.Record) {
+		if t.failed == nil {
+			t.failed = w.Write(r)
+		}
+	}
+	return func() error {
+		err := w.Flush()
+		for _, f := range files {
+			err = errors.Join(err, f.Close())
+		}
+		return err
+	}, nil
+}
+
+// wait waits for the end of the recording: of COMMAND, of the time, or Ctrl-C.
+// The error is COMMAND's.
+func (t *traceRecord) wait(ctx context.Context, j *journal.Journal) error {
+	if t.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t.duration)
+		defer cancel()
+	}
+	if len(t.command) == 0 {
+		<-ctx.Done()
+		return nil
+	}
+	var failed error
+	entry, err := j.Do(ctx, &journal.Process{Argv: t.command}, func(mark string) error {
+		failed = t.runCommand(ctx, mark)
+		return nil
+	})
+	if err == nil {
+		err = j.Undo(context.WithoutCancel(ctx), entry) // whatever it left running
+	}
+	switch {
+	case err != nil:
+		return &exitError{exitFailure, err}
+	case failed == nil || ctx.Err() != nil:
+		return nil
+	}
+	var exit *exec.ExitError
+	if errors.As(failed, &exit) {
+		return &exitError{exitPartial, fmt.Errorf("%s: %w; what is printed is what was recorded until then", t.command[0], failed)}
+	}
+	return &exitError{exitFailure, fmt.Errorf("start %s: %w", t.command[0], failed)}
+}
+
+// runCommand runs COMMAND to its end. It ends with this process, and is asked
+// to when the recording ends first.
+func (t *traceRecord) runCommand(ctx context.Context, mark string) error {
+	cmd := exec.CommandContext(ctx, t.command[0], t.command[1:]...)
+	cmd.Env = append(os.Environ(), journal.MarkVariable+"="+mark)
+	if t.target != "" {
+		cmd.Env = append(cmd.Env, targetVariable+"="+t.target)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, t.stderr, t.stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	// The kernel sends the death signal when the thread that forked ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return cmd.Run()
+}
+
+func (t *traceRecord) print(a *iotrace.Account) error {
+	title := strings.Join(t.names, ", ")
+	switch {
+	case t.requests:
+		if a.Lost > 0 {
+			fmt.Fprintf(t.stderr, "%d events were lost\n", a.Lost)
+		}
+		return nil
+	case t.output != "" && !t.jsonOutput:
+		fmt.Fprintf(t.stdout, "%s: %d events of %s, %d lost; plimsoll trace analyze %s reads it\n", blktrace.FileName(t.output, 0), a.Events, title, a.Lost, t.output)
+		return nil
+	case t.jsonOutput:
+		return report.TraceJSON(t.stdout, a)
+	}
+	return report.Trace(t.stdout, a, report.TraceOptions{TerminalOptions: t.terminalOptions(), Source: "recorded on " + title, By: report.TraceDimension(t.by)})
+}

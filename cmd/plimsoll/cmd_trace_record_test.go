@@ -1,0 +1,116 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/hosttest"
+)
+
+// recording is a command line of trace record, whose COMMAND follows.
+func recording(p *program, args ...string) []string {
+	return append(append([]string{"trace", "record", "--state-dir", p.state}, args...), "--")
+}
+
+// reads reads the stack 64 times; what p.run appends is ignored.
+var reads = []string{"sh", "-c", `exec dd if="$PLIMSOLL_TARGET" of=/dev/null bs=4k count=64 iflag=direct status=none`}
+
+// tracer is what the kernel's tracer of block devices is set to.
+func tracer(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tracefs", dir, "tracefs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	files := []string{filepath.Join(dir, "current_tracer"), filepath.Join(dir, "trace_clock"), filepath.Join(dir, "buffer_size_kb")}
+	devices, err := filepath.Glob("/sys/block/*/trace/enable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, name := range append(files, devices...) {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.WriteString(filepath.Base(name) + ": " + string(text))
+	}
+	return all.String()
+}
+
+func TestACrashOfARecordingIsUndone(t *testing.T) {
+	hosttest.Exclusive(t)
+	was := tracer(t)
+	// Work directory, file, loop device, three settings of the tracer, one of
+	// each device, the command.
+	crashEach(t, 2*8, func(p *program) []string {
+		if now := tracer(t); now != was {
+			t.Errorf("the tracer is set to\n%sand was\n%s", now, was)
+		}
+		return append(recording(p, "--way", "tracefs", "--stack", "loop(size=16MiB)"), reads...)
+	})
+	if now := tracer(t); now != was {
+		t.Errorf("the tracer is set to\n%sand was\n%s", now, was)
+	}
+}
+
+func TestRecordTellsOfAStack(t *testing.T) {
+	hosttest.Exclusive(t)
+	for _, way := range []string{"bpf", "tracefs"} {
+		p := newProgram(t)
+		code, out, errs := p.run(append(recording(p, "--way", way, "--stack", "loop(size=16MiB)", "--by", "op"), reads...)...)
+		if code != exitOK {
+			t.Fatalf("%s: ends with %d: %s%s", way, code, out, errs)
+		}
+		contains(t, out, "recorded on loop", "none lost", "Q2C", "D2C")
+		p = newProgram(t)
+		code, out, errs = p.run(append(recording(p, "--way", way, "--stack", "loop(size=16MiB)", "--requests"), reads...)...)
+		if code != exitOK {
+			t.Fatalf("%s: ends with %d: %s%s", way, code, out, errs)
+		}
+		rows := 0
+		for line := range strings.Lines(out) {
+			if strings.HasPrefix(line, "loop") && strings.Contains(line, ",read,") && strings.Contains(line, ",4096,") && strings.Contains(line, ",dd,") {
+				rows++
+			}
+		}
+		if rows != 64 {
+			t.Errorf("%s: %d rows of dd's reads, and it made 64:\n%s", way, rows, out)
+		}
+	}
+}
+
+func TestRecordRefusals(t *testing.T) {
+	hosttest.Exclusive(t)
+	for _, test := range []struct {
+		name string
+		args []string
+		code int
+		says []string
+	}{
+		{"nothing to record", nil, exitUsage, []string{"either --device or --stack"}},
+		{"all at once", []string{"--device", "/dev/none", "--duration", "-1s", "--by", "moon"}, exitUsage, []string{"--device /dev/none", "--duration", "--by moon"}},
+		{"a stack that is none", []string{"--stack", "loop | ext4"}, exitUsage, []string{"--stack", "column"}},
+		{"an unknown way", []string{"--stack", "loop(size=16MiB)", "--way", "strace"}, exitFailure, []string{"strace", "bpf, tracefs"}},
+		{"a command that fails", []string{"--stack", "loop(size=16MiB)", "--", "sh", "-c", "exit 7"}, exitPartial, []string{"exit status 7"}},
+		{"a command that is none", []string{"--stack", "loop(size=16MiB)", "--", "no-such-command"}, exitFailure, []string{"no-such-command"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newProgram(t)
+			code, out, errs := p.run(append([]string{"trace", "record", "--state-dir", p.state}, test.args...)...)
+			if code != test.code {
+				t.Errorf("ends with %d, and not %d: %s%s", code, test.code, out, errs)
+			}
+			contains(t, errs, test.says...)
+		})
+	}
+}

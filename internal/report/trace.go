@@ -1,0 +1,291 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"plimsoll/internal/iotrace"
+)
+
+// TraceDimension is what the requests of a trace are told apart by.
+type TraceDimension string
+
+// The dimensions of a trace.
+const (
+	TraceByDevice  TraceDimension = "device"
+	TraceByOp      TraceDimension = "op"
+	TraceBySize    TraceDimension = "size"
+	TraceByProcess TraceDimension = "process" // or container, or control group: whoever is known
+)
+
+// TraceDimensions are all of them, in the order in which they are shown.
+var TraceDimensions = []TraceDimension{TraceByDevice, TraceByOp, TraceBySize, TraceByProcess}
+
+// traceTotal is the dimension of the row that sums all up.
+const traceTotal TraceDimension = "total"
+
+// traceIntervals are the intervals that are shown, in the order of a request's
+// events. Those of the application come first and last.
+var traceIntervals = []iotrace.Interval{
+	iotrace.S2Q, iotrace.S2X, iotrace.Q2Q, iotrace.Q2G, iotrace.G2I, iotrace.Q2M, iotrace.I2D, iotrace.M2D, iotrace.Q2D,
+	iotrace.D2N, iotrace.N2C, iotrace.D2C, iotrace.Q2C, iotrace.C2R, iotrace.T,
+}
+
+// intervalMeaning says in words what an interval is.
+var intervalMeaning = map[iotrace.Interval]string{
+	iotrace.S2Q: "system call to bio: file system and overlay",
+	iotrace.S2X: "the submitting system call",
+	iotrace.Q2Q: "from one bio to the next",
+	iotrace.Q2G: "waiting for a request",
+	iotrace.G2I: "plugged, on the way to the scheduler",
+	iotrace.Q2M: "until merged",
+	iotrace.I2D: "in the scheduler",
+	iotrace.M2D: "merged, until issued",
+	iotrace.Q2D: "in the block layer",
+	iotrace.D2N: "in the driver",
+	iotrace.N2C: "in the NVMe device",
+	iotrace.D2C: "driver and device",
+	iotrace.Q2C: "bio to completion, all of it",
+	iotrace.C2R: "completion to application",
+	iotrace.T:   "in the device of the remote target",
+}
+
+// traceRow is the requests of one key of a dimension.
+type traceRow struct {
+	iotrace.Row
+	Dimension TraceDimension
+}
+
+// dist is the distribution of an interval; nil where there is none.
+func (r traceRow) dist(i iotrace.Interval) *iotrace.Dist {
+	if d := r.Intervals[i]; d != nil && d.Count > 0 {
+		return d
+	}
+	return nil
+}
+
+// issuers is the part of an account that counts each request once, as far as
+// can be told: without the devices that pass all they get on to others that
+// were traced, too, as those of device mapper and md do. It names these.
+func issuers(a *iotrace.Account) (only *iotrace.Account, passing []string) {
+	queues, issues := map[string]bool{}, map[string]bool{}
+	for _, c := range a.Cells {
+		queues[c.Device] = queues[c.Device] || c.Intervals[iotrace.Q2C] != nil
+		issues[c.Device] = issues[c.Device] || c.Intervals[iotrace.D2C] != nil
+	}
+	passes := func(name string) bool { return queues[name] && !issues[name] }
+	if !slices.ContainsFunc(a.Devices, func(d iotrace.Device) bool { return issues[d.Name] && d.Remaps > 0 }) {
+		return a, nil // nobody got anything from another
+	}
+	only = &iotrace.Account{}
+	for _, d := range a.Devices {
+		if passes(d.Name) {
+			passing = append(passing, d.Name)
+		} else {
+			only.Devices = append(only.Devices, d)
+		}
+	}
+	for _, c := range a.Cells {
+		if !passes(c.Device) {
+			only.Cells = append(only.Cells, c)
+		}
+	}
+	return only, passing
+}
+
+// traceRows sums the cells of an account up by a dimension: by device all of
+// them, otherwise those of issuers.
+func traceRows(a *iotrace.Account, by TraceDimension) []traceRow {
+	if by != TraceByDevice {
+		a, _ = issuers(a)
+	}
+	var rows []traceRow
+	for _, r := range a.By(map[TraceDimension]iotrace.Dimension{
+		traceTotal: iotrace.Total, TraceByDevice: iotrace.ByDevice, TraceByOp: iotrace.ByOp, TraceBySize: iotrace.BySize, TraceByProcess: iotrace.ByOwner,
+	}[by]) {
+		if r.Key.Owner.Kernel {
+			r.Label += " (kernel)" // and nothing tells for whom
+		}
+		rows = append(rows, traceRow{r, by})
+	}
+	return rows
+}
+
+// deviceOps sums them up by device and operation together.
+func deviceOps(a *iotrace.Account) []traceRow {
+	var rows []traceRow
+	for _, device := range a.By(iotrace.ByDevice) {
+		own := &iotrace.Account{}
+		for _, c := range a.Cells {
+			if c.Device == device.Key.Device {
+				own.Cells = append(own.Cells, c)
+			}
+		}
+		for _, r := range own.By(iotrace.ByOp) {
+			r.Label = device.Label + " " + r.Label
+			rows = append(rows, traceRow{r, TraceByDevice})
+		}
+	}
+	return rows
+}
+
+// traceSum is the row of all requests.
+func traceSum(a *iotrace.Account) traceRow {
+	if rows := traceRows(a, traceTotal); len(rows) > 0 {
+		return rows[0]
+	}
+	return traceRow{iotrace.Row{Label: "all"}, traceTotal}
+}
+
+// tracePart is a part of what a request takes from Q to C.
+type tracePart struct {
+	Name   string  // of the interval, or directName, restName
+	MeanNS float64 // per request or bio that has a Q2C
+	Share  float64 // of Q2C; below 0 where the parts take more than the whole
+}
+
+// Parts that are no interval: of Q2D, what requests take that are issued
+// without being inserted; and what nothing tells of.
+const (
+	directName = "G2D"
+	restName   = "rest"
+)
+
+// leastRest is the share from which on a rest is shown: below, it comes of
+// requests that were under way at the ends of the trace.
+const leastRest = 0.005
+
+// traceParts splits the time from Q to C into the intervals that follow each
+// other. They are compared by their sums: a merged bio waits in Q2M and M2D,
+// others in Q2G, G2I and I2D. nil where no Q2C is known.
+func traceParts(r traceRow) []tracePart {
+	whole := r.dist(iotrace.Q2C)
+	if whole == nil || whole.SumNS == 0 {
+		return nil
+	}
+	var parts []tracePart
+	rest := float64(whole.SumNS)
+	take := func(name string, sum float64) {
+		if sum <= 0 {
+			return
+		}
+		rest -= sum
+		parts = append(parts, tracePart{Name: name, MeanNS: sum / float64(whole.Count), Share: sum / float64(whole.SumNS)})
+	}
+	sum := func(i iotrace.Interval) float64 {
+		if d := r.dist(i); d != nil {
+			return float64(d.SumNS)
+		}
+		return 0
+	}
+	fine := []iotrace.Interval{iotrace.Q2G, iotrace.G2I, iotrace.Q2M, iotrace.I2D, iotrace.M2D}
+	if slices.ContainsFunc(fine, func(i iotrace.Interval) bool { return r.dist(i) != nil }) {
+		for _, i := range fine {
+			take(i.String(), sum(i))
+		}
+		// What was not inserted went from G to D at once.
+		take(directName, sum(iotrace.Q2D)-sum(iotrace.Q2G)-sum(iotrace.G2I)-sum(iotrace.I2D))
+	} else {
+		take(iotrace.Q2D.String(), sum(iotrace.Q2D))
+	}
+	driver, device := sum(iotrace.D2N), sum(iotrace.N2C)
+	take(iotrace.D2N.String(), driver)
+	take(iotrace.N2C.String(), device)
+	take(iotrace.D2C.String(), sum(iotrace.D2C)-driver-device) // of requests that have no N
+	if share := rest / float64(whole.SumNS); share >= leastRest || share <= -leastRest {
+		parts = append(parts, tracePart{Name: restName, MeanNS: rest / float64(whole.Count), Share: share})
+	}
+	return parts
+}
+
+// deviceNames lists the devices of an account.
+func deviceNames(a *iotrace.Account) []string {
+	var names []string
+	for _, d := range a.Devices {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// traceRequests is how many requests an account tells of: those that its
+// devices completed, or, where it has no devices, those of its cells.
+func traceRequests(a *iotrace.Account) (requests, bytes uint64) {
+	a, _ = issuers(a)
+	if len(a.Devices) == 0 {
+		sum := traceSum(a)
+		return sum.Requests, sum.Bytes
+	}
+	for _, d := range a.Devices {
+		requests += d.Requests
+		bytes += d.Bytes
+	}
+	return requests, bytes
+}
+
+// traceHeadline says in a sentence what a trace is of.
+func traceHeadline(a *iotrace.Account) string {
+	names := deviceNames(a)
+	const most = 6
+	if len(names) > most {
+		names = append(names[:most:most], fmt.Sprintf("%d more", len(names)-most))
+	}
+	requests, bytes := traceRequests(a)
+	devices := "no device"
+	if len(names) > 0 {
+		devices = strings.Join(names, ", ")
+	}
+	text := fmt.Sprintf("%s: %s requests, %s", devices, grouped(float64(requests)), decimalBytes(bytes))
+	if a.Duration > 0 {
+		text += " in " + spanText(a.Duration.Seconds())
+	}
+	return text
+}
+
+// traceLosses says what of the events was seen.
+func traceLosses(a *iotrace.Account) (text string, lost bool) {
+	text = a.Recorder
+	if a.Events > 0 {
+		text += fmt.Sprintf(", %s events", grouped(float64(a.Events)))
+	}
+	if a.Lost > 0 {
+		return text + fmt.Sprintf("; %s were lost: counts are too low, and intervals may be missing", grouped(float64(a.Lost))), true
+	}
+	return text + ", none lost", false
+}
+
+// spanText gives seconds in the unit that reads best; of nothing, 0.
+func spanText(seconds float64) string {
+	if seconds < 120 {
+		return traceNS(seconds * 1e9)
+	}
+	return fmt.Sprintf("%s s", grouped(seconds))
+}
+
+// traceNS gives nanoseconds in the unit that reads best. Unlike a latency that
+// an application saw, one between two events may be 0, or, of a rest, below.
+func traceNS(ns float64) string {
+	switch {
+	case ns == 0:
+		return "0"
+	case ns < 0:
+		return "-" + latencyText(-ns)
+	}
+	return latencyText(ns)
+}
+
+// decimalBytes gives bytes in decimal units: "48.2 MB".
+func decimalBytes(bytes uint64) string {
+	number, prefix := prefixed(float64(bytes))
+	return number + " " + prefix + "B"
+}
+
+// shareText gives a share: "12.3%", "-0.8%".
+func shareText(share float64) string { return strconv.FormatFloat(100*number(share), 'f', 1, 64) + "%" }
+
+// percentile is that of a distribution, which its histogram gives within a
+// bin: no more than what was seen at most, no less than at least.
+func percentile(d *iotrace.Dist, p float64) uint64 {
+	return min(max(d.PercentileNS(p), d.MinNS), d.MaxNS)
+}

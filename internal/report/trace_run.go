@@ -1,0 +1,305 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/result"
+)
+
+// tracePartNames are the parts of an I/O's latency in the order in which it
+// passes them.
+var tracePartNames = []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver, result.PartFabric, result.PartDevice}
+
+// partMeaning says in words what a part is.
+var partMeaning = map[result.PartName]string{
+	result.PartUser:   "user: in the application",
+	result.PartKernel: "kernel: system call and file system",
+	result.PartBlock:  "block: queue, plug and scheduler",
+	result.PartDriver: "driver: until an NVMe device has it",
+	result.PartFabric: "fabric: to the target and back",
+	result.PartDevice: "device",
+}
+
+// partClass is the colour of a part: a class of the style sheet, and a fill of
+// the script.
+func partClass(name result.PartName) string {
+	class, ok := map[result.PartName]string{
+		result.PartUser: "part-4", result.PartKernel: "part-3", result.PartBlock: "part-1", result.PartDriver: "part-2", result.PartFabric: "part-5", result.PartDevice: "part-device",
+	}[name]
+	if !ok {
+		return "part-6" // of a later version
+	}
+	return class
+}
+
+const classResidue = "residue"
+
+// tracedPoint is where the I/Os of a stack under a workload spent their time:
+// of all its traced trials together, each with the weight of its I/Os.
+type tracedPoint struct {
+	Stack, Workload string
+	Direction       string // "reads", "writes"; "" where the workload does one of them only
+	Trials          int
+	IOs             uint64
+	TotalNS         float64
+	Parts           []result.TracePart // means, of the parts that a trial has
+	ResidueNS       float64
+	PerIO           float64
+	BytesPerIO      float64
+}
+
+// title names the point's direction behind its workload.
+func (p tracedPoint) title() string {
+	if p.Direction == "" {
+		return p.Workload
+	}
+	return p.Workload + ", " + p.Direction
+}
+
+// part is the mean of a part; 0 where nobody could measure it.
+func (p tracedPoint) part(name result.PartName) (ns float64, known bool) {
+	for _, part := range p.Parts {
+		if part.Name == name {
+			return part.MeanNS, true
+		}
+	}
+	return 0, false
+}
+
+// sum is what the parts take together.
+func (p tracedPoint) sum() float64 { return p.TotalNS - p.ResidueNS }
+
+// tracedPoints are those of a run, by workload, direction and stack.
+func tracedPoints(run *result.Run) []tracedPoint {
+	var points []tracedPoint
+	for _, w := range run.Workloads {
+		var own []tracedPoint
+		for _, d := range []struct {
+			name string
+			of   func(*result.Trace) *result.Breakdown
+		}{
+			{"reads", func(t *result.Trace) *result.Breakdown { return t.Read }},
+			{"writes", func(t *result.Trace) *result.Breakdown { return t.Write }},
+		} {
+			for _, stack := range stackNames(run) {
+				var all []result.Breakdown
+				for _, t := range tracedTrials(run, stack, w.Name) {
+					if b := d.of(t.Trace); b != nil && b.IOs > 0 {
+						all = append(all, *b)
+					}
+				}
+				if len(all) > 0 {
+					own = append(own, together(tracedPoint{Stack: stack, Workload: w.Name, Direction: d.name}, all))
+				}
+			}
+		}
+		// Where all that was traced goes one way, the workload's name says which.
+		if !slices.ContainsFunc(own, func(p tracedPoint) bool { return p.Direction != own[0].Direction }) {
+			for i := range own {
+				own[i].Direction = ""
+			}
+		}
+		points = append(points, own...)
+	}
+	return points
+}
+
+func tracedTrials(run *result.Run, stack, workload string) []result.Trial {
+	return slices.DeleteFunc(slices.Clone(run.Trials), func(t result.Trial) bool {
+		return t.Stack != stack || t.Workload != workload || t.Status != result.TrialDone || t.Trace == nil
+	})
+}
+
+// together gives the mean over all I/Os of several trials: sums of times by
+// the sum of I/Os, so that total, parts and residue still close.
+func together(p tracedPoint, all []result.Breakdown) tracedPoint {
+	p.Trials = len(all)
+	for _, b := range all {
+		p.IOs += b.IOs
+	}
+	for _, b := range all {
+		weight := float64(b.IOs) / float64(p.IOs)
+		p.TotalNS += weight * b.TotalNS
+		p.ResidueNS += weight * b.ResidueNS
+		p.PerIO += weight * b.PerIO
+		p.BytesPerIO += weight * b.BytesPerIO
+		for _, part := range b.Parts {
+			i := slices.IndexFunc(p.Parts, func(known result.TracePart) bool { return known.Name == part.Name })
+			if i < 0 {
+				i = len(p.Parts)
+				p.Parts = append(p.Parts, result.TracePart{Name: part.Name, From: part.From})
+			}
+			p.Parts[i].MeanNS += weight * part.MeanNS
+		}
+	}
+	order := func(name result.PartName) int {
+		if i := slices.Index(tracePartNames, name); i >= 0 {
+			return i
+		}
+		return len(tracePartNames) // of a later version
+	}
+	slices.SortStableFunc(p.Parts, func(a, b result.TracePart) int { return cmp.Compare(order(a.Name), order(b.Name)) })
+	return p
+}
+
+// partsOf are the names of all parts that points have, in their order.
+func partsOf(points []tracedPoint) []result.PartName {
+	names := slices.Clone(tracePartNames)
+	for _, p := range points {
+		for _, part := range p.Parts {
+			if !slices.Contains(names, part.Name) {
+				names = append(names, part.Name)
+			}
+		}
+	}
+	return slices.DeleteFunc(names, func(name result.PartName) bool {
+		return !slices.ContainsFunc(points, func(p tracedPoint) bool { _, ok := p.part(name); return ok })
+	})
+}
+
+// residueText gives a residue with its sign, and as a share of the total.
+func residueText(p tracedPoint) string {
+	text := signed(p.ResidueNS, traceNS)
+	if share := residueShare(p); share != "" {
+		text += " (" + share + ")"
+	}
+	return text
+}
+
+// residueShare is the residue as a share of the total, with its sign.
+func residueShare(p tracedPoint) string {
+	if !(p.TotalNS > 0) {
+		return ""
+	}
+	return fmt.Sprintf("%+.1f%%", 100*p.ResidueNS/p.TotalNS)
+}
+
+// signed gives a value with its sign.
+func signed(v float64, text func(float64) string) string {
+	if v < 0 {
+		return "-" + text(-v)
+	}
+	return "+" + text(v)
+}
+
+// perIOText gives what an I/O of the application became at the device.
+func perIOText(v float64) string { return fmt.Sprintf("%.2f", number(v)) }
+
+// servedRow is what a device completed for an owner while a stack's trials
+// under a workload ran.
+type servedRow struct {
+	Stack, Workload string
+	result.Served
+}
+
+// servedTogether sums up who used the devices, for each stack and workload:
+// the application first, then others by bytes.
+func servedTogether(run *result.Run) []servedRow {
+	var rows []servedRow
+	for _, w := range run.Workloads {
+		for _, stack := range stackNames(run) {
+			var own []servedRow
+			for _, t := range tracedTrials(run, stack, w.Name) {
+				for _, s := range t.Trace.Served {
+					i := slices.IndexFunc(own, func(r servedRow) bool {
+						return r.Device == s.Device && r.Owner == s.Owner && r.Op == s.Op && r.Kernel == s.Kernel
+					})
+					if i < 0 {
+						own = append(own, servedRow{stack, w.Name, s})
+						continue
+					}
+					own[i].Requests += s.Requests
+					own[i].Bytes += s.Bytes
+				}
+			}
+			slices.SortStableFunc(own, func(a, b servedRow) int {
+				switch {
+				case a.Application != b.Application && a.Application:
+					return -1
+				case a.Application != b.Application:
+					return 1
+				}
+				return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Requests, a.Requests))
+			})
+			rows = append(rows, own...)
+		}
+	}
+	return rows
+}
+
+// whose names an owner, and says where nobody is charged.
+func (r servedRow) whose() string {
+	if r.Kernel {
+		return r.Owner + " (kernel)"
+	}
+	return r.Owner
+}
+
+// othersText says in a sentence who else used the devices of a stack while a
+// workload ran on it; "" for nobody.
+func othersText(rows []servedRow, stack, workload string) string {
+	var others []servedRow
+	for _, r := range rows {
+		if r.Stack != stack || r.Workload != workload || r.Application {
+			continue
+		}
+		i := slices.IndexFunc(others, func(o servedRow) bool { return o.Device == r.Device && o.whose() == r.whose() })
+		if i < 0 {
+			others = append(others, r)
+			continue
+		}
+		others[i].Requests += r.Requests
+		others[i].Bytes += r.Bytes
+	}
+	slices.SortStableFunc(others, func(a, b servedRow) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	const most = 3
+	var words []string
+	var more uint64
+	for i, r := range others {
+		if i >= most {
+			more += r.Requests
+			continue
+		}
+		words = append(words, fmt.Sprintf("%s: %s to %s, %s", r.whose(), grouped(float64(r.Requests)), r.Device, decimalBytes(r.Bytes)))
+	}
+	if len(others) > most {
+		words = append(words, fmt.Sprintf("%d more: %s", len(others)-most, grouped(float64(more))))
+	}
+	return strings.Join(words, "; ")
+}
+
+// tracesLack is what traces of a run cannot tell, each once with how many
+// trials it is of.
+func tracesLack(run *result.Run) []string {
+	var order []string
+	trials, traced := map[string]int{}, 0
+	lost, losers := uint64(0), 0
+	for _, t := range run.Trials {
+		if t.Status != result.TrialDone || t.Trace == nil {
+			continue
+		}
+		traced++
+		if t.Trace.Lost > 0 {
+			lost += t.Trace.Lost
+			losers++
+		}
+		for _, m := range t.Trace.Missing {
+			if trials[m]++; trials[m] == 1 {
+				order = append(order, m)
+			}
+		}
+	}
+	for i, m := range order {
+		order[i] = "not known: " + m
+		if trials[m] < traced {
+			order[i] += fmt.Sprintf(" (%s)", counted(trials[m], "trial"))
+		}
+	}
+	if lost > 0 {
+		order = append([]string{fmt.Sprintf("%s events were lost in %s: their counts are too low", grouped(float64(lost)), counted(losers, "trial"))}, order...)
+	}
+	return order
+}

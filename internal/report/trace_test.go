@@ -1,0 +1,304 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"plimsoll/internal/iotrace"
+)
+
+var updateTrace = flag.Bool("update-trace", false, "rewrite the golden traces")
+
+func traceText(t *testing.T, a *iotrace.Account, opt TraceOptions) string {
+	t.Helper()
+	var b bytes.Buffer
+	must(t, Trace(&b, a, opt))
+	return b.String()
+}
+
+func TestTraceGolden(t *testing.T) {
+	for name, write := range map[string]func(*bytes.Buffer) error{
+		"trace-80.golden.txt": func(b *bytes.Buffer) error {
+			return Trace(b, sampleTrace(), TraceOptions{TerminalOptions: TerminalOptions{Width: 80}})
+		},
+		"trace-120.golden.txt": func(b *bytes.Buffer) error {
+			return Trace(b, sampleTrace(), TraceOptions{TerminalOptions: TerminalOptions{Width: 120}, Source: "t.blktrace.0 and 1 more"})
+		},
+		"trace-nvme.golden.txt": func(b *bytes.Buffer) error {
+			return Trace(b, nvmeTrace(), TraceOptions{TerminalOptions: TerminalOptions{Width: 120}, By: TraceByOp})
+		},
+		"trace.golden.json": func(b *bytes.Buffer) error { return TraceJSON(b, nvmeTrace()) },
+		"trace.golden.csv":  func(b *bytes.Buffer) error { return TraceCSV(b, nvmeTrace(), TraceByProcess) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			must(t, write(&b))
+			path := filepath.Join("testdata", name)
+			if *updateTrace {
+				must(t, os.WriteFile(path, b.Bytes(), 0o644))
+			}
+			want, err := os.ReadFile(path)
+			must(t, err)
+			if !bytes.Equal(b.Bytes(), want) {
+				t.Errorf("differs from %s (go test -update-trace writes it anew):\n%s", path, b.String())
+			}
+		})
+	}
+}
+
+// What is written does not depend on the order in which maps are walked.
+func TestTraceIsDeterministic(t *testing.T) {
+	for name, write := range map[string]func(*bytes.Buffer) error{
+		"terminal": func(b *bytes.Buffer) error { return Trace(b, sampleTrace(), TraceOptions{By: TraceByProcess}) },
+		"JSON":     func(b *bytes.Buffer) error { return TraceJSON(b, sampleTrace()) },
+		"CSV":      func(b *bytes.Buffer) error { return TraceCSV(b, sampleTrace()) },
+	} {
+		var first, again bytes.Buffer
+		must(t, write(&first))
+		for range 3 {
+			again.Reset()
+			must(t, write(&again))
+			if !bytes.Equal(first.Bytes(), again.Bytes()) {
+				t.Errorf("%s differs from time to time", name)
+			}
+		}
+	}
+}
+
+// The parts of Q2C are all of it, however few of them are known.
+func TestTracePartsAreTheWhole(t *testing.T) {
+	sample := traceSum(sampleTrace())
+	without := func(r traceRow, gone ...iotrace.Interval) traceRow {
+		for _, i := range gone {
+			r.Intervals[i] = nil
+		}
+		return r
+	}
+	for name, c := range map[string]struct {
+		row   traceRow
+		parts []string
+	}{
+		"with merges":        {sample, []string{"Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C"}},
+		"the driver is seen": {traceSum(nvmeTrace()), []string{"Q2D", "D2N", "N2C"}},
+		"D is not seen":      {without(traceSum(nvmeTrace()), iotrace.D2N, iotrace.N2C, iotrace.D2C, iotrace.Q2D), []string{"rest"}},
+		"I is not seen":      {without(sample, iotrace.G2I, iotrace.I2D), []string{"Q2G", "Q2M", "M2D", "G2D", "D2C"}},
+		"Q is not seen":      {without(sample, iotrace.Q2C), nil},
+		"nothing":            {traceRow{}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var names []string
+			share, mean := 0.0, 0.0
+			for _, p := range traceParts(c.row) {
+				names = append(names, p.Name)
+				share += p.Share
+				mean += p.MeanNS
+			}
+			if !slices.Equal(names, c.parts) {
+				t.Errorf("parts %v, want %v", names, c.parts)
+			}
+			if want := c.row.Intervals[iotrace.Q2C].MeanNS(); c.parts != nil && (math.Abs(share-1) > leastRest || math.Abs(mean/want-1) > leastRest) {
+				t.Errorf("the parts are %v of the whole, and %v of %v ns", share, mean, want)
+			}
+		})
+	}
+}
+
+// A device that passes everything on is told of by itself alone, where those
+// that it passes it on to are there.
+func TestTraceCountsOnce(t *testing.T) {
+	a := sampleTrace() // 254:0 gets remapped bios
+	top := iotrace.Cell{Key: iotrace.Key{Device: "dm-0", Size: 4096}, Requests: 500}
+	top.Intervals[iotrace.Q2C] = new(iotrace.Dist)
+	top.Intervals[iotrace.Q2C].Add(1e6)
+	a.Cells, a.Devices = append(a.Cells, top), append(a.Devices, iotrace.Device{Name: "dm-0", Requests: 500})
+	only, passing := issuers(a)
+	if !slices.Equal(passing, []string{"dm-0"}) || len(only.Devices) != 2 || len(traceRows(a, TraceByDevice)) != 3 || traceSum(a).Requests != traceSum(sampleTrace()).Requests {
+		t.Errorf("without %v there are %d devices, and %d requests", passing, len(only.Devices), traceSum(a).Requests)
+	}
+	contains := "without dm-0: what they get, they pass on"
+	if out := traceText(t, a, TraceOptions{TerminalOptions: TerminalOptions{Width: 200}}); !strings.Contains(out, contains) {
+		t.Errorf("it does not say %q", contains)
+	}
+	for i := range a.Devices {
+		a.Devices[i].Remaps = 0
+	}
+	if _, passing := issuers(a); passing != nil || traceSum(a).Requests != traceSum(sampleTrace()).Requests+500 {
+		t.Errorf("%v pass requests on, and nobody gets any", passing)
+	}
+}
+
+// A bar has the width that its shares ask for, in letters and in colours.
+func TestPartsBar(t *testing.T) {
+	for _, r := range append(traceRows(sampleTrace(), TraceByOp), traceSum(nvmeTrace())) {
+		bar := partsBar(traceParts(r))
+		if n := utf8.RuneCountInString(bar); n != partsWidth {
+			t.Errorf("%s: the bar %q has %d columns, want %d", r.Label, bar, n, partsWidth)
+		}
+		plain := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(style(true).parts(bar), "")
+		if plain != strings.Repeat("█", partsWidth) {
+			t.Errorf("%s: %q in colours is %q", r.Label, bar, plain)
+		}
+		if style(false).parts(bar) != bar {
+			t.Errorf("%s: %q is painted without colours", r.Label, bar)
+		}
+	}
+	if got := littleBar(0.5); got != "██████" {
+		t.Errorf("a half is %q", got)
+	}
+	if littleBar(-1) != "" || littleBar(7) != strings.Repeat("█", barWidth) {
+		t.Error("bars leave their column")
+	}
+}
+
+func TestTraceTerminalBearsAnything(t *testing.T) {
+	bad := sampleTrace()
+	bad.Missing = []string{"CPU 1 has no file: t.blktrace.1", "no C: \x1b[31m"}
+	bad.Lost = 12
+	for i := range bad.Cells {
+		bad.Cells[i].Owner.Command = "x\x1b[2J\n" + strings.Repeat("long", 60)
+		bad.Cells[i].Owner.Call = i%2 == 0
+	}
+	bad.Devices[0].Depth, bad.Devices[0].Sequential = math.NaN(), math.Inf(1)
+	for name, a := range map[string]*iotrace.Account{"bad": bad, "nothing": {}, "no cells": {Recorder: "BPF", Devices: []iotrace.Device{{Name: "vda"}}}} {
+		for _, by := range append(TraceDimensions, "") {
+			for _, width := range []int{0, 40, 80, 200} {
+				out := traceText(t, a, TraceOptions{TerminalOptions: TerminalOptions{Width: width}, By: by})
+				if strings.Contains(out, "\x1b") || strings.Contains(out, "NaN") || strings.Contains(out, "Inf") {
+					t.Errorf("%s, %d columns, by %s:\n%s", name, width, by, out)
+				}
+			}
+			var b bytes.Buffer
+			must(t, TraceJSON(&b, a))
+			if !json.Valid(b.Bytes()) {
+				t.Errorf("%s: no JSON: %s", name, b.String())
+			}
+		}
+	}
+	out := traceText(t, bad, TraceOptions{})
+	for _, want := range []string{"12 were lost", "CPU 1 has no file"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// What CSV and JSON hold adds up to what cells hold, in every dimension.
+func TestTraceRowsHoldAll(t *testing.T) {
+	a := sampleTrace()
+	var b bytes.Buffer
+	must(t, TraceCSV(&b, a))
+	records, err := csv.NewReader(&b).ReadAll()
+	must(t, err)
+	if !slices.Equal(records[0], traceColumns) {
+		t.Fatalf("heading %v", records[0])
+	}
+	sums := map[string]uint64{}
+	for _, r := range records[1:] {
+		if r[4] == "Q2C" {
+			requests, err := strconv.ParseUint(r[2], 10, 64)
+			must(t, err)
+			count, err := strconv.ParseUint(r[5], 10, 64)
+			must(t, err)
+			sums[r[0]] += count
+			if count != requests {
+				t.Errorf("%v: %d requests have %d Q2C", r, requests, count)
+			}
+		}
+	}
+	want := uint64(12000 + 3100 + 20000 + 9000 + 210 + 190)
+	for _, d := range append(TraceDimensions, traceTotal) {
+		if sums[string(d)] != want {
+			t.Errorf("by %s there are %d requests, want %d", d, sums[string(d)], want)
+		}
+	}
+}
+
+// docs/trace.md tells of every field of the document and every column.
+func TestTraceIsDocumented(t *testing.T) {
+	docs, err := os.ReadFile("../../docs/trace.md")
+	must(t, err)
+	documented := map[string]bool{}
+	for _, code := range regexp.MustCompile("`[^`]+`").FindAllString(string(docs), -1) {
+		documented[strings.Trim(code, "`")] = true
+	}
+	names := append(slices.Clone(traceColumns), strings.Split(strings.TrimSpace(traceIOHead), ",")...)
+	seen := map[reflect.Type]bool{}
+	var collect func(reflect.Type)
+	collect = func(typ reflect.Type) {
+		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice || typ.Kind() == reflect.Map {
+			typ = typ.Elem()
+		}
+		if typ.Kind() != reflect.Struct || seen[typ] {
+			return
+		}
+		seen[typ] = true
+		for _, field := range reflect.VisibleFields(typ) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name == "-" {
+				continue
+			}
+			if name != "" {
+				names = append(names, name)
+			}
+			collect(field.Type)
+		}
+	}
+	collect(reflect.TypeFor[traceDocument]())
+	if len(names) < 80 {
+		t.Errorf("only %d names were looked at", len(names))
+	}
+	for _, name := range names {
+		if !documented[name] {
+			t.Errorf("docs/trace.md does not tell of %s", name)
+		}
+	}
+}
+
+func TestTraceIOs(t *testing.T) {
+	var b bytes.Buffer
+	rows := NewTraceIOs(&b)
+	for _, io := range []iotrace.IO{
+		{Device: "loop0", Op: iotrace.Write, Sector: 8, Bytes: 4096, CPU: 1, Q: 0, G: 5, I: -1, M: -1, D: 9, N: -1, C: 120,
+			Owner: iotrace.Owner{PID: 7, Command: `a "b", c`, Cgroup: 3, Path: "/x,y", Container: "db"}, Merged: 2, Requeued: 1, Error: -5},
+		{Device: "8:16", Op: iotrace.Flush, Q: -1, G: -1, I: -1, M: -1, D: 1, N: 2, C: -1, Owner: iotrace.Owner{Cgroup: 44}},
+	} {
+		must(t, rows.Write(&io))
+	}
+	must(t, rows.Flush())
+	records, err := csv.NewReader(&b).ReadAll()
+	must(t, err)
+	want := [][]string{
+		strings.Split(strings.TrimSpace(traceIOHead), ","),
+		{"loop0", "write", "8", "4096", "1", "7", `a "b", c`, "/x,y", "db", "0", "5", "", "", "9", "", "120", "2", "1", "-5"},
+		{"8:16", "flush", "0", "0", "0", "", "", "44", "", "", "", "", "", "1", "2", "", "0", "0", "0"},
+	}
+	for i, r := range records {
+		if !slices.Equal(r, want[i]) {
+			t.Errorf("row %d is %q, want %q", i, r, want[i])
+		}
+	}
+}
+
+func BenchmarkTraceIOs(b *testing.B) {
+	rows := NewTraceIOs(discard{})
+	io := iotrace.IO{Device: "loop0", Sector: 1234567, Bytes: 4096, Q: 123456789, G: 123457789, I: -1, M: -1, D: 123458789, N: -1, C: 123558789, Owner: iotrace.Owner{PID: 4711, Command: "fio"}}
+	for b.Loop() {
+		_ = rows.Write(&io)
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
