@@ -36,8 +36,8 @@ func devicesOf(members []Member) string {
 	return strings.Join(devices, ", ")
 }
 
-// ArrayOn gives the kernel's name of the running array with that UUID that a
-// member belongs to, and "" for none.
+// ArrayOn gives the kernel's name of the array with that UUID, running or not,
+// that a member belongs to, and "" for none.
 func ArrayOn(ctx context.Context, member, uuid string) string {
 	for _, holder := range holders(member) {
 		if strings.HasPrefix(holder, "md") && arrayUUID(ctx, holder) == uuid {
@@ -47,10 +47,13 @@ func ArrayOn(ctx context.Context, member, uuid string) string {
 	return ""
 }
 
-// arrayUUID asks the kernel, or mdadm where the kernel does not tell.
+// arrayUUID asks the kernel, or mdadm where the kernel does not tell: before
+// 6.1, and of an array that is not running.
 func arrayUUID(ctx context.Context, name string) string {
 	if b, err := os.ReadFile(filepath.Join("/sys/block", name, "md/uuid")); err == nil {
-		return strings.ToLower(strings.TrimSpace(string(b)))
+		if id := strings.ToLower(strings.TrimSpace(string(b))); strings.Trim(id, "0-") != "" {
+			return id
+		}
 	}
 	out, err := exec.CommandContext(ctx, "mdadm", "--detail", "--export", "/dev/"+name).Output()
 	if err != nil {
@@ -68,7 +71,8 @@ func arrayUUID(ctx context.Context, name string) string {
 }
 
 // undo stops the array, whatever the kernel calls it by now, and takes the
-// members' signatures away.
+// members' signatures away. udev puts an array together again when it comes
+// late to the news of a member, also when it was stopped meanwhile.
 func (c *Array) undo(ctx context.Context, mark string) error {
 	if err := killMarked(ctx, mark); err != nil {
 		return err
@@ -86,7 +90,7 @@ func (c *Array) undo(ctx context.Context, mark string) error {
 	if err != nil {
 		return err
 	}
-	if err := wipe(ctx, c.Members); err != nil {
+	if err := wipe(ctx, c.Members, func(device string) error { return c.stop(ctx, device) }); err != nil {
 		return err
 	}
 	// Without udev, mdadm makes the link itself and leaves it.

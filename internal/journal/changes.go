@@ -92,7 +92,7 @@ func (c *Mkfs) undo(ctx context.Context, mark string) error {
 	if !carries(ctx, c.Device, c.UUID) {
 		return nil // no signature, or not ours: nothing to undo
 	}
-	return wipe(ctx, []Member{{Device: c.Device, UUID: c.UUID}})
+	return wipe(ctx, []Member{{Device: c.Device, UUID: c.UUID}}, nil)
 }
 
 // Mount is a mount on a directory that the run made.

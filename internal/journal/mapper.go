@@ -37,10 +37,11 @@ func (c *VolumeGroup) undo(ctx context.Context, mark string) error {
 	if err := killMarked(ctx, mark); err != nil {
 		return err
 	}
-	if err := removeMapped(ctx, ofGroup(MappedName(c.Name, ""))); err != nil {
+	unmap := func(string) error { return removeMapped(ctx, ofGroup(MappedName(c.Name, ""))) }
+	if err := unmap(""); err != nil {
 		return err
 	}
-	if err := wipe(ctx, c.Members); err != nil {
+	if err := wipe(ctx, c.Members, unmap); err != nil {
 		return err
 	}
 	return removeLinks(filepath.Join("/dev", c.Name))

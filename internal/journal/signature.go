@@ -60,14 +60,20 @@ func carries(ctx context.Context, device, uuid string) bool {
 }
 
 // wipe takes the signatures of members away, so that the devices are as unused
-// as they were found. One with another UUID is somebody else's.
-func wipe(ctx context.Context, members []Member) error {
+// as they were found. One with another UUID is somebody else's. What may have
+// been built of a member again is taken apart by free, if not nil, at each try.
+func wipe(ctx context.Context, members []Member, free func(device string) error) error {
 	for _, m := range members {
 		device := m.bearer(ctx)
 		if device == "" {
 			continue
 		}
 		err := insist(ctx, func() error {
+			if free != nil {
+				if err := free(device); err != nil {
+					return err
+				}
+			}
 			out, err := exec.CommandContext(ctx, "wipefs", "--all", "--quiet", device).CombinedOutput()
 			if err != nil {
 				return fmt.Errorf("wipefs %s: %w: %s", device, err, strings.TrimSpace(string(out)))

@@ -118,6 +118,41 @@ func TestAStripeIsUndoneAfterACrashAtAnyStep(t *testing.T) {
 			}
 		})
 	}
+	t.Run("raid0 that udev puts together again", assembledAgain)
+}
+
+// assembledAgain crashes when an array was made, stops it, and hands one of its
+// members to mdadm as udev does: then there is an array that is not running,
+// and holds that member.
+func assembledAgain(t *testing.T) {
+	spare := hosttest.Spare(3)
+	if spare == nil {
+		t.Skip("the members of an array on loop devices are not known once these are gone: there are no spare drives")
+	}
+	before := hosttest.Look()
+	dir := filepath.Join(t.TempDir(), "state")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asStack+"="+dir+" "+strings.Join(spare, " + ")+" > raid0", journal.CrashVariable+"=2:made")
+	if out, err := cmd.CombinedOutput(); err == nil {
+		t.Fatalf("it did not crash: %s", out)
+	}
+	holders, err := filepath.Glob("/sys/class/block/" + filepath.Base(spare[2]) + "/holders/md*")
+	if err != nil || len(holders) != 1 {
+		t.Fatalf("%s is held by %q: %v", spare[2], holders, err)
+	}
+	for _, args := range [][]string{{"--stop", "/dev/" + filepath.Base(holders[0])}, {"--incremental", spare[2]}} {
+		if out, err := exec.Command("mdadm", args...).CombinedOutput(); err != nil && args[0] == "--stop" {
+			t.Fatalf("mdadm %q: %v: %s", args, err, out)
+		}
+	}
+	for range 2 {
+		if reports, err := journal.Clean(t.Context(), dir); err != nil {
+			t.Fatalf("clean: %v, %+v", err, reports)
+		}
+	}
+	if diff := before.Settle(0); diff != "" {
+		t.Fatalf("the host is not as it was:\n%s", diff)
+	}
 }
 
 func TestAThinPoolIsUndoneAfterACrashAtAnyStep(t *testing.T) {
