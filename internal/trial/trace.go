@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func (r *runner) startRecorder(ctx context.Context, s *upStack, w experiment.Wor
 	}
 	var devices []string
 	for _, d := range s.Devices {
-		devices = append(devices, d.MajMin)
+		devices = append(devices, cmp.Or(d.MajMin, d.Name))
 	}
 	// tracefs would cost half the speed and tell half of the parts.
 	recorder, err := capture.Start(ctx, r.env.Journal, capture.Options{Devices: devices, Application: true, Way: "bpf"})

@@ -27,7 +27,7 @@ import (
 
 // Options choose what is recorded.
 type Options struct {
-	Devices     []string          // "MAJ:MIN" of the block devices; a partition stands for its disk
+	Devices     []string          // "MAJ:MIN" of the block devices; a partition stands for its disk. Paths of NVMe devices have none, and are named
 	Application bool              // follow system calls too: S2Q, S2X, C2R
 	Stages      bool              // all that lies between Q and D too, and what is counted of a device: costs more
 	Requests    func(*iotrace.IO) // gets every completed request, from one goroutine; nil for sums alone

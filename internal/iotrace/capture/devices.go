@@ -61,6 +61,7 @@ func find(numbers []string) ([]device, error) {
 
 func look(number string) (device, error) {
 	var d device
+	number = numberOfHead(number)
 	if n, err := fmt.Sscanf(number, "%d:%d", &d.major, &d.minor); err != nil || n != 2 {
 		return d, fmt.Errorf("%q is not MAJOR:MINOR of a block device", number)
 	}
@@ -85,6 +86,20 @@ func look(number string) (device, error) {
 	parts, _ := filepath.Glob(filepath.Join(dir, d.name+"*", "partition"))
 	d.under = len(holders) > 0 || len(parts) > 0
 	return d, nil
+}
+
+// numberOfHead gives the number of the head that a path of an NVMe device is
+// of, which has none itself: of nvme0n1 for nvme0c1n1. Anything else stays.
+func numberOfHead(path string) string {
+	var s, c, n uint32
+	if got, err := fmt.Sscanf(path, "nvme%dc%dn%d", &s, &c, &n); err != nil || got != 3 {
+		return path
+	}
+	head, err := os.ReadFile(fmt.Sprintf("/sys/block/nvme%dn%d/dev", s, n))
+	if err != nil {
+		return path
+	}
+	return strings.TrimSpace(string(head))
 }
 
 // paths gives the paths of a multipath head: nvme0c1n1 is one of nvme0n1's.
