@@ -21,8 +21,9 @@ done
 profile=$(mktemp -d)
 trap 'rm -rf "$profile"' EXIT
 mkdir -p docs/images
-# A browser refuses its own sandbox to root; the page is ours and offline.
-"$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run \
+# A browser refuses its own sandbox to root; the page is ours and offline. It
+# leaves directories in TMPDIR.
+TMPDIR="$profile" "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run \
 	--user-data-dir="$profile" --force-device-scale-factor=1 \
 	--window-size="${WIDTH:-1200},${HEIGHT:-1500}" \
 	--screenshot="$PWD/docs/images/report.png" "file://$report" 2>"$profile/log" ||

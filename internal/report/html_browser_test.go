@@ -48,10 +48,15 @@ func startBrowser(t testing.TB) *browser {
 	if program == "" {
 		t.Skip("SKIPPED, the report was not looked at: no chromium in PATH (apt-get install chromium)")
 	}
+	// Chromium leaves its socket's directory there when it is ended. A short
+	// name: a socket's path has at most 107 letters.
+	temporary, err := os.MkdirTemp("", "browser-")
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(temporary)) })
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
-		chromedp.UserDataDir(t.TempDir()))...)
+		chromedp.Env("TMPDIR="+temporary), chromedp.UserDataDir(t.TempDir()))...)
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
