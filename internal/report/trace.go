@@ -176,7 +176,7 @@ func traceParts(r traceRow) []tracePart {
 	}
 	sum := func(i iotrace.Interval) float64 {
 		if d := r.dist(i); d != nil {
-			return float64(d.SumNS)
+			return float64(d.SumNS - r.UnqueuedNS[i]) // Q2C has nothing of these
 		}
 		return 0
 	}

@@ -93,9 +93,12 @@ func (j *join) direction(op iotrace.Op, name string, saw result.Direction) *resu
 		PerIO: float64(all.requests) / ios, BytesPerIO: float64(all.bytes) / ios,
 	}
 	p := parts{join: j, name: name, own: own, to: b, waits: saw.Submission.MeanNS == 0, ios: ios}
-	if own.requests == 0 {
+	switch {
+	case own.requests == 0 && all.requests > 0:
+		j.miss("%s: none of its calls queued a request: fsync and its kin or kernel threads do its I/O, and how long a %s waits for these is not known", name, name)
+	case own.requests == 0:
 		j.miss("%s: no request was seen that the application queued itself: a cache answered, or kernel threads do its I/O", name)
-	} else {
+	default:
 		p.covered = min(1, (float64(own.bios())+float64(j.Account.Lost))/ios)
 		p.calls = min(1, (float64(own.count(iotrace.S2X))+float64(j.Account.Lost))/ios)
 		p.user(saw)
