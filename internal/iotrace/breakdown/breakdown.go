@@ -93,6 +93,9 @@ func (j *join) direction(op iotrace.Op, name string, saw result.Direction) *resu
 		PerIO: float64(all.requests) / ios, BytesPerIO: float64(all.bytes) / ios,
 	}
 	p := parts{join: j, name: name, own: own, to: b, waits: saw.Submission.MeanNS == 0, ios: ios}
+	if op == iotrace.Write {
+		p.flushes = j.flushes()
+	}
 	switch {
 	case own.requests == 0 && all.requests > 0:
 		j.miss("%s: none of its calls queued a request: fsync and its kin or kernel threads do its I/O, and how long a %s waits for these is not known", name, name)
@@ -113,6 +116,9 @@ func (j *join) direction(op iotrace.Op, name string, saw result.Direction) *resu
 	return b
 }
 
+// often is how many flushes for each write are told of.
+const often = 0.01
+
 // parts adds parts to a breakdown.
 type parts struct {
 	*join
@@ -122,6 +128,7 @@ type parts struct {
 	ios  float64 // as many as the account is about
 
 	waits   bool    // the application waits in the call that submits
+	flushes float64 // of the devices' caches, whoever asked for them
 	covered float64 // share of I/Os that had a request
 	calls   float64 // share of I/Os whose system call is known
 }
@@ -147,9 +154,26 @@ func (p *parts) user(saw result.Direction) {
 	case p.calls < least:
 		p.miss("%s: only %.0f%% of its system calls led to a request: what the others took in user and kernel is in the residue", p.name, 100*p.calls)
 	case !p.waits:
-		p.add(result.PartUser, saw.Submission.MeanNS-p.calls*(call.MeanNS()+p.heldUp(call)), "submission less the system call", nil)
+		p.ownCode(saw.Submission.MeanNS-p.calls*(call.MeanNS()+p.heldUp(call)), "submission less the system call")
 	default:
-		p.add(result.PartUser, saw.Total.MeanNS-p.calls*call.MeanNS(), "total less the system call", nil)
+		p.ownCode(saw.Total.MeanNS-p.calls*call.MeanNS(), "total less the system call")
+	}
+}
+
+// nothing is the share of the latency that user may be below 0, by chance.
+const nothing = 0.01
+
+// ownCode adds the part user, unless it is less than nothing: calls count by
+// the requests that they queued, and those that queue more last longer.
+func (p *parts) ownCode(ns float64, from string) {
+	split := float64(p.own.bios()) / p.ios
+	switch {
+	case ns >= -nothing*p.to.TotalNS:
+		p.add(result.PartUser, ns, from, nil)
+	case split*least > 1:
+		p.miss("%s: each I/O became %.2f requests, some more than others, and parts are means of requests: those of longer I/Os count too often, which is in the residue, as is user", p.name, split)
+	default:
+		p.miss("%s: its system calls took longer than the application says: user is in the residue", p.name)
 	}
 }
 
@@ -182,8 +206,11 @@ func (p *parts) kernel() {
 		p.because(iotrace.C2R)
 	}
 	from := "S2Q + C2R"
-	if back == nil {
+	switch {
+	case back == nil:
 		from = "S2Q"
+	case p.waits && p.flushes >= p.ios*often && back.MeanNS() > p.own.of[iotrace.D2C].MeanNS():
+		p.miss("%s: its calls go on waiting after their data is written, for a journal or for the %.2f flushes that were made for each: that time is in kernel, after completion, and partly the device's", p.name, p.flushes/p.ios)
 	}
 	p.to.EntryNS, p.to.ReturnNS = p.covered*entry.MeanNS(), p.covered*returned*back.MeanNS()
 	p.add(result.PartKernel, p.to.EntryNS+p.to.ReturnNS, from, nil)
