@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -271,8 +272,11 @@ func othersText(rows []servedRow, stack, workload string) string {
 	return strings.Join(words, "; ")
 }
 
+var digitsOf = regexp.MustCompile(`[0-9]+`)
+
 // tracesLack is what traces of a run cannot tell, each once with how many
-// trials it is of.
+// trials it is of. What differs in its numbers alone is the same, with the first
+// one's.
 func tracesLack(run *result.Run) []string {
 	var order []string
 	trials, traced := map[string]int{}, 0
@@ -287,15 +291,16 @@ func tracesLack(run *result.Run) []string {
 			losers++
 		}
 		for _, m := range t.Trace.Missing {
-			if trials[m]++; trials[m] == 1 {
+			alike := digitsOf.ReplaceAllString(m, "N")
+			if trials[alike]++; trials[alike] == 1 {
 				order = append(order, m)
 			}
 		}
 	}
 	for i, m := range order {
 		order[i] = "not known: " + m
-		if trials[m] < traced {
-			order[i] += fmt.Sprintf(" (%s)", counted(trials[m], "trial"))
+		if n := trials[digitsOf.ReplaceAllString(m, "N")]; n < traced {
+			order[i] += fmt.Sprintf(" (%s)", counted(n, "trial"))
 		}
 	}
 	if lost > 0 {

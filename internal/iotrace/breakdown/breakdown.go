@@ -164,14 +164,14 @@ func (p *parts) user(saw result.Direction) {
 const nothing = 0.01
 
 // ownCode adds the part user, unless it is less than nothing: calls count by
-// the requests that they queued, and those that queue more last longer.
+// the bios that they queued, and those that queue more last longer.
 func (p *parts) ownCode(ns float64, from string) {
 	split := float64(p.own.bios()) / p.ios
 	switch {
 	case ns >= -nothing*p.to.TotalNS:
 		p.add(result.PartUser, ns, from, nil)
 	case split*least > 1:
-		p.miss("%s: each I/O became %.2f requests, some more than others, and parts are means of requests: those of longer I/Os count too often, which is in the residue, as is user", p.name, split)
+		p.miss("%s: each I/O queued %.2f bios, some more than others, and parts are means of these: those of longer I/Os count too often, which is in the residue, as is user", p.name, split)
 	default:
 		p.miss("%s: its system calls took longer than the application says: user is in the residue", p.name)
 	}
