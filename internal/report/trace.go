@@ -66,6 +66,13 @@ func (r traceRow) dist(i iotrace.Interval) *iotrace.Dist {
 	return nil
 }
 
+func (r traceRow) count(i iotrace.Interval) uint64 {
+	if d := r.dist(i); d != nil {
+		return d.Count
+	}
+	return 0
+}
+
 // issuers is the part of an account that counts each request once, as far as
 // can be told: without the devices that pass all they get on to others that
 // were traced, too, as those of device mapper and md do. It names these.
@@ -159,7 +166,9 @@ const leastRest = 0.005
 
 // traceParts splits the time from Q to C into the intervals that follow each
 // other. They are compared by their sums: a merged bio waits in Q2M and M2D,
-// others in Q2G, G2I and I2D. nil where no Q2C is known.
+// others in Q2G, G2I and I2D. Where sums were made in the kernel, Q2C is of
+// requests, and tells of no bio that was merged into one. nil where no Q2C is
+// known.
 func traceParts(r traceRow) []tracePart {
 	whole := r.dist(iotrace.Q2C)
 	if whole == nil || whole.SumNS == 0 {
@@ -181,6 +190,9 @@ func traceParts(r traceRow) []tracePart {
 		return 0
 	}
 	fine := []iotrace.Interval{iotrace.Q2G, iotrace.G2I, iotrace.Q2M, iotrace.I2D, iotrace.M2D}
+	if whole.Count <= r.count(iotrace.Q2D)+r.count(iotrace.Q2M)/2 { // of no merged one
+		fine = []iotrace.Interval{iotrace.Q2G, iotrace.G2I, iotrace.I2D}
+	}
 	if slices.ContainsFunc(fine, func(i iotrace.Interval) bool { return r.dist(i) != nil }) {
 		for _, i := range fine {
 			take(i.String(), sum(i))

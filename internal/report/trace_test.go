@@ -91,10 +91,20 @@ func TestTracePartsAreTheWhole(t *testing.T) {
 	flush.Intervals[iotrace.D2C] = new(iotrace.Dist)
 	flush.Intervals[iotrace.D2C].Add(1e12)
 	flushed.Cells = append(flushed.Cells, flush)
+	inKernel := nvmeTrace() // of requests, beside whose first bios others were merged
+	times := func(ns uint64) *iotrace.Dist {
+		d := new(iotrace.Dist)
+		for range 2 * inKernel.Cells[0].Requests {
+			d.Add(ns)
+		}
+		return d
+	}
+	inKernel.Cells[0].Intervals[iotrace.Q2M], inKernel.Cells[0].Intervals[iotrace.M2D] = times(1e6), times(1e6)
 	for name, c := range map[string]struct {
 		row   traceRow
 		parts []string
 	}{
+		"merged bios apart":   {traceSum(inKernel), []string{"Q2D", "D2N", "N2C"}},
 		"with nobody's flush": {traceSum(flushed), []string{"Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C"}},
 		"with merges":         {sample, []string{"Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C"}},
 		"the driver is seen":  {traceSum(nvmeTrace()), []string{"Q2D", "D2N", "N2C"}},
