@@ -212,6 +212,23 @@ func traceParts(r traceRow) []tracePart {
 	return parts
 }
 
+// counts says which of a device's counts are known. What was not recorded is
+// 0 in an account.
+type counts struct {
+	depth  bool // completions were seen, which make it less again
+	most   bool // events were, and not only their sums
+	stages bool // all that lies between Q and D was: plugs, and what is sequential
+}
+
+func countsOf(a *iotrace.Account, d iotrace.Device) counts {
+	depth := d.Requests > 0 || d.Unfinished == 0
+	return counts{
+		depth: depth, most: depth && (d.MaxDepth > 0 || d.Depth == 0),
+		stages: d.Sequential > 0 || d.Plugs > 0 || d.Unplugs > 0 ||
+			slices.ContainsFunc(a.Cells, func(c iotrace.Cell) bool { return c.Device == d.Name && c.Intervals[iotrace.Q2G] != nil }),
+	}
+}
+
 // deviceNames lists the devices of an account.
 func deviceNames(a *iotrace.Account) []string {
 	var names []string

@@ -157,17 +157,13 @@ func (t *terminal) traceDevices(a *iotrace.Account) {
 		{head: "merges", drop: 7}, {head: "splits", drop: 4}, {head: "remaps", drop: 3}, {head: "requeues", drop: 5}, {head: "plugs", drop: 1}, {head: "unplugs", drop: 2}, {head: "unfinished", drop: 6},
 	}
 	var rows []tableRow
-	staged := map[string]bool{} // devices of which is known what lies between Q and D
-	for _, c := range a.Cells {
-		staged[c.Device] = staged[c.Device] || c.Intervals[iotrace.Q2G] != nil
-	}
 	for _, d := range a.Devices {
-		// Nothing, where nothing was counted, is not known.
-		counted := func(known, something bool, text string) string {
-			if known || something {
-				return text
+		told := countsOf(a, d)
+		where := func(known bool, text string) string {
+			if !known {
+				return ""
 			}
-			return ""
+			return text
 		}
 		rate := func(n uint64, scale float64) string {
 			if a.Duration <= 0 {
@@ -180,9 +176,10 @@ func (t *terminal) traceDevices(a *iotrace.Account) {
 			name += " " + d.MajMin
 		}
 		rows = append(rows, tableRow{cells: []string{
-			printable(name), grouped(float64(d.Requests)), rate(d.Requests, 1), rate(d.Bytes, 1e6), strconv.FormatFloat(number(d.Depth), 'f', 2, 64), counted(d.Depth == 0, d.MaxDepth > 0, grouped(float64(d.MaxDepth))), counted(staged[d.Name], d.Sequential > 0, shareText(d.Sequential)),
+			printable(name), grouped(float64(d.Requests)), rate(d.Requests, 1), rate(d.Bytes, 1e6),
+			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))), where(told.stages, shareText(d.Sequential)),
 			several(d.BackMerges, d.FrontMerges, d.OtherMerges), grouped(float64(d.Splits)), grouped(float64(d.Remaps)), grouped(float64(d.Requeues)),
-			counted(staged[d.Name], d.Plugs > 0, grouped(float64(d.Plugs))), counted(staged[d.Name], d.Unplugs+d.UnpluggedByTimer > 0, several(d.Unplugs, d.UnpluggedByTimer)), grouped(float64(d.Unfinished)),
+			where(told.stages, grouped(float64(d.Plugs))), where(told.stages, several(d.Unplugs, d.UnpluggedByTimer)), grouped(float64(d.Unfinished)),
 		}, paint: t.style.plain})
 	}
 	t.table(columns, rows)
