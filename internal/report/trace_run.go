@@ -17,7 +17,7 @@ var tracePartNames = []result.PartName{result.PartUser, result.PartKernel, resul
 // partMeaning says in words what a part is.
 var partMeaning = map[result.PartName]string{
 	result.PartUser:   "user: in the application",
-	result.PartKernel: "kernel: system call and file system",
+	result.PartKernel: "kernel: system call, file system, and the way back",
 	result.PartBlock:  "block: queue, plug and scheduler",
 	result.PartDriver: "driver: until an NVMe device has it",
 	result.PartFabric: "fabric: to the target and back",
@@ -291,6 +291,9 @@ func tracesLack(run *result.Run) []string {
 			losers++
 		}
 		for _, m := range t.Trace.Missing {
+			if strings.HasPrefix(m, fmt.Sprintf("%d events were lost", t.Trace.Lost)) {
+				continue // said below, of all trials
+			}
 			alike := digitsOf.ReplaceAllString(m, "N")
 			if trials[alike]++; trials[alike] == 1 {
 				order = append(order, m)
@@ -304,7 +307,7 @@ func tracesLack(run *result.Run) []string {
 		}
 	}
 	if lost > 0 {
-		order = append([]string{fmt.Sprintf("%s events were lost in %s: their counts are too low", grouped(float64(lost)), counted(losers, "trial"))}, order...)
+		order = append([]string{fmt.Sprintf("%s events were lost in %s: counts are too low, and parts are means of those that were seen", grouped(float64(lost)), counted(losers, "trial"))}, order...)
 	}
 	return order
 }
