@@ -91,7 +91,7 @@ EXIT STATUS
 		Example: `  plimsoll trace record --device nvme0n1 --duration 10s
   plimsoll trace record --device /dev/sda --application -- fio job.fio
   plimsoll trace record --stack 'loop(size=1GiB) > ext4' -- sh -c 'fio --directory=$PLIMSOLL_TARGET job.fio'
-  plimsoll trace record --device sda -o sda --duration 5s && btt -i <(blkparse -i sda -d - -O)`,
+  plimsoll trace record --device sda -o sda --duration 5s && blkparse -i sda -d sda.bin -O && btt -i sda.bin`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.command = args
 			if err := t.check(cmd.ArgsLenAtDash()); err != nil {

@@ -189,6 +189,16 @@ func (p *parts) heldUp(call *iotrace.Dist) float64 {
 	return (d.MeanNS() - float64(d.MinNS)) * min(1, float64(d.Count)/float64(call.Count))
 }
 
+// slipped is the share of the latency by which the way back may be longer than
+// all that is left for it.
+const slipped = 0.1
+
+// atMost is what is left of the latency for the way back.
+func (p *parts) atMost() float64 {
+	before := p.own.of[iotrace.S2Q].MeanNS() + p.own.of[iotrace.Q2D].MeanNS() + p.own.of[iotrace.D2C].MeanNS()
+	return max(0, p.to.TotalNS-p.covered*before)
+}
+
 // kernel is from the system call to the block layer, and from completion back
 // to the application.
 func (p *parts) kernel() {
@@ -201,6 +211,10 @@ func (p *parts) kernel() {
 		// The kernel's events tell which request is complete, and not which I/O.
 		returned, back = 0, nil
 		p.miss("%s: each I/O became %.2f requests: when the application got its completions is not known, and in the residue", p.name, split)
+	} else if !p.waits && p.covered*returned*back.MeanNS() > p.atMost()+slipped*p.to.TotalNS {
+		// One completion that no I/O was of puts all that come after it off.
+		returned, back = 0, nil
+		p.miss("%s: the application's completions could not be told apart from others that its calls waited for (of metadata): when it got them is not known, and in the residue", p.name)
 	} else if returned < least {
 		p.miss("%s: when the application got %.0f%% of its completions is not known: what these took is in the residue", p.name, 100*(1-returned))
 		p.because(iotrace.C2R)
