@@ -1,17 +1,12 @@
 package main
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -135,54 +130,6 @@ func (t *traceAnalyze) check() error {
 	return nil
 }
 
-const standardInput = "-"
-
-// captureFiles are the files that a name stands for: itself, or, of a base
-// name, the file of each CPU in their order.
-func captureFiles(name string) ([]string, error) {
-	if name == standardInput {
-		return []string{name}, nil
-	}
-	info, err := os.Stat(name)
-	if err == nil && !info.IsDir() {
-		return []string{name}, nil
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	dir, base := filepath.Split(name)
-	entries, readErr := os.ReadDir(filepath.Join(dir, "."))
-	type cpuFile struct {
-		cpu  int
-		name string
-	}
-	var found []cpuFile
-	for _, e := range entries {
-		suffix, ours := strings.CutPrefix(strings.TrimSuffix(e.Name(), gzipSuffix), base+".blktrace.")
-		if cpu, err := strconv.Atoi(suffix); ours && base != "" && err == nil && cpu >= 0 {
-			found = append(found, cpuFile{cpu, filepath.Join(dir, e.Name())})
-		}
-	}
-	switch {
-	case len(found) > 0:
-	case info != nil:
-		return nil, fmt.Errorf("%s: it is a directory; add the base name of a capture in it: %s for its sda.blktrace.0", name, filepath.Join(name, "sda"))
-	case readErr != nil && !errors.Is(readErr, os.ErrNotExist):
-		return nil, readErr
-	default:
-		return nil, fmt.Errorf("%s: there is no such file, and no %s.blktrace.0 or any other CPU's", name, name)
-	}
-	slices.SortFunc(found, func(a, b cpuFile) int { return a.cpu - b.cpu })
-	var files []string
-	for i, f := range found {
-		if i > 0 && found[i-1].cpu == f.cpu {
-			return nil, fmt.Errorf("%s: CPU %d has two files, %s and %s; name the files that count", name, f.cpu, found[i-1].name, f.name)
-		}
-		files = append(files, f.name)
-	}
-	return files, nil
-}
-
 // title names what is analysed.
 func (t *traceAnalyze) title() string {
 	name := t.files[0]
@@ -260,75 +207,15 @@ func (t *traceAnalyze) ended(account *iotrace.Account, err error) error {
 // analyze reads the files once. What it gives beside an error is the sound
 // part of a damaged capture.
 func (t *traceAnalyze) analyze(ctx context.Context, perIO func(*iotrace.IO) error) (*iotrace.Account, error) {
-	sources, closeAll, err := openCapture(t.files)
+	c, err := openCapture(t.files)
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
-	defer closeAll()
+	defer c.close()
 	progress := newReading(t.stderr, t.perIO && isTerminal(t.stdout))
-	account, err := follow.Analyze(ctx, sources, follow.Options{Strict: t.strict, Threads: t.threads, PerIO: perIO, Progress: progress.tell})
+	account, err := follow.Analyze(ctx, c.sources, follow.Options{Strict: t.strict, Threads: t.threads, PerIO: perIO, Progress: progress.tell, DeviceName: c.deviceName})
 	progress.close()
 	return account, err
-}
-
-const gzipSuffix = ".gz"
-
-// openCapture opens all files, or says of all what is wrong.
-func openCapture(names []string) (sources []follow.Source, closeAll func(), err error) {
-	var files []*os.File
-	closeAll = func() {
-		for _, f := range files {
-			_ = f.Close() // it was only read
-		}
-	}
-	var problems []error
-	for _, name := range names {
-		f := os.Stdin
-		if name != standardInput {
-			if f, err = os.Open(name); err != nil {
-				problems = append(problems, err)
-				continue
-			}
-			files = append(files, f)
-		}
-		source, err := newSource(name, f)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		sources = append(sources, source)
-	}
-	if len(problems) > 0 {
-		closeAll()
-		return nil, nil, errors.Join(problems...)
-	}
-	return sources, closeAll, nil
-}
-
-// newSource is a file of a capture, unpacked where it is compressed.
-func newSource(name string, f *os.File) (follow.Source, error) {
-	s := follow.Source{Name: strings.TrimSuffix(name, gzipSuffix)}
-	if name == standardInput {
-		s.Name = "standard input"
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return s, err
-	}
-	in := bufio.NewReader(f)
-	if magic, err := in.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
-		unpacked, err := gzip.NewReader(in)
-		if err != nil {
-			return s, fmt.Errorf("%s: %w", name, err)
-		}
-		s.From = unpacked
-		return s, nil
-	}
-	s.From = io.Reader(in)
-	if info.Mode().IsRegular() {
-		s.Size = info.Size()
-	}
-	return s, nil
 }
 
 func (t *traceAnalyze) print(account *iotrace.Account) error {

@@ -131,6 +131,19 @@ func TestTraceAnalyze(t *testing.T) {
 		}
 	})
 
+	t.Run("its device's name, where that is its number's", func(t *testing.T) {
+		if strings.Contains(out, "sda: 400 requests") {
+			t.Error("7:0 is called sda")
+		}
+		for cpu := range 2 {
+			if err := os.Link(blktrace.FileName("sda", uint32(cpu)), blktrace.FileName("packed/loop0", uint32(cpu))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, _ := plimsoll(t, exitOK, "trace", "analyze", "packed/loop0")
+		contains(t, out, "Device loop0: 400 requests", "loop0 7:0")
+	})
+
 	t.Run("a CPU is missing", func(t *testing.T) {
 		out, _ := plimsoll(t, exitOK, "trace", "analyze", "sda.blktrace.1")
 		contains(t, out, "What cannot be known", "CPU 0")

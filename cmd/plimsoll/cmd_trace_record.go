@@ -82,7 +82,8 @@ EXIT STATUS
   0    recorded, and COMMAND ended well; or the time was over
   1    recording failed, COMMAND could not be started, or a result cannot be
        written
-  2    the command line is wrong
+  2    the command line is wrong, or there is no such COMMAND; nothing was
+       recorded
   3    the host cannot record, or cannot make the stack; the reason is printed
   4    a device of the stack is protected; nothing was touched
   5    COMMAND failed: what was recorded was printed
@@ -90,7 +91,7 @@ EXIT STATUS
 		Example: `  plimsoll trace record --device nvme0n1 --duration 10s
   plimsoll trace record --device /dev/sda --application -- fio job.fio
   plimsoll trace record --stack 'loop(size=1GiB) > ext4' -- sh -c 'fio --directory=$PLIMSOLL_TARGET job.fio'
-  plimsoll trace record --device sda -o sda --duration 5s && btt -i <(blkparse -i sda -d - -O)`,
+  plimsoll trace record --device sda -o sda --duration 5s && blkparse -i sda -d sda.bin -O && btt -i sda.bin`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.command = args
 			if err := t.check(cmd.ArgsLenAtDash()); err != nil {
@@ -126,6 +127,14 @@ func (t *traceRecord) check(dash int) error {
 	if (len(t.devices) == 0) == (t.stack == "") {
 		say("either --device or --stack names what to record")
 	}
+	if len(t.command) > 0 {
+		if _, err := exec.LookPath(t.command[0]); err != nil {
+			say("COMMAND: %v", err)
+		}
+	}
+	if t.by != "" && (t.requests || t.output != "") {
+		say("--by is of tables, and --requests and -o print none")
+	}
 	if t.duration < 0 {
 		say("--duration %s: it is above 0", t.duration)
 	}
@@ -134,6 +143,9 @@ func (t *traceRecord) check(dash int) error {
 	}
 	if t.stack == "" && len(t.destroy) > 0 {
 		say("--destroy is for the devices of a --stack: recording overwrites nothing")
+	}
+	if t.options.Way != "" && !slices.Contains(capture.WayNames(), t.options.Way) {
+		say("--way %s: it takes %s", t.options.Way, strings.Join(capture.WayNames(), " or "))
 	}
 	if by := report.TraceDimension(t.by); t.by != "" && !slices.Contains(report.TraceDimensions, by) {
 		say("--by %s: it takes device, op, size or process", t.by)

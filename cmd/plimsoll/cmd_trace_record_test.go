@@ -100,9 +100,9 @@ func TestRecordRefusals(t *testing.T) {
 		{"nothing to record", nil, exitUsage, []string{"either --device or --stack"}},
 		{"all at once", []string{"--device", "/dev/none", "--duration", "-1s", "--by", "moon"}, exitUsage, []string{"--device /dev/none", "--duration", "--by moon"}},
 		{"a stack that is none", []string{"--stack", "loop | ext4"}, exitUsage, []string{"--stack", "column"}},
-		{"an unknown way", []string{"--stack", "loop(size=16MiB)", "--way", "strace"}, exitFailure, []string{"strace", "bpf, tracefs"}},
+		{"an unknown way", []string{"--stack", "loop(size=16MiB)", "--way", "strace"}, exitUsage, []string{"strace", "bpf or tracefs"}},
 		{"a command that fails", []string{"--stack", "loop(size=16MiB)", "--", "sh", "-c", "exit 7"}, exitPartial, []string{"exit status 7"}},
-		{"a command that is none", []string{"--stack", "loop(size=16MiB)", "--", "no-such-command"}, exitFailure, []string{"no-such-command"}},
+		{"a command that is none", []string{"--stack", "loop(size=16MiB)", "--by", "op", "-o", "c", "--", "no-such-command"}, exitUsage, []string{"COMMAND", "no-such-command", "--by is of tables"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newProgram(t)

@@ -17,9 +17,11 @@ const (
 	// matters is the part of the latency with the most jobs that they must have
 	// gained there.
 	matters = 0.1
-	// steadyDevice is how many times longer the device may take meanwhile: if it
-	// takes more, what is queued above may wait for it.
+	// steadyDevice is how many times longer the device may take meanwhile, and
+	// deviceGains which part of what was gained before the block layer it may gain
+	// itself: if it takes more, what is queued above may wait for it.
 	steadyDevice = 1.25
+	deviceGains  = 0.25
 )
 
 // contention finds file systems, and what stands on them, in which I/Os wait
@@ -83,15 +85,21 @@ func (v *view) contention(s *stack, d direction, g loads) *Finding {
 	top := spans[len(spans)-1]
 	device := v.waits(each(spans, deviceTime))
 	gained := before.top - before.low
+	steady := device.ratio.Ratio <= steadyDevice
 	switch {
 	case !before.known || !before.rises || before.p >= stats.Alpha || before.ratio.Low < contended:
 		return nil
 	case gained < matters*top.median(totalLatency):
 		return nil
-	case !device.known || device.ratio.Ratio > steadyDevice:
+	case !device.known || !steady && device.top-device.low > deviceGains*gained:
 		return nil
 	}
+	meanwhile := "while the device takes no longer"
 	var caveats []string
+	if !steady {
+		meanwhile = fmt.Sprintf("while the device takes %s longer", latency(device.top-device.low))
+		caveats = append(caveats, "a lock that is held until the device has answered passes on what the device takes longer: part of the growth may be that")
+	}
 	bare, bareSpans := v.bareBeneath(s, d, levels)
 	switch {
 	case bare == nil:
@@ -128,8 +136,8 @@ func (v *view) contention(s *stack, d direction, g loads) *Finding {
 	}
 	return &Finding{
 		ID: fmt.Sprintf("contention/%s/%s/%s", s.Name, high.name, d.noun), Kind: KindTime, Workload: high.name, Stacks: []string{s.Name},
-		Title: fmt.Sprintf("%s of %s on %s wait in %s: %s before the block layer with %s, %s with %s, while the device takes no longer",
-			capital(d.noun), high.name, s.Name, in, latency(before.low), count(low.load.Jobs, "job"), latency(before.top), count(high.load.Jobs, "job")),
+		Title: fmt.Sprintf("%s of %s on %s wait in %s: %s before the block layer with %s, %s with %s, %s",
+			capital(d.noun), high.name, s.Name, in, latency(before.low), count(low.load.Jobs, "job"), latency(before.top), count(high.load.Jobs, "job"), meanwhile),
 		Why: why, Effect: &e, Evidence: points(cellsOf(spans)...), Caveats: append(partCaveats(spans...), caveats...),
 	}
 }

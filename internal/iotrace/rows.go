@@ -27,6 +27,10 @@ type Row struct {
 	Requests,
 	Bytes uint64
 	Intervals [Intervals]*Dist // nil for what never occurred, or cannot be known
+
+	// UnqueuedNS is what of the intervals' sums is of cells without a Q2C: of
+	// requests that nobody queued, as the flushes are that the kernel adds.
+	UnqueuedNS [Intervals]uint64
 }
 
 // By sums up the cells by a dimension, ascending by Key; but owners come by
@@ -54,6 +58,9 @@ func (a *Account) By(dimension Dimension) []Row {
 				r.Intervals[i] = new(Dist)
 			}
 			r.Intervals[i].Merge(d)
+			if c.Intervals[Q2C] == nil {
+				r.UnqueuedNS[i] += d.SumNS
+			}
 		}
 	}
 	slices.SortStableFunc(rows, func(x, y Row) int {

@@ -40,6 +40,15 @@ func TestRowsSumUpCells(t *testing.T) {
 			}
 		}
 	}
+	nobodys := cell("sdb", Flush, 0, Owner{})
+	nobodys.Intervals[Q2C], nobodys.Intervals[D2C] = nil, new(Dist)
+	nobodys.Intervals[D2C].Add(80)
+	a.Cells = append(a.Cells, nobodys)
+	a.Cells[0].Intervals[D2C] = new(Dist)
+	a.Cells[0].Intervals[D2C].Add(5)
+	if r := a.By(Total)[0]; r.Intervals[D2C].SumNS != 85 || r.UnqueuedNS[D2C] != 80 {
+		t.Errorf("%d ns in the device, %d of them for nobody", r.Intervals[D2C].SumNS, r.UnqueuedNS[D2C])
+	}
 	if a.Cells[0].Intervals[Q2C].Count != 2 {
 		t.Error("summing up changed a cell")
 	}

@@ -66,6 +66,13 @@ func (r traceRow) dist(i iotrace.Interval) *iotrace.Dist {
 	return nil
 }
 
+func (r traceRow) count(i iotrace.Interval) uint64 {
+	if d := r.dist(i); d != nil {
+		return d.Count
+	}
+	return 0
+}
+
 // issuers is the part of an account that counts each request once, as far as
 // can be told: without the devices that pass all they get on to others that
 // were traced, too, as those of device mapper and md do. It names these.
@@ -159,7 +166,9 @@ const leastRest = 0.005
 
 // traceParts splits the time from Q to C into the intervals that follow each
 // other. They are compared by their sums: a merged bio waits in Q2M and M2D,
-// others in Q2G, G2I and I2D. nil where no Q2C is known.
+// others in Q2G, G2I and I2D. Where sums were made in the kernel, Q2C is of
+// requests, and tells of no bio that was merged into one. nil where no Q2C is
+// known.
 func traceParts(r traceRow) []tracePart {
 	whole := r.dist(iotrace.Q2C)
 	if whole == nil || whole.SumNS == 0 {
@@ -176,11 +185,14 @@ func traceParts(r traceRow) []tracePart {
 	}
 	sum := func(i iotrace.Interval) float64 {
 		if d := r.dist(i); d != nil {
-			return float64(d.SumNS)
+			return float64(d.SumNS - r.UnqueuedNS[i]) // Q2C has nothing of these
 		}
 		return 0
 	}
 	fine := []iotrace.Interval{iotrace.Q2G, iotrace.G2I, iotrace.Q2M, iotrace.I2D, iotrace.M2D}
+	if whole.Count <= r.count(iotrace.Q2D)+r.count(iotrace.Q2M)/2 { // of no merged one
+		fine = []iotrace.Interval{iotrace.Q2G, iotrace.G2I, iotrace.I2D}
+	}
 	if slices.ContainsFunc(fine, func(i iotrace.Interval) bool { return r.dist(i) != nil }) {
 		for _, i := range fine {
 			take(i.String(), sum(i))
@@ -198,6 +210,23 @@ func traceParts(r traceRow) []tracePart {
 		parts = append(parts, tracePart{Name: restName, MeanNS: rest / float64(whole.Count), Share: share})
 	}
 	return parts
+}
+
+// counts says which of a device's counts are known. What was not recorded is
+// 0 in an account.
+type counts struct {
+	depth  bool // completions were seen, which make it less again
+	most   bool // events were, and not only their sums
+	stages bool // all that lies between Q and D was: plugs, and what is sequential
+}
+
+func countsOf(a *iotrace.Account, d iotrace.Device) counts {
+	depth := d.Requests > 0 || d.Unfinished == 0
+	return counts{
+		depth: depth, most: depth && (d.MaxDepth > 0 || d.Depth == 0),
+		stages: d.Sequential > 0 || d.Plugs > 0 || d.Unplugs > 0 ||
+			slices.ContainsFunc(a.Cells, func(c iotrace.Cell) bool { return c.Device == d.Name && c.Intervals[iotrace.Q2G] != nil }),
+	}
 }
 
 // deviceNames lists the devices of an account.

@@ -379,14 +379,26 @@ func (t secondsLine) figure(title, unit string, format func(float64) string, nam
 
 // traceDeviceTable is what is counted of devices as a whole.
 func traceDeviceTable(a *iotrace.Account) section {
-	s := section{Title: "Devices", Note: "Depth is the number of requests between D and C; sequential are issued requests that go on where the one before, of the same direction, ended.",
+	s := section{Title: "Devices", Note: "Depth is the number of requests between D and C; sequential are issued requests that go on where the one before, of the same direction, ended. – is not known.",
 		Table: &numberTable{Open: true, Caption: "what was counted of each", Head: []string{"Device", "Number", "Requests", "Bytes", "Mean depth", "Greatest depth", "Sequential",
 			"Back merges", "Front merges", "Other merges", "Splits", "Remaps", "Requeues", "Plugs", "Unplugs", "By timer", "Unfinished"}}}
 	for _, d := range a.Devices {
-		row := []string{d.Name, cmp.Or(d.MajMin, unknown), grouped(float64(d.Requests)), decimalBytes(d.Bytes), strconv.FormatFloat(number(d.Depth), 'f', 2, 64), grouped(float64(d.MaxDepth)), shareText(d.Sequential)}
-		for _, n := range []uint64{d.BackMerges, d.FrontMerges, d.OtherMerges, d.Splits, d.Remaps, d.Requeues, d.Plugs, d.Unplugs, d.UnpluggedByTimer, d.Unfinished} {
+		told := countsOf(a, d)
+		where := func(known bool, text string) string {
+			if !known {
+				return "–"
+			}
+			return text
+		}
+		row := []string{d.Name, cmp.Or(d.MajMin, unknown), grouped(float64(d.Requests)), decimalBytes(d.Bytes),
+			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))), where(told.stages, shareText(d.Sequential))}
+		for _, n := range []uint64{d.BackMerges, d.FrontMerges, d.OtherMerges, d.Splits, d.Remaps, d.Requeues} {
 			row = append(row, grouped(float64(n)))
 		}
+		for _, n := range []uint64{d.Plugs, d.Unplugs, d.UnpluggedByTimer} {
+			row = append(row, where(told.stages, grouped(float64(n))))
+		}
+		row = append(row, grouped(float64(d.Unfinished)))
 		s.Table.Rows = append(s.Table.Rows, row)
 	}
 	return s

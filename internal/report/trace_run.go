@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ var tracePartNames = []result.PartName{result.PartUser, result.PartKernel, resul
 // partMeaning says in words what a part is.
 var partMeaning = map[result.PartName]string{
 	result.PartUser:   "user: in the application",
-	result.PartKernel: "kernel: system call and file system",
+	result.PartKernel: "kernel: system call, file system, and the way back",
 	result.PartBlock:  "block: queue, plug and scheduler",
 	result.PartDriver: "driver: until an NVMe device has it",
 	result.PartFabric: "fabric: to the target and back",
@@ -271,8 +272,11 @@ func othersText(rows []servedRow, stack, workload string) string {
 	return strings.Join(words, "; ")
 }
 
+var digitsOf = regexp.MustCompile(`[0-9]+`)
+
 // tracesLack is what traces of a run cannot tell, each once with how many
-// trials it is of.
+// trials it is of. What differs in its numbers alone is the same, with the first
+// one's.
 func tracesLack(run *result.Run) []string {
 	var order []string
 	trials, traced := map[string]int{}, 0
@@ -287,19 +291,23 @@ func tracesLack(run *result.Run) []string {
 			losers++
 		}
 		for _, m := range t.Trace.Missing {
-			if trials[m]++; trials[m] == 1 {
+			if strings.HasPrefix(m, fmt.Sprintf("%d events were lost", t.Trace.Lost)) {
+				continue // said below, of all trials
+			}
+			alike := digitsOf.ReplaceAllString(m, "N")
+			if trials[alike]++; trials[alike] == 1 {
 				order = append(order, m)
 			}
 		}
 	}
 	for i, m := range order {
 		order[i] = "not known: " + m
-		if trials[m] < traced {
-			order[i] += fmt.Sprintf(" (%s)", counted(trials[m], "trial"))
+		if n := trials[digitsOf.ReplaceAllString(m, "N")]; n < traced {
+			order[i] += fmt.Sprintf(" (%s)", counted(n, "trial"))
 		}
 	}
 	if lost > 0 {
-		order = append([]string{fmt.Sprintf("%s events were lost in %s: their counts are too low", grouped(float64(lost)), counted(losers, "trial"))}, order...)
+		order = append([]string{fmt.Sprintf("%s events were lost in %s: counts are too low, and parts are means of those that were seen", grouped(float64(lost)), counted(losers, "trial"))}, order...)
 	}
 	return order
 }

@@ -152,3 +152,14 @@ func TestTracesAreNotSteered(t *testing.T) {
 		t.Error("an owner brings elements into the page")
 	}
 }
+
+// What trials lack is told once, though its numbers differ.
+func TestWhatTracesLackIsToldOnce(t *testing.T) {
+	run := &result.Run{}
+	for _, missing := range [][]string{{"write: 80% of its calls", "read: 80% of its calls"}, {"write: 90% of its calls"}, nil} {
+		run.Trials = append(run.Trials, result.Trial{Status: result.TrialDone, Trace: &result.Trace{Missing: missing}})
+	}
+	if got, want := tracesLack(run), []string{"not known: write: 80% of its calls (2 trials)", "not known: read: 80% of its calls (1 trial)"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

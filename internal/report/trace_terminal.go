@@ -158,6 +158,13 @@ func (t *terminal) traceDevices(a *iotrace.Account) {
 	}
 	var rows []tableRow
 	for _, d := range a.Devices {
+		told := countsOf(a, d)
+		where := func(known bool, text string) string {
+			if !known {
+				return ""
+			}
+			return text
+		}
 		rate := func(n uint64, scale float64) string {
 			if a.Duration <= 0 {
 				return ""
@@ -169,9 +176,10 @@ func (t *terminal) traceDevices(a *iotrace.Account) {
 			name += " " + d.MajMin
 		}
 		rows = append(rows, tableRow{cells: []string{
-			printable(name), grouped(float64(d.Requests)), rate(d.Requests, 1), rate(d.Bytes, 1e6), strconv.FormatFloat(number(d.Depth), 'f', 2, 64), grouped(float64(d.MaxDepth)), shareText(d.Sequential),
+			printable(name), grouped(float64(d.Requests)), rate(d.Requests, 1), rate(d.Bytes, 1e6),
+			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))), where(told.stages, shareText(d.Sequential)),
 			several(d.BackMerges, d.FrontMerges, d.OtherMerges), grouped(float64(d.Splits)), grouped(float64(d.Remaps)), grouped(float64(d.Requeues)),
-			grouped(float64(d.Plugs)), several(d.Unplugs, d.UnpluggedByTimer), grouped(float64(d.Unfinished)),
+			where(told.stages, grouped(float64(d.Plugs))), where(told.stages, several(d.Unplugs, d.UnpluggedByTimer)), grouped(float64(d.Unfinished)),
 		}, paint: t.style.plain})
 	}
 	t.table(columns, rows)

@@ -86,16 +86,32 @@ func TestTracePartsAreTheWhole(t *testing.T) {
 		}
 		return r
 	}
+	flushed := sampleTrace() // by the kernel, for the sake of a write
+	flush := iotrace.Cell{Key: iotrace.Key{Device: flushed.Devices[0].Name, Op: iotrace.Flush}, Requests: 1}
+	flush.Intervals[iotrace.D2C] = new(iotrace.Dist)
+	flush.Intervals[iotrace.D2C].Add(1e12)
+	flushed.Cells = append(flushed.Cells, flush)
+	inKernel := nvmeTrace() // of requests, beside whose first bios others were merged
+	times := func(ns uint64) *iotrace.Dist {
+		d := new(iotrace.Dist)
+		for range 2 * inKernel.Cells[0].Requests {
+			d.Add(ns)
+		}
+		return d
+	}
+	inKernel.Cells[0].Intervals[iotrace.Q2M], inKernel.Cells[0].Intervals[iotrace.M2D] = times(1e6), times(1e6)
 	for name, c := range map[string]struct {
 		row   traceRow
 		parts []string
 	}{
-		"with merges":        {sample, []string{"Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C"}},
-		"the driver is seen": {traceSum(nvmeTrace()), []string{"Q2D", "D2N", "N2C"}},
-		"D is not seen":      {without(traceSum(nvmeTrace()), iotrace.D2N, iotrace.N2C, iotrace.D2C, iotrace.Q2D), []string{"rest"}},
-		"I is not seen":      {without(sample, iotrace.G2I, iotrace.I2D), []string{"Q2G", "Q2M", "M2D", "G2D", "D2C"}},
-		"Q is not seen":      {without(sample, iotrace.Q2C), nil},
-		"nothing":            {traceRow{}, nil},
+		"merged bios apart":   {traceSum(inKernel), []string{"Q2D", "D2N", "N2C"}},
+		"with nobody's flush": {traceSum(flushed), []string{"Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C"}},
+		"with merges":         {sample, []string{"Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C"}},
+		"the driver is seen":  {traceSum(nvmeTrace()), []string{"Q2D", "D2N", "N2C"}},
+		"D is not seen":       {without(traceSum(nvmeTrace()), iotrace.D2N, iotrace.N2C, iotrace.D2C, iotrace.Q2D), []string{"rest"}},
+		"I is not seen":       {without(sample, iotrace.G2I, iotrace.I2D), []string{"Q2G", "Q2M", "M2D", "G2D", "D2C"}},
+		"Q is not seen":       {without(sample, iotrace.Q2C), nil},
+		"nothing":             {traceRow{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var names []string

@@ -210,8 +210,15 @@ func TestDamageIsNamedAndPassedOver(t *testing.T) {
 		"zeros within":        {func(b []byte) []byte { return slices.Insert(b, at(5), make([]byte, 1000)...) }, 9, at(5), 1000, "no record"},
 		"another version":     {func(b []byte) []byte { b[at(4)] = 6; return b }, 8, at(4), 48, "version 6"},
 		"a PDU too long":      {func(b []byte) []byte { b[at(4)+46] = 10; return b }, 8, at(5) + 10, 38, "no record"},
-		"no cgroup":           {func(b []byte) []byte { b[at(4)+29] |= 1; return b }, 8, at(4), 48, "lacks the cgroup"},
-		"not a capture":       {func([]byte) []byte { return []byte(strings.Repeat("hello\n", 100000)) }, 0, 0, 600000, "no record"},
+		"a PDU over others":   {func(b []byte) []byte { b[at(4)+47] = 1; return b }, 8, at(4), 48, "other records in it"},
+		"a PDU over the end":  {func(b []byte) []byte { b[at(4)+47] = 0xff; return b }, 8, at(4), 48, "beyond the file's end"},
+		"a PDU over much": {func(b []byte) []byte {
+			b = bytes.Repeat(b, 300)
+			b[at(4)+47] = 0xff
+			return b
+		}, 9*300 - 1, at(4), 48, "other records in it"},
+		"no cgroup":     {func(b []byte) []byte { b[at(4)+29] |= 1; return b }, 8, at(4), 48, "lacks the cgroup"},
+		"not a capture": {func([]byte) []byte { return []byte(strings.Repeat("hello\n", 100000)) }, 0, 0, 600000, "no record"},
 	} {
 		got, wrong := read(t, bytes.NewReader(c.damage(slices.Clone(whole))))
 		if len(wrong) != 1 {

@@ -84,7 +84,7 @@ func (d *Reader) Next(r *Record) error {
 	if len(b) >= header7 && binary.LittleEndian.Uint32(b) == magic|version7 && binary.LittleEndian.Uint16(b[46:]) == 0 && b[29]&1 == 0 {
 		size = parse7(b, r) // nearly all
 		r.Cgroup, r.PDU = 0, nil
-	} else if size = parse(b, r); size <= 0 {
+	} else if size = parse(b, r); size <= 0 || size > header8+longPDU && d.swallows(size) {
 		return d.damaged(size)
 	}
 	d.pos += size
@@ -105,6 +105,24 @@ const (
 	noVersion = -2
 	shortPDU  = -3
 )
+
+// longPDU is more data than any event has: two devices and a sector, behind a
+// cgroup's id. Messages have more.
+const longPDU = 24
+
+// swallows tells whether the data of a record at the present place, which is
+// size bytes long with it, has another record in it that is followed by one:
+// then its length is damaged, and believing it would lose them.
+func (d *Reader) swallows(size int) bool {
+	data := d.buf[d.pos+header7 : d.end]
+	var r Record
+	for at := 0; at < size-header7 && at+header7 <= len(data); at++ {
+		if begins(data[at:]) && leads(data[at:], &r) {
+			return true
+		}
+	}
+	return false
+}
 
 // parse reads the record at the start of b and returns its size.
 func parse(b []byte, r *Record) int {
@@ -222,6 +240,8 @@ func kind(b []byte) int {
 	return noMagic
 }
 
+const wrongLength = "a record whose length is damaged: it has other records in it, or goes beyond the file's end"
+
 // damaged passes over what is no record.
 func (d *Reader) damaged(kind int) error {
 	e := &FormatError{File: d.name, Offset: d.Offset()}
@@ -232,13 +252,15 @@ func (d *Reader) damaged(kind int) error {
 		e.Reason = fmt.Sprintf("a record of version %d, where 7 and 8 are known", d.version())
 	case shortPDU:
 		e.Reason = "a record of a cgroup lacks the cgroup's id"
-	default:
+	case truncated:
 		e.Reason = "the file ends within a record"
+	default:
+		e.Reason = wrongLength
 	}
 	for {
 		d.pos++ // what is here was no record
 		for d.end-d.pos >= header7 || d.fill(header7) {
-			if at := d.candidate(); at {
+			if begins(d.buf[d.pos:d.end]) {
 				break
 			}
 			d.pos++
@@ -251,6 +273,9 @@ func (d *Reader) damaged(kind int) error {
 		}
 	}
 	e.Skipped = d.Offset() - e.Offset
+	if kind == truncated && d.pos < d.end {
+		e.Reason = wrongLength
+	}
 	if d.err != nil && !errors.Is(d.err, io.EOF) && d.pos == d.end {
 		return d.err
 	}
@@ -265,9 +290,10 @@ func (d *Reader) version() byte {
 	return b[0]
 }
 
-// candidate tells whether a record may begin here.
-func (d *Reader) candidate() bool {
-	m := binary.LittleEndian.Uint32(d.buf[d.pos:])
+// begins tells whether b, of at least four bytes, may be the beginning of a
+// record.
+func begins(b []byte) bool {
+	m := binary.LittleEndian.Uint32(b)
 	return m == magic|version7 || m == magic|version8 ||
 		bits.ReverseBytes32(m) == magic|version7 || bits.ReverseBytes32(m) == magic|version8
 }
@@ -276,13 +302,18 @@ func (d *Reader) candidate() bool {
 // follows.
 func (d *Reader) plausible() bool {
 	d.fill(2 * maxRecord)
-	var r Record
-	size := parse(d.buf[d.pos:d.end], &r)
+	return leads(d.buf[d.pos:d.end], new(Record))
+}
+
+// leads tells whether b begins with a record that another one, or the end,
+// follows. It uses r.
+func leads(b []byte, r *Record) bool {
+	size := parse(b, r)
 	if size <= 0 {
 		return false
 	}
-	rest := d.buf[d.pos+size : d.end]
-	return len(rest) < 4 || kind(rest) == truncated || parse(rest, &r) > 0
+	rest := b[size:]
+	return len(rest) < 4 || kind(rest) == truncated || parse(rest, r) > 0
 }
 
 // sequences finds gaps in the numbers of each device and CPU.

@@ -93,9 +93,15 @@ func (j *join) direction(op iotrace.Op, name string, saw result.Direction) *resu
 		PerIO: float64(all.requests) / ios, BytesPerIO: float64(all.bytes) / ios,
 	}
 	p := parts{join: j, name: name, own: own, to: b, waits: saw.Submission.MeanNS == 0, ios: ios}
-	if own.requests == 0 {
+	if op == iotrace.Write {
+		p.flushes = j.flushes()
+	}
+	switch {
+	case own.requests == 0 && all.requests > 0:
+		j.miss("%s: none of its calls queued a request: fsync and its kin or kernel threads do its I/O, and how long a %s waits for these is not known", name, name)
+	case own.requests == 0:
 		j.miss("%s: no request was seen that the application queued itself: a cache answered, or kernel threads do its I/O", name)
-	} else {
+	default:
 		p.covered = min(1, (float64(own.bios())+float64(j.Account.Lost))/ios)
 		p.calls = min(1, (float64(own.count(iotrace.S2X))+float64(j.Account.Lost))/ios)
 		p.user(saw)
@@ -110,6 +116,9 @@ func (j *join) direction(op iotrace.Op, name string, saw result.Direction) *resu
 	return b
 }
 
+// often is how many flushes for each write are told of.
+const often = 0.01
+
 // parts adds parts to a breakdown.
 type parts struct {
 	*join
@@ -119,6 +128,7 @@ type parts struct {
 	ios  float64 // as many as the account is about
 
 	waits   bool    // the application waits in the call that submits
+	flushes float64 // of the devices' caches, whoever asked for them
 	covered float64 // share of I/Os that had a request
 	calls   float64 // share of I/Os whose system call is known
 }
@@ -144,9 +154,26 @@ func (p *parts) user(saw result.Direction) {
 	case p.calls < least:
 		p.miss("%s: only %.0f%% of its system calls led to a request: what the others took in user and kernel is in the residue", p.name, 100*p.calls)
 	case !p.waits:
-		p.add(result.PartUser, saw.Submission.MeanNS-p.calls*(call.MeanNS()+p.heldUp(call)), "submission less the system call", nil)
+		p.ownCode(saw.Submission.MeanNS-p.calls*(call.MeanNS()+p.heldUp(call)), "submission less the system call")
 	default:
-		p.add(result.PartUser, saw.Total.MeanNS-p.calls*call.MeanNS(), "total less the system call", nil)
+		p.ownCode(saw.Total.MeanNS-p.calls*call.MeanNS(), "total less the system call")
+	}
+}
+
+// nothing is the share of the latency that user may be below 0, by chance.
+const nothing = 0.01
+
+// ownCode adds the part user, unless it is less than nothing: calls count by
+// the bios that they queued, and those that queue more last longer.
+func (p *parts) ownCode(ns float64, from string) {
+	split := float64(p.own.bios()) / p.ios
+	switch {
+	case ns >= -nothing*p.to.TotalNS:
+		p.add(result.PartUser, ns, from, nil)
+	case split*least > 1:
+		p.miss("%s: each I/O queued %.2f bios, some more than others, and parts are means of these: those of longer I/Os count too often, which is in the residue, as is user", p.name, split)
+	default:
+		p.miss("%s: its system calls took longer than the application says: user is in the residue", p.name)
 	}
 }
 
@@ -162,6 +189,16 @@ func (p *parts) heldUp(call *iotrace.Dist) float64 {
 	return (d.MeanNS() - float64(d.MinNS)) * min(1, float64(d.Count)/float64(call.Count))
 }
 
+// slipped is the share of the latency by which the way back may be longer than
+// all that is left for it.
+const slipped = 0.1
+
+// atMost is what is left of the latency for the way back.
+func (p *parts) atMost() float64 {
+	before := p.own.of[iotrace.S2Q].MeanNS() + p.own.of[iotrace.Q2D].MeanNS() + p.own.of[iotrace.D2C].MeanNS()
+	return max(0, p.to.TotalNS-p.covered*before)
+}
+
 // kernel is from the system call to the block layer, and from completion back
 // to the application.
 func (p *parts) kernel() {
@@ -174,13 +211,20 @@ func (p *parts) kernel() {
 		// The kernel's events tell which request is complete, and not which I/O.
 		returned, back = 0, nil
 		p.miss("%s: each I/O became %.2f requests: when the application got its completions is not known, and in the residue", p.name, split)
+	} else if !p.waits && p.covered*returned*back.MeanNS() > p.atMost()+slipped*p.to.TotalNS {
+		// One completion that no I/O was of puts all that come after it off.
+		returned, back = 0, nil
+		p.miss("%s: the application's completions could not be told apart from others that its calls waited for (of metadata): when it got them is not known, and in the residue", p.name)
 	} else if returned < least {
 		p.miss("%s: when the application got %.0f%% of its completions is not known: what these took is in the residue", p.name, 100*(1-returned))
 		p.because(iotrace.C2R)
 	}
 	from := "S2Q + C2R"
-	if back == nil {
+	switch {
+	case back == nil:
 		from = "S2Q"
+	case p.waits && p.flushes >= p.ios*often && back.MeanNS() > p.own.of[iotrace.D2C].MeanNS():
+		p.miss("%s: its calls go on waiting after their data is written, for a journal or for the %.2f flushes that were made for each: that time is in kernel, after completion, and partly the device's", p.name, p.flushes/p.ios)
 	}
 	p.to.EntryNS, p.to.ReturnNS = p.covered*entry.MeanNS(), p.covered*returned*back.MeanNS()
 	p.add(result.PartKernel, p.to.EntryNS+p.to.ReturnNS, from, nil)

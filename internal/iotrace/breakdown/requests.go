@@ -76,6 +76,19 @@ func (j *join) own(op iotrace.Op) (own, all requests) {
 	return own, all
 }
 
+// flushes counts those of the uppermost device that has any: what is below
+// makes the same again.
+func (j *join) flushes() (n float64) {
+	flush := func(c *iotrace.Cell) bool { return c.Op == iotrace.Flush }
+	reached := j.reached(flush)
+	for i := range j.Account.Cells {
+		if c := &j.Account.Cells[i]; flush(c) && len(reached) > 0 && c.Device == reached[0] {
+			n += float64(c.Requests)
+		}
+	}
+	return n
+}
+
 // fullest is an interval as the devices reached have it, or as another one has
 // it that counted more: some drivers send the very bio on that was queued above
 // them, and it is queued once.

@@ -87,6 +87,9 @@ func unreturned(cells []iotrace.Cell) []string {
 	if missing == 0 {
 		return nil
 	}
+	if missing == 1 {
+		return []string{"C2R of one request: nobody waited for it, or its application got it without a system call"}
+	}
 	return []string{fmt.Sprintf("C2R of %d requests: nobody waited for them, or their application got them without a system call", missing)}
 }
 

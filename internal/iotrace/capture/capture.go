@@ -116,10 +116,11 @@ func Start(ctx context.Context, j *journal.Journal, o Options) (*Recorder, error
 	if o.Way == "" {
 		return nil, &Unsupported{offered}
 	}
-	return nil, fmt.Errorf("no way of recording is called %q: there are %s", o.Way, strings.Join(names(), ", "))
+	return nil, fmt.Errorf("no way of recording is called %q: there are %s", o.Way, strings.Join(WayNames(), ", "))
 }
 
-func names() []string {
+// WayNames are what Options.Way takes, the best first.
+func WayNames() []string {
 	var all []string
 	for _, w := range ways {
 		all = append(all, w.name)

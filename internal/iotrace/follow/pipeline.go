@@ -208,7 +208,11 @@ func (a *analysis) tellMissing(out *iotrace.Account, sources []Source) {
 		}
 	}
 	out.Missing = append(out.Missing, missingCPUs(sources)...)
-	if n := len(a.damage.Places) + a.damage.More; n > 0 {
+	switch n := len(a.damage.Places) + a.damage.More; n {
+	case 0:
+	case 1:
+		out.Missing = append(out.Missing, "the capture is damaged in one place: what was there is not told of")
+	default:
 		out.Missing = append(out.Missing, fmt.Sprintf("the capture is damaged in %d places: what was there is not told of", n))
 	}
 	slices.Sort(out.Missing)

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"plimsoll/internal/iotrace/blktrace"
+	"plimsoll/internal/iotrace/follow"
+)
+
+const standardInput = "-"
+
+// captureFiles are the files that a name stands for: itself, or, of a base
+// name, the file of each CPU in their order.
+func captureFiles(name string) ([]string, error) {
+	if name == standardInput {
+		return []string{name}, nil
+	}
+	info, err := os.Stat(name)
+	if err == nil && !info.IsDir() {
+		return []string{name}, nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	dir, base := filepath.Split(name)
+	entries, readErr := os.ReadDir(filepath.Join(dir, "."))
+	type cpuFile struct {
+		cpu  int
+		name string
+	}
+	var found []cpuFile
+	for _, e := range entries {
+		suffix, ours := strings.CutPrefix(strings.TrimSuffix(e.Name(), gzipSuffix), base+".blktrace.")
+		if cpu, err := strconv.Atoi(suffix); ours && base != "" && err == nil && cpu >= 0 {
+			found = append(found, cpuFile{cpu, filepath.Join(dir, e.Name())})
+		}
+	}
+	switch {
+	case len(found) > 0:
+	case info != nil:
+		return nil, fmt.Errorf("%s: it is a directory; add the base name of a capture in it: %s for its sda.blktrace.0", name, filepath.Join(name, "sda"))
+	case readErr != nil && !errors.Is(readErr, os.ErrNotExist):
+		return nil, readErr
+	default:
+		return nil, fmt.Errorf("%s: there is no such file, and no %s.blktrace.0 or any other CPU's", name, name)
+	}
+	slices.SortFunc(found, func(a, b cpuFile) int { return a.cpu - b.cpu })
+	var files []string
+	for i, f := range found {
+		if i > 0 && found[i-1].cpu == f.cpu {
+			return nil, fmt.Errorf("%s: CPU %d has two files, %s and %s; name the files that count", name, f.cpu, found[i-1].name, f.name)
+		}
+		files = append(files, f.name)
+	}
+	return files, nil
+}
+
+const gzipSuffix = ".gz"
+
+// openedCapture is the files of a capture that are open.
+type openedCapture struct {
+	sources []follow.Source
+	files   []*os.File
+	names   map[uint32]string // of devices, by their numbers
+}
+
+// openCapture opens all files, or says of all what is wrong.
+func openCapture(names []string) (*openedCapture, error) {
+	c := &openedCapture{names: map[uint32]string{}}
+	var problems []error
+	for _, name := range names {
+		if err := c.open(name); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if len(problems) > 0 {
+		c.close()
+		return nil, errors.Join(problems...)
+	}
+	return c, nil
+}
+
+func (c *openedCapture) close() {
+	for _, f := range c.files {
+		_ = f.Close() // it was only read
+	}
+}
+
+// open opens a file, and unpacks it where it is compressed.
+func (c *openedCapture) open(name string) error {
+	s := follow.Source{Name: strings.TrimSuffix(name, gzipSuffix)}
+	f := os.Stdin
+	if name == standardInput {
+		s.Name = "standard input"
+	} else {
+		var err error
+		if f, err = os.Open(name); err != nil {
+			return err
+		}
+		c.files = append(c.files, f)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	in := bufio.NewReader(f)
+	if magic, err := in.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
+		unpacked, err := gzip.NewReader(in)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		in = bufio.NewReader(unpacked)
+	} else if info.Mode().IsRegular() {
+		s.Size = info.Size()
+	}
+	if name != standardInput {
+		c.learnName(s.Name, in)
+	}
+	s.From = in
+	c.sources = append(c.sources, s)
+	return nil
+}
+
+// learnName takes the device's name from that of a file of blktrace's, all
+// whose records are of one device.
+func (c *openedCapture) learnName(file string, in *bufio.Reader) {
+	base, _, ofCPU := strings.Cut(filepath.Base(file), ".blktrace.")
+	beginning, _ := in.Peek(in.Size()) // shorter where the file is
+	var first blktrace.Record
+	if ofCPU && blktrace.NewReader(file, bytes.NewReader(beginning)).Next(&first) == nil && blktrace.MayBe(base, first.Device) {
+		c.names[first.Device] = base
+	}
+}
+
+func (c *openedCapture) deviceName(major, minor uint32) string {
+	return c.names[blktrace.DeviceNumber(major, minor)]
+}
