@@ -166,7 +166,7 @@ const leastRest = 0.005
 // others in Q2G, G2I and I2D. nil where no Q2C is known.
 func traceParts(r traceRow) []tracePart {
 	whole := r.dist(iotrace.Q2C)
-	if whole == nil || whole.SumNS == 0 {
+	if whole == nil || whole.SumNS == 0 || r.dist(iotrace.T) != nil { // of a target's T, Q2C is itself a part
 		return nil
 	}
 	var parts []tracePart

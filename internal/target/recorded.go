@@ -12,7 +12,7 @@ import (
 	"plimsoll/internal/suggest"
 )
 
-// All, as a name, is everything that this host exports.
+// All is the name for everything that this host exports.
 const All = "all"
 
 // Recorded is what is recorded of a target.
