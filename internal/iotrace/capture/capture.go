@@ -142,6 +142,12 @@ func names() []string {
 // taken may be in it by halves.
 func (r *Recorder) Snapshot() (*iotrace.Account, error) { return r.way.account() }
 
+// Calls tells whether system calls are followed: older kernels cannot.
+func (r *Recorder) Calls() bool {
+	b, ok := r.way.(*bpfRecorder)
+	return ok && b.options.Application
+}
+
 // Stop ends the recording, undoes what it changed on the host, and gives what
 // was recorded since Start.
 func (r *Recorder) Stop() (*iotrace.Account, error) {

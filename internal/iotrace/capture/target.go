@@ -130,7 +130,7 @@ func StartTarget() (_ *TargetRecorder, err error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("raise the limit of locked memory: %w", err)
 	}
-	old, err := queueFirst(types[0])
+	old, err := queueFirst(types[0], bioEvent)
 	if err != nil {
 		return nil, err
 	}
@@ -166,8 +166,8 @@ func (r *TargetRecorder) load(queueFirst bool, types []*btf.Spec) error {
 	if err != nil {
 		return fmt.Errorf("read the programs for the target: %w", err)
 	}
-	if err := spec.Variables["queue_first"].Set(flag(queueFirst)); err != nil {
-		return fmt.Errorf("constant queue_first of the programs for the target: %w", err)
+	if err := spec.Variables["bio_queue_first"].Set(flag(queueFirst)); err != nil {
+		return fmt.Errorf("constant bio_queue_first of the programs for the target: %w", err)
 	}
 	cpus, err := ebpf.PossibleCPU()
 	if err != nil {

@@ -45,7 +45,7 @@ struct nvmet_req {
 /* What is told of a request. In the order of targetIntervals. */
 enum { ALL, OWN, FETCHED, BELOW, SPANS };
 
-const volatile u32 queue_first = 0; /* before 5.11, block events have the queue as their first argument */
+const volatile u32 bio_queue_first = 0; /* before 5.11, events of bios have the queue as their first argument */
 
 /* A request that is under way. */
 struct under_way {
@@ -164,7 +164,7 @@ SEC("raw_tp/block_bio_queue") int bio_queued(u64 *ctx)
 	struct under_way *r;
 	u64 key;
 
-	if (queue_first) {
+	if (bio_queue_first) {
 		bio = (void *)ctx[1];
 		SAME(bio); /* or ctx is calculated with, which the verifier refuses */
 	} else {

@@ -1,0 +1,28 @@
+package capture
+
+import (
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+)
+
+// fetches tells whether the kernel takes programs with atomic operations that
+// give back what was there before, as those do that follow system calls.
+var fetches = sync.OnceValue(func() bool {
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type: ebpf.RawTracepoint, License: "MIT",
+		Instructions: asm.Instructions{
+			asm.StoreImm(asm.RFP, -8, 0, asm.DWord),
+			asm.Mov.Imm(asm.R1, 1),
+			asm.FetchAdd.Mem(asm.RFP, asm.R1, asm.DWord, -8),
+			asm.Mov.Imm(asm.R0, 0),
+			asm.Return(),
+		},
+	})
+	if err != nil {
+		return false
+	}
+	_ = p.Close()
+	return true
+})
