@@ -32,9 +32,9 @@ fabric's. A node exporter does not.
 With --trace it records the target's requests by BPF as well, and tells in
 histograms how long they took there, from the arrival of their command, and how
 long of that in the device: then a traced run tells the target's software from
-the fabric, too. Recording costs each request about a microsecond of a processor,
-whether a run is traced or not. It keeps the module nvmet in use: end it before
-the last export is taken back, or the module stays loaded.
+the fabric, too. Recording costs each request some of the processors' time, an
+estimated microsecond, whether a run is traced or not. It keeps the module nvmet
+in use: end it before the last export is taken back, or the module stays loaded.
 
 A run on another host reads it before and after each trial on a stack whose
 source says metrics=PORT, and tells what an I/O costs the target:

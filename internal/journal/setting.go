@@ -62,7 +62,8 @@ func (c *Setting) undo(context.Context, string) error {
 }
 
 func set(path, value string) error {
-	defer hold(path)()
+	letGo := hold(path)
+	defer letGo()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -88,7 +89,8 @@ func hold(path string) (letGo func()) {
 // offers ("none [mq-deadline] kyber"), or else the whole text, which is then
 // all that is offered.
 func Choices(path string) (chosen string, offered []string, err error) {
-	defer hold(path)()
+	letGo := hold(path)
+	defer letGo()
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return "", nil, err
