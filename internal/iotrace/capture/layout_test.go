@@ -151,3 +151,15 @@ func FuzzPage(f *testing.F) {
 		}
 	})
 }
+
+// A task that becomes another program may keep the end of its old name, behind
+// the new one: kernels before 5.17 do not wipe it.
+func TestNamesOfTasksEnd(t *testing.T) {
+	for comm, want := range map[string]string{"fio\x00soll\x00": "fio", "jbd2/loop0-8\x00": "jbd2/loop0-8", "sixteen-letters!": "sixteen-letters!", "\x00old": ""} {
+		var key ownerKey
+		copy(key.Comm[:], comm)
+		if is := new(cgroups).owner(key, false).Command; is != want {
+			t.Errorf("%q is the name of %q", is, comm)
+		}
+	}
+}
