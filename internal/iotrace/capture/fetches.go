@@ -13,8 +13,8 @@ var fetches = sync.OnceValue(func() bool {
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{
 		Type: ebpf.RawTracepoint, License: "MIT",
 		Instructions: asm.Instructions{
-			asm.StoreImm(asm.RFP, -8, 0, asm.DWord),
 			asm.Mov.Imm(asm.R1, 1),
+			asm.StoreMem(asm.RFP, -8, asm.R1, asm.DWord),
 			asm.FetchAdd.Mem(asm.RFP, asm.R1, asm.DWord, -8),
 			asm.Mov.Imm(asm.R0, 0),
 			asm.Return(),
