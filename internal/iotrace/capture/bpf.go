@@ -110,12 +110,16 @@ func startBPF(_ context.Context, _ *journal.Journal, o Options, devices []device
 		return nil, fmt.Errorf("raise the limit of locked memory: %w", err)
 	}
 	r := &bpfRecorder{devices: devices, options: o, cgroups: newCgroups(), owners: map[uint32]ownerKey{}}
-	if o.Application && !fetches() {
-		r.options.Application = false
-		r.missing = append(r.missing, "S2Q, S2X, C2R: the kernel's BPF cannot follow system calls, for which it takes Linux 5.12")
-	}
 	if err := r.loadBest(); err != nil {
-		return nil, err
+		if !o.Application {
+			return nil, err
+		}
+		// Those that follow system calls need atomic instructions of 5.12.
+		r.options.Application = false
+		if r.loadBest() != nil {
+			return nil, err
+		}
+		r.missing = append(r.missing, "S2Q, S2X, C2R: this kernel takes no programs that follow system calls, as Linux 5.12 and later do")
 	}
 	defer func() {
 		if err != nil {
