@@ -107,6 +107,7 @@ func TestFabric(t *testing.T) {
 		return
 	}
 	exported := f.look(t)
+	t.Run("recorded", func(t *testing.T) { f.recordsItsRequests(t); f.same(t, exported) })
 	for _, s := range []space{overTCP, overRDMA} {
 		t.Run(s.transport, func(t *testing.T) {
 			t.Run("verified data", func(t *testing.T) { f.verified(t, s); f.same(t, exported) })

@@ -13,8 +13,9 @@ import (
 
 func newTargetMetrics(a *app, t *target.Targets) *cobra.Command {
 	var (
-		addr string
-		port uint16
+		addr  string
+		port  uint16
+		trace bool
 	)
 	cmd := &cobra.Command{
 		Use:   "metrics",
@@ -28,6 +29,13 @@ It also tells how many reads and writes the device of each exported namespace
 completed, and in which time, so that a traced run knows what of an I/O is the
 fabric's. A node exporter does not.
 
+With --trace it records the target's requests by BPF as well, and tells in
+histograms how long they took there, from the arrival of their command, and how
+long of that in the device: then a traced run tells the target's software from
+the fabric, too. Recording costs each request some of the processors' time, an
+estimated microsecond, whether a run is traced or not. It keeps the module nvmet
+in use: end it before the last export is taken back, or the module stays loaded.
+
 A run on another host reads it before and after each trial on a stack whose
 source says metrics=PORT, and tells what an I/O costs the target:
 
@@ -38,19 +46,22 @@ Whoever reaches the port can read it; nothing else of the host is told.
 EXIT STATUS
   0    interrupted
   1    it cannot listen there
-  2    the command line is wrong`,
-		Example: `  plimsoll target metrics --addr 10.0.0.1`,
-		Args:    none,
+  2    the command line is wrong
+  3    the host cannot record its target's requests; the reason is printed`,
+		Example: `  plimsoll target metrics --addr 10.0.0.1
+  plimsoll target metrics --addr 10.0.0.1 --trace`,
+		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if net.ParseIP(addr) == nil {
 				return &exitError{exitUsage, fmt.Errorf("--addr takes an IP address of this host, not %q: the one at which it is a target", addr)}
 			}
+			t.State = a.state
 			at := net.JoinHostPort(addr, strconv.Itoa(int(port)))
-			err := t.ServeMetrics(cmd.Context(), at, func(at net.Addr) {
+			err := t.ServeMetrics(cmd.Context(), at, trace, func(at net.Addr) {
 				fmt.Fprintf(a.stdout, "http://%s/metrics until interrupted; metrics=%s in a source has runs read it\n", at, portOf(at))
 			})
 			if err != nil && !errors.Is(err, cmd.Context().Err()) {
-				return &exitError{exitFailure, err}
+				return coded(err)
 			}
 			return nil
 		},
@@ -58,6 +69,7 @@ EXIT STATUS
 	f := cmd.Flags()
 	f.StringVar(&addr, "addr", "", "IP `address` of this host to listen at")
 	f.Uint16Var(&port, "port", 9100, "`port` to listen at, the node exporter's by default; 0 for any that is free")
+	f.BoolVar(&trace, "trace", false, "record the target's requests, and tell of them too")
 	return cmd
 }
 

@@ -31,6 +31,7 @@ import (
 type traceRecord struct {
 	*app
 	devices  []string
+	exports  []string
 	stack    string
 	destroy  []string
 	duration time.Duration
@@ -55,7 +56,7 @@ const targetVariable = "PLIMSOLL_TARGET"
 func newTraceRecordCommand(a *app) *cobra.Command {
 	t := &traceRecord{app: a}
 	cmd := &cobra.Command{
-		Use:   "record (--device DEVICE... | --stack LINE) [-- COMMAND...]",
+		Use:   "record (--device DEVICE... | --stack LINE | --target EXPORT...) [-- COMMAND...]",
 		Short: "Record where block requests of this host spend their time",
 		Long: `Record the block requests of devices while COMMAND runs, for --duration, or until
 Ctrl-C, and print what trace analyze prints of a capture. The blktrace program is
@@ -76,6 +77,11 @@ With --stack, the stack is brought up first, as plimsoll run would, its devices
 are recorded, and it is taken down in the end. COMMAND finds its path, a directory
 or a block device, in $PLIMSOLL_TARGET. COMMAND's output goes to standard error.
 
+With --target, the requests of this host's NVMe-oF target are recorded, the
+kernel's nvmet: T, from where a command of an initiator arrived until it is
+complete, and what of that is nvmet's own (A2Q), fetching the data of a write
+(F2Q), and the device behind it (Q2C), which is recorded, too. It needs BPF.
+
 Lost events are counted and shown. docs/trace-record.md tells more.
 
 EXIT STATUS
@@ -91,6 +97,7 @@ EXIT STATUS
 		Example: `  plimsoll trace record --device nvme0n1 --duration 10s
   plimsoll trace record --device /dev/sda --application -- fio job.fio
   plimsoll trace record --stack 'loop(size=1GiB) > ext4' -- sh -c 'fio --directory=$PLIMSOLL_TARGET job.fio'
+  plimsoll trace record --target all --duration 10s
   plimsoll trace record --device sda -o sda --duration 5s && blkparse -i sda -d sda.bin -O && btt -i sda.bin`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.command = args
@@ -103,6 +110,7 @@ EXIT STATUS
 	f := cmd.Flags()
 	f.StringSliceVar(&t.devices, "device", nil, "a `device` to record, by path, name or serial; repeatable")
 	f.StringVar(&t.stack, "stack", "", "the `line` of a stack to bring up and record")
+	f.StringSliceVar(&t.exports, "target", nil, "an `export` of this host to record, by NQN, UUID or device, or all; repeatable")
 	f.StringArrayVar(&t.destroy, "destroy", nil, "a `device` of the stack, by serial or path, that may be overwritten; repeatable")
 	f.DurationVar(&t.duration, "duration", 0, "how long to record; without it, until COMMAND ends, or Ctrl-C")
 	f.BoolVar(&t.options.Application, "application", false, "follow system calls too")
@@ -124,8 +132,17 @@ func (t *traceRecord) check(dash int) error {
 	if len(t.command) > 0 && dash != 0 {
 		say("%s: what is to be run stands behind --", strings.Join(t.command, " "))
 	}
-	if (len(t.devices) == 0) == (t.stack == "") {
-		say("either --device or --stack names what to record")
+	sources := 0
+	for _, given := range []bool{len(t.devices) > 0, t.stack != "", len(t.exports) > 0} {
+		if given {
+			sources++
+		}
+	}
+	if sources != 1 {
+		say("either --device, --stack or --target names what to record")
+	}
+	if len(t.exports) > 0 && (t.options.Application || t.requests || t.output != "" || t.options.Way == "tracefs") {
+		say("--target gives sums, by BPF, of what other hosts ask for: --application, --requests, -o and --way tracefs are no part of it")
 	}
 	if len(t.command) > 0 {
 		if _, err := exec.LookPath(t.command[0]); err != nil {
@@ -212,6 +229,11 @@ func (t *traceRecord) run(ctx context.Context) (err error) {
 	if t.stack != "" {
 		if err := t.up(ctx, j, id); err != nil {
 			return coded(err)
+		}
+	}
+	if len(t.exports) > 0 {
+		if err := t.chooseExports(); err != nil {
+			return err
 		}
 	}
 	return t.record(ctx, j)

@@ -97,9 +97,11 @@ func TestRecordRefusals(t *testing.T) {
 		code int
 		says []string
 	}{
-		{"nothing to record", nil, exitUsage, []string{"either --device or --stack"}},
+		{"nothing to record", nil, exitUsage, []string{"either --device, --stack or --target"}},
 		{"all at once", []string{"--device", "/dev/none", "--duration", "-1s", "--by", "moon"}, exitUsage, []string{"--device /dev/none", "--duration", "--by moon"}},
 		{"a stack that is none", []string{"--stack", "loop | ext4"}, exitUsage, []string{"--stack", "column"}},
+		{"two sources", []string{"--stack", "loop", "--target", "all", "--requests"}, exitUsage, []string{"either --device", "--target gives sums"}},
+		{"no target", []string{"--target", "all", "--duration", "1s"}, exitHost, []string{"exports nothing", "plimsoll target export"}},
 		{"an unknown way", []string{"--stack", "loop(size=16MiB)", "--way", "strace"}, exitUsage, []string{"strace", "bpf or tracefs"}},
 		{"a command that fails", []string{"--stack", "loop(size=16MiB)", "--", "sh", "-c", "exit 7"}, exitPartial, []string{"exit status 7"}},
 		{"a command that is none", []string{"--stack", "loop(size=16MiB)", "--by", "op", "-o", "c", "--", "no-such-command"}, exitUsage, []string{"COMMAND", "no-such-command", "--by is of tables"}},

@@ -59,7 +59,7 @@ type systorTrial struct {
 	parts      *result.Breakdown
 }
 
-var belowKernel = partOf(result.PartBlock, result.PartDriver, result.PartFabric, result.PartDevice)
+var belowKernel = partOf(result.PartBlock, result.PartDriver, result.PartFabric, result.PartTarget, result.PartDevice)
 
 var systorParts = []systorPart{
 	{"user_us", "user time", latency, func(t systorTrial) float64 { return t.slat }},

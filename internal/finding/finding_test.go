@@ -80,7 +80,7 @@ func anyTrace(t *rapid.T) *result.Trace {
 			ResidueNS: number.Draw(t, "residue"), PerIO: number.Draw(t, "per"), BytesPerIO: number.Draw(t, "bytes per"),
 		}
 		for range rapid.IntRange(0, 4).Draw(t, "parts") {
-			name := rapid.SampledFrom([]result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver, result.PartFabric, result.PartDevice, "odd"}).Draw(t, "part")
+			name := rapid.SampledFrom([]result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver, result.PartFabric, result.PartTarget, result.PartDevice, "odd"}).Draw(t, "part")
 			b.Parts = append(b.Parts, result.TracePart{Name: name, MeanNS: number.Draw(t, "ns")})
 		}
 		return b

@@ -82,7 +82,7 @@ func signedPercent(share float64) string {
 func (s *span) largest() string {
 	best, most := "", 0.0
 	for _, p := range s.pieces(s.halved()) {
-		if p.name == string(result.PartDevice) || p.name == string(result.PartFabric) {
+		if p.name == string(result.PartDevice) || p.name == string(result.PartFabric) || p.name == string(result.PartTarget) {
 			continue
 		}
 		if ns := s.median(p.of); ns > most {

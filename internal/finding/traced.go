@@ -119,7 +119,7 @@ func partOf(names ...result.PartName) func(*result.Breakdown) float64 {
 }
 
 // deviceTime is what is neither software nor unexplained.
-var deviceTime = partOf(result.PartDevice, result.PartFabric)
+var deviceTime = partOf(result.PartDevice, result.PartTarget, result.PartFabric)
 
 // softwareTime is all the rest, what no part explains included.
 func softwareTime(b *result.Breakdown) float64 { return b.TotalNS - deviceTime(b) }
@@ -152,7 +152,7 @@ var nounsOfParts = map[result.PartName]string{
 }
 
 // partsOrder is how parts follow each other.
-var partsOrder = []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver, result.PartFabric, result.PartDevice}
+var partsOrder = []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver, result.PartFabric, result.PartTarget, result.PartDevice}
 
 // partNames are the names that a trace's parts have, in their order.
 func (s *span) partNames() (out []result.PartName) {

@@ -48,7 +48,9 @@ type Cell struct {
 type Device struct {
 	Name     string `json:"name"` // kernel name where known, else "MAJ:MIN"
 	MajMin   string `json:"majmin"`
-	Requests uint64 `json:"requests"` // completed ones
+	NQN      string `json:"nqn,omitempty"`  // of a namespace that this host exports: its subsystem,
+	NSID     uint32 `json:"nsid,omitempty"` // and its number there
+	Requests uint64 `json:"requests"`       // completed ones
 	Bytes    uint64 `json:"bytes"`
 
 	BackMerges       uint64 `json:"back_merges"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -61,6 +62,8 @@ func (c *Setting) undo(context.Context, string) error {
 }
 
 func set(path, value string) error {
+	letGo := hold(path)
+	defer letGo()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -69,10 +72,25 @@ func set(path, value string) error {
 	return errors.Join(err, f.Close())
 }
 
+// hold keeps a block device open whose tracer a path is of, until it is let go:
+// before Linux 5.11 nobody reaches the tracer of one that is not.
+func hold(path string) (letGo func()) {
+	if ok, _ := filepath.Match("/sys/block/*/trace/*", path); !ok {
+		return func() {}
+	}
+	device, err := os.Open(filepath.Join("/dev", filepath.Base(filepath.Dir(filepath.Dir(path)))))
+	if err != nil { // it is not needed elsewhere, and some hosts forbid it
+		return func() {}
+	}
+	return func() { device.Close() }
+}
+
 // Choices reads a setting: the word in brackets where the kernel lists what it
 // offers ("none [mq-deadline] kyber"), or else the whole text, which is then
 // all that is offered.
 func Choices(path string) (chosen string, offered []string, err error) {
+	letGo := hold(path)
+	defer letGo()
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return "", nil, err

@@ -21,6 +21,7 @@ type Target struct {
 	At          time.Time // by this host's clock
 
 	Namespaces []TargetNamespace // nil where only processor time is told
+	Lost       float64           // requests that it could not record
 }
 
 // TargetNamespace is what the device of a namespace did.
@@ -28,6 +29,25 @@ type TargetNamespace struct {
 	NQN, UUID                 string
 	Reads, Writes             float64 // completed
 	ReadSeconds, WriteSeconds float64 // of all of them together
+
+	// What the target recorded of its own requests; nil where it does not record.
+	Read, Write *TargetRequests
+}
+
+// TargetRequests are requests for a namespace that the target completed, and
+// what all of them together took there.
+type TargetRequests struct {
+	Count, Seconds             float64 // from where their command arrived
+	DeviceCount, DeviceSeconds float64 // at the device behind the namespace
+	OwnCount, OwnSeconds       float64 // in the target's software before that, of those that had no data to be fetched
+}
+
+// Since gives what was done since then.
+func (r TargetRequests) Since(then TargetRequests) TargetRequests {
+	return TargetRequests{
+		r.Count - then.Count, r.Seconds - then.Seconds, r.DeviceCount - then.DeviceCount, r.DeviceSeconds - then.DeviceSeconds,
+		r.OwnCount - then.OwnCount, r.OwnSeconds - then.OwnSeconds,
+	}
 }
 
 // Namespace finds a namespace; zero where the target tells of none such.
@@ -47,6 +67,16 @@ const (
 	NamespaceReadSeconds  = "plimsoll_namespace_read_time_seconds_total"
 	NamespaceWrites       = "plimsoll_namespace_writes_completed_total"
 	NamespaceWriteSeconds = "plimsoll_namespace_write_time_seconds_total"
+)
+
+// What it tells with --trace: histograms with the labels nqn, uuid and op, and
+// what it lost.
+const (
+	TargetRequestSeconds = "plimsoll_target_request_seconds"
+	TargetOwnSeconds     = "plimsoll_target_software_seconds"
+	TargetFetchSeconds   = "plimsoll_target_fetch_seconds"
+	TargetDeviceSeconds  = "plimsoll_target_device_seconds"
+	TargetLost           = "plimsoll_target_requests_lost_total"
 )
 
 // cpuMetric is the name under which Prometheus' node exporter tells the seconds
@@ -112,15 +142,57 @@ func (t *Target) namespaces(families map[string]*dto.MetricFamily) {
 		{NamespaceWriteSeconds, func(n *TargetNamespace) *float64 { return &n.WriteSeconds }},
 	} {
 		for _, m := range families[f.name].GetMetric() {
-			labels := labelsOf(m)
-			i := slices.IndexFunc(t.Namespaces, func(n TargetNamespace) bool { return n.NQN == labels["nqn"] && n.UUID == labels["uuid"] })
-			if i < 0 {
-				i = len(t.Namespaces)
-				t.Namespaces = append(t.Namespaces, TargetNamespace{NQN: labels["nqn"], UUID: labels["uuid"]})
-			}
-			*f.of(&t.Namespaces[i]) = valueOf(m)
+			*f.of(t.namespace(m)) = valueOf(m)
 		}
 	}
+	for _, f := range []struct {
+		name string
+		to   func(*TargetRequests, *dto.Histogram)
+	}{
+		{TargetRequestSeconds, func(r *TargetRequests, h *dto.Histogram) {
+			r.Count, r.Seconds = float64(h.GetSampleCount()), h.GetSampleSum()
+		}},
+		{TargetOwnSeconds, func(r *TargetRequests, h *dto.Histogram) {
+			r.OwnCount, r.OwnSeconds = float64(h.GetSampleCount()), h.GetSampleSum()
+		}},
+		{TargetDeviceSeconds, func(r *TargetRequests, h *dto.Histogram) {
+			r.DeviceCount, r.DeviceSeconds = float64(h.GetSampleCount()), h.GetSampleSum()
+		}},
+	} {
+		for _, m := range families[f.name].GetMetric() {
+			if of := t.namespace(m).requests(labelsOf(m)["op"]); of != nil {
+				if *of == nil {
+					*of = new(TargetRequests)
+				}
+				f.to(*of, m.GetHistogram())
+			}
+		}
+	}
+	for _, m := range families[TargetLost].GetMetric() {
+		t.Lost += valueOf(m)
+	}
+}
+
+// namespace finds the namespace that a metric is of, or begins it.
+func (t *Target) namespace(m *dto.Metric) *TargetNamespace {
+	labels := labelsOf(m)
+	i := slices.IndexFunc(t.Namespaces, func(n TargetNamespace) bool { return n.NQN == labels["nqn"] && n.UUID == labels["uuid"] })
+	if i < 0 {
+		i = len(t.Namespaces)
+		t.Namespaces = append(t.Namespaces, TargetNamespace{NQN: labels["nqn"], UUID: labels["uuid"]})
+	}
+	return &t.Namespaces[i]
+}
+
+// requests is where those of an operation are; nil for one that nobody asks for.
+func (n *TargetNamespace) requests(op string) **TargetRequests {
+	switch op {
+	case "read":
+		return &n.Read
+	case "write":
+		return &n.Write
+	}
+	return nil
 }
 
 func labelsOf(m *dto.Metric) map[string]string {

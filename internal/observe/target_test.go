@@ -58,6 +58,19 @@ plimsoll_namespace_reads_completed_total{device="/dev/b",nqn="nqn.a",nsid="2",uu
 plimsoll_namespace_read_time_seconds_total{device="/dev/b",nqn="nqn.a",nsid="2",uuid="U2"} 0.5
 plimsoll_namespace_writes_completed_total{device="/dev/b",nqn="nqn.a",nsid="2",uuid="U2"} 30
 plimsoll_namespace_write_time_seconds_total{device="/dev/b",nqn="nqn.a",nsid="2",uuid="U2"} 1.5
+# TYPE plimsoll_target_request_seconds histogram
+plimsoll_target_request_seconds_bucket{nqn="nqn.a",nsid="2",op="read",uuid="U2",le="+Inf"} 21
+plimsoll_target_request_seconds_sum{nqn="nqn.a",nsid="2",op="read",uuid="U2"} 0.75
+plimsoll_target_request_seconds_count{nqn="nqn.a",nsid="2",op="read",uuid="U2"} 21
+plimsoll_target_request_seconds_sum{nqn="nqn.a",nsid="2",op="flush",uuid="U2"} 9
+plimsoll_target_request_seconds_count{nqn="nqn.a",nsid="2",op="flush",uuid="U2"} 9
+# TYPE plimsoll_target_software_seconds histogram
+plimsoll_target_software_seconds_sum{nqn="nqn.a",nsid="2",op="read",uuid="U2"} 0.125
+plimsoll_target_software_seconds_count{nqn="nqn.a",nsid="2",op="read",uuid="U2"} 3
+# TYPE plimsoll_target_device_seconds histogram
+plimsoll_target_device_seconds_sum{nqn="nqn.a",nsid="2",op="read",uuid="U2"} 0.5
+plimsoll_target_device_seconds_count{nqn="nqn.a",nsid="2",op="read",uuid="U2"} 20
+plimsoll_target_requests_lost_total 4
 `))
 	}))
 	defer server.Close()
@@ -65,7 +78,12 @@ plimsoll_namespace_write_time_seconds_total{device="/dev/b",nqn="nqn.a",nsid="2"
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := target.Namespace("nqn.a", "u2"), (TargetNamespace{"nqn.a", "U2", 20, 30, 0.5, 1.5}); got != want {
+	got := target.Namespace("nqn.a", "u2")
+	if got.Read == nil || *got.Read != (TargetRequests{21, 0.75, 20, 0.5, 3, 0.125}) || got.Write != nil || target.Lost != 4 {
+		t.Errorf("%+v of reads, %+v of writes, %g lost", got.Read, got.Write, target.Lost)
+	}
+	got.Read = nil
+	if want := (TargetNamespace{NQN: "nqn.a", UUID: "U2", Reads: 20, Writes: 30, ReadSeconds: 0.5, WriteSeconds: 1.5}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if got := target.Namespace("nqn.b", "U1"); got != (TargetNamespace{}) {

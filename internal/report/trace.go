@@ -30,7 +30,7 @@ const traceTotal TraceDimension = "total"
 // events. Those of the application come first and last.
 var traceIntervals = []iotrace.Interval{
 	iotrace.S2Q, iotrace.S2X, iotrace.Q2Q, iotrace.Q2G, iotrace.G2I, iotrace.Q2M, iotrace.I2D, iotrace.M2D, iotrace.Q2D,
-	iotrace.D2N, iotrace.N2C, iotrace.D2C, iotrace.Q2C, iotrace.C2R, iotrace.T,
+	iotrace.D2N, iotrace.N2C, iotrace.D2C, iotrace.A2Q, iotrace.F2Q, iotrace.Q2C, iotrace.C2R, iotrace.T,
 }
 
 // intervalMeaning says in words what an interval is.
@@ -49,7 +49,9 @@ var intervalMeaning = map[iotrace.Interval]string{
 	iotrace.D2C: "driver and device",
 	iotrace.Q2C: "bio to completion, all of it",
 	iotrace.C2R: "completion to application",
-	iotrace.T:   "in the device of the remote target",
+	iotrace.T:   "at the target: command to completion, all of it",
+	iotrace.A2Q: "at the target: command to bio, nvmet's own work",
+	iotrace.F2Q: "the same of writes whose data is fetched, and that",
 }
 
 // traceRow is the requests of one key of a dimension.
@@ -75,7 +77,8 @@ func (r traceRow) count(i iotrace.Interval) uint64 {
 
 // issuers is the part of an account that counts each request once, as far as
 // can be told: without the devices that pass all they get on to others that
-// were traced, too, as those of device mapper and md do. It names these.
+// were traced, too, as those of device mapper and md do, and the namespaces of
+// a target. It names these.
 func issuers(a *iotrace.Account) (only *iotrace.Account, passing []string) {
 	queues, issues := map[string]bool{}, map[string]bool{}
 	for _, c := range a.Cells {
@@ -83,7 +86,8 @@ func issuers(a *iotrace.Account) (only *iotrace.Account, passing []string) {
 		issues[c.Device] = issues[c.Device] || c.Intervals[iotrace.D2C] != nil
 	}
 	passes := func(name string) bool { return queues[name] && !issues[name] }
-	if !slices.ContainsFunc(a.Devices, func(d iotrace.Device) bool { return issues[d.Name] && d.Remaps > 0 }) {
+	some := slices.ContainsFunc(a.Devices, func(d iotrace.Device) bool { return issues[d.Name] })
+	if !some || !slices.ContainsFunc(a.Devices, func(d iotrace.Device) bool { return issues[d.Name] && d.Remaps > 0 || d.NQN != "" }) {
 		return a, nil // nobody got anything from another
 	}
 	only = &iotrace.Account{}
@@ -171,7 +175,7 @@ const leastRest = 0.005
 // known.
 func traceParts(r traceRow) []tracePart {
 	whole := r.dist(iotrace.Q2C)
-	if whole == nil || whole.SumNS == 0 {
+	if whole == nil || whole.SumNS == 0 || r.dist(iotrace.T) != nil { // of a target's T, Q2C is itself a part
 		return nil
 	}
 	var parts []tracePart

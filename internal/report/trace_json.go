@@ -21,6 +21,7 @@ type (
 		Devices []traceDevice                 `json:"devices"`
 		Total   traceKey                      `json:"total"`
 		By      map[TraceDimension][]traceKey `json:"by"`
+		Target  []traceExport                 `json:"target,omitempty"`
 	}
 	traceDevice struct {
 		iotrace.Device
@@ -61,7 +62,7 @@ type (
 // TraceJSON writes what a trace tells as one document, by the dimensions that
 // are asked for, or by all.
 func TraceJSON(w io.Writer, a *iotrace.Account, by ...TraceDimension) error {
-	d := traceDocument{Schema: TraceSchema, DurationSeconds: a.Duration.Seconds(), Account: *a, Devices: []traceDevice{}, Total: newTraceKey(traceSum(a)), By: map[TraceDimension][]traceKey{}}
+	d := traceDocument{Schema: TraceSchema, DurationSeconds: a.Duration.Seconds(), Account: *a, Devices: []traceDevice{}, Total: newTraceKey(traceSum(a)), By: map[TraceDimension][]traceKey{}, Target: newTraceExports(a)}
 	for _, dev := range a.Devices {
 		d.Devices = append(d.Devices, newTraceDevice(dev))
 	}

@@ -12,7 +12,7 @@ import (
 
 // tracePartNames are the parts of an I/O's latency in the order in which it
 // passes them.
-var tracePartNames = []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver, result.PartFabric, result.PartDevice}
+var tracePartNames = []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver, result.PartFabric, result.PartTarget, result.PartDevice}
 
 // partMeaning says in words what a part is.
 var partMeaning = map[result.PartName]string{
@@ -21,6 +21,7 @@ var partMeaning = map[result.PartName]string{
 	result.PartBlock:  "block: queue, plug and scheduler",
 	result.PartDriver: "driver: until an NVMe device has it",
 	result.PartFabric: "fabric: to the target and back",
+	result.PartTarget: "target: its software",
 	result.PartDevice: "device",
 }
 
@@ -28,7 +29,7 @@ var partMeaning = map[result.PartName]string{
 // the script.
 func partClass(name result.PartName) string {
 	class, ok := map[result.PartName]string{
-		result.PartUser: "part-4", result.PartKernel: "part-3", result.PartBlock: "part-1", result.PartDriver: "part-2", result.PartFabric: "part-5", result.PartDevice: "part-device",
+		result.PartUser: "part-4", result.PartKernel: "part-3", result.PartBlock: "part-1", result.PartDriver: "part-2", result.PartFabric: "part-5", result.PartTarget: "part-0", result.PartDevice: "part-device",
 	}[name]
 	if !ok {
 		return "part-6" // of a later version

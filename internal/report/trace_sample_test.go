@@ -111,3 +111,47 @@ func nvmeTrace() *iotrace.Account {
 	a.Cells = []iotrace.Cell{c}
 	return a
 }
+
+// targetTrace is of a target that serves a drive's namespace, and another one in
+// a file.
+func targetTrace() *iotrace.Account {
+	rng := rand.New(rand.NewPCG(3, 5))
+	a := nvmeTrace()
+	a.Lost = 0
+	nqn := "nqn.2014-08.org.nvmexpress:uuid:aaaaaaaa-0000-4000-8000-000000000001"
+	owner := iotrace.Owner{Kernel: true, Command: "nvmet"}
+	for _, k := range []struct {
+		name       string
+		nsid       uint32
+		op         iotrace.Op
+		size       iotrace.SizeClass
+		n          int
+		fetched, q bool
+	}{
+		{"nvmet:nvme0n1", 1, iotrace.Read, 4096, 4000, false, true},
+		{"nvmet:nvme0n1", 1, iotrace.Write, 65536, 1000, true, true},
+		{"nvmet:disk.img", 2, iotrace.Read, 4096, 700, false, false},
+	} {
+		c := iotrace.Cell{Key: iotrace.Key{Device: k.name, Op: k.op, Size: k.size, Owner: owner}, Requests: uint64(k.n), Bytes: uint64(k.n) * uint64(k.size)}
+		for _, i := range []iotrace.Interval{iotrace.T, iotrace.A2Q, iotrace.F2Q, iotrace.Q2C} {
+			if i == iotrace.T || k.q && (i == iotrace.Q2C || k.fetched == (i == iotrace.F2Q)) {
+				c.Intervals[i] = new(iotrace.Dist)
+			}
+		}
+		for range k.n {
+			before, device := 2000+rng.Uint64N(500), 70000+rng.Uint64N(9000)
+			for i, ns := range map[iotrace.Interval]uint64{iotrace.T: before + device, iotrace.A2Q: before, iotrace.F2Q: before, iotrace.Q2C: device} {
+				if c.Intervals[i] != nil {
+					c.Intervals[i].Add(ns)
+				}
+			}
+		}
+		if len(a.Devices) == 0 || a.Devices[len(a.Devices)-1].Name != k.name {
+			a.Devices = append(a.Devices, iotrace.Device{Name: k.name, NQN: nqn, NSID: k.nsid})
+		}
+		d := &a.Devices[len(a.Devices)-1]
+		d.Requests, d.Bytes, d.Depth = d.Requests+c.Requests, d.Bytes+c.Bytes, 0.1
+		a.Cells = append(a.Cells, c)
+	}
+	return a
+}

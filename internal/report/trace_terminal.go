@@ -28,6 +28,7 @@ func Trace(w io.Writer, a *iotrace.Account, opt TraceOptions) error {
 		t.width = 80
 	}
 	t.traceHeading(a, opt)
+	t.traceExports(a)
 	by := opt.By
 	if by == "" {
 		by = TraceByDevice

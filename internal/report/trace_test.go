@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -38,6 +39,9 @@ func TestTraceGolden(t *testing.T) {
 		},
 		"trace-nvme.golden.txt": func(b *bytes.Buffer) error {
 			return Trace(b, nvmeTrace(), TraceOptions{TerminalOptions: TerminalOptions{Width: 120}, By: TraceByOp})
+		},
+		"trace-target.golden.txt": func(b *bytes.Buffer) error {
+			return Trace(b, targetTrace(), TraceOptions{TerminalOptions: TerminalOptions{Width: 120}})
 		},
 		"trace.golden.json": func(b *bytes.Buffer) error { return TraceJSON(b, nvmeTrace()) },
 		"trace.golden.csv":  func(b *bytes.Buffer) error { return TraceCSV(b, nvmeTrace(), TraceByProcess) },
@@ -152,6 +156,34 @@ func TestTraceCountsOnce(t *testing.T) {
 	}
 	if _, passing := issuers(a); passing != nil || traceSum(a).Requests != traceSum(sampleTrace()).Requests+500 {
 		t.Errorf("%v pass requests on, and nobody gets any", passing)
+	}
+}
+
+// What a target is asked for, it asks its device for: that is counted once, and
+// told by namespace and operation.
+func TestTraceOfATargetCountsOnce(t *testing.T) {
+	a := targetTrace()
+	if _, passing := issuers(a); !slices.Equal(passing, []string{"nvmet:nvme0n1"}) {
+		t.Errorf("%v pass requests on", passing)
+	}
+	var b bytes.Buffer
+	must(t, TraceJSON(&b, a))
+	var told struct {
+		Target []struct {
+			Device, Key string
+			NSID        uint32
+			Requests    uint64
+			Intervals   map[string]any
+			Parts       []any
+		}
+	}
+	must(t, json.Unmarshal(b.Bytes(), &told))
+	var is []string
+	for _, e := range told.Target {
+		is = append(is, fmt.Sprint(e.Device, e.NSID, e.Key, e.Requests, len(e.Intervals), len(e.Parts)))
+	}
+	if want := []string{"nvmet:nvme0n11read4000 3 0", "nvmet:nvme0n11write1000 3 0", "nvmet:disk.img2read700 1 0"}; !slices.Equal(is, want) {
+		t.Errorf("%q, want %q", is, want)
 	}
 }
 

@@ -40,7 +40,8 @@ const (
 	PartKernel PartName = "kernel" // from the system call to the block layer, and from completion back to the application: file system and overlay included
 	PartBlock  PartName = "block"  // queue, plug and scheduler of the block layer, until the request is issued
 	PartDriver PartName = "driver" // from issue until the NVMe device has the command
-	PartFabric PartName = "fabric" // of an NVMe-oF device: what the initiator waits, less what the target's device takes
+	PartFabric PartName = "fabric" // of an NVMe-oF device: what the initiator waits, less what the target takes
+	PartTarget PartName = "target" // of an NVMe-oF device: the target's own software; in PartFabric where the target does not record it
 	PartDevice PartName = "device" // until completion
 )
 

@@ -12,13 +12,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/procfs"
+
+	"plimsoll/internal/iotrace/capture"
 )
 
 // ServeMetrics tells at addr, at /metrics, how much time this host's processors
 // spent in each mode, under the name and with the labels of Prometheus' node
 // exporter, and how much the devices of exported namespaces did, until ctx
-// ends. It calls ready with the address once it listens.
-func (t *Targets) ServeMetrics(ctx context.Context, addr string, ready func(net.Addr)) error {
+// ends. It calls ready with the address once it listens. With trace, it records
+// the target's requests meanwhile, and tells of them, too; where that cannot be
+// done, the error is a *capture.Unsupported.
+func (t *Targets) ServeMetrics(ctx context.Context, addr string, trace bool, ready func(net.Addr)) error {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
 		return err
@@ -26,6 +30,16 @@ func (t *Targets) ServeMetrics(ctx context.Context, addr string, ready func(net.
 	registry := prometheus.NewRegistry()
 	if err := errors.Join(registry.Register(processors{fs}), registry.Register(namespaces{t})); err != nil {
 		return err
+	}
+	if trace {
+		recorder, err := capture.StartTarget()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = recorder.Close() }() // the kernel takes it back in any case
+		if err := registry.Register(requests{t, recorder}); err != nil {
+			return err
+		}
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {

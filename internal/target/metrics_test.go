@@ -44,7 +44,7 @@ func TestNamespacesThatAreToldAreRead(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		listens, ended := make(chan net.Addr, 1), make(chan error, 1)
 		go func() {
-			ended <- exports(t, device).ServeMetrics(ctx, "127.0.0.1:0", func(at net.Addr) { listens <- at })
+			ended <- exports(t, device).ServeMetrics(ctx, "127.0.0.1:0", false, func(at net.Addr) { listens <- at })
 		}()
 		before, err := observe.ReadCounters(disk[:1])
 		if err != nil {
@@ -79,7 +79,9 @@ func TestNamespacesThatAreToldAreRead(t *testing.T) {
 func TestProcessorTimeThatIsToldIsRead(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	listens, ended := make(chan net.Addr, 1), make(chan error, 1)
-	go func() { ended <- exports(t, "").ServeMetrics(ctx, "127.0.0.1:0", func(at net.Addr) { listens <- at }) }()
+	go func() {
+		ended <- exports(t, "").ServeMetrics(ctx, "127.0.0.1:0", false, func(at net.Addr) { listens <- at })
+	}()
 	url := "http://" + (<-listens).String() + "/metrics"
 	before, err := observe.ReadTarget(ctx, url)
 	if err != nil {

@@ -39,14 +39,27 @@ func (r *runner) target(ctx context.Context, s *upStack) (end func() (targetDid,
 		did.cpu = &result.TargetCPU{BusySeconds: after.BusySeconds - before.BusySeconds, Seconds: after.At.Sub(before.At).Seconds(), CPUs: after.CPUs}
 		was, is := before.Namespace(s.Remote.NQN, s.Remote.UUID), after.Namespace(s.Remote.NQN, s.Remote.UUID)
 		if is.NQN != "" && was.NQN != "" {
-			completed := func(n, seconds float64) breakdown.Completed {
-				return breakdown.Completed{Requests: uint64(max(0, n)), NS: seconds * 1e9}
-			}
 			did.namespace = &breakdown.Target{
-				Read:  completed(is.Reads-was.Reads, is.ReadSeconds-was.ReadSeconds),
-				Write: completed(is.Writes-was.Writes, is.WriteSeconds-was.WriteSeconds),
+				Read:  completed(is.Reads-was.Reads, is.ReadSeconds-was.ReadSeconds, was.Read, is.Read),
+				Write: completed(is.Writes-was.Writes, is.WriteSeconds-was.WriteSeconds, was.Write, is.Write),
+				Lost:  uint64(max(0, after.Lost-before.Lost)),
 			}
 		}
 		return did, nil
 	}, err
+}
+
+// completed is what the target recorded of its requests, or else what it counts
+// of its device.
+func completed(n, seconds float64, was, is *observe.TargetRequests) breakdown.Completed {
+	if was == nil || is == nil {
+		return breakdown.Completed{Requests: uint64(max(0, n)), NS: seconds * 1e9}
+	}
+	did := is.Since(*was)
+	return breakdown.Completed{
+		Requests: uint64(max(0, did.Count)), NS: did.DeviceSeconds * 1e9,
+		Recorded: &breakdown.Recorded{
+			WholeNS: did.Seconds * 1e9, Passed: uint64(max(0, did.DeviceCount)), Own: uint64(max(0, did.OwnCount)), SoftwareNS: max(0, did.OwnSeconds*1e9),
+		},
+	}
 }

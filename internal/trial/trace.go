@@ -87,6 +87,7 @@ func (r *recording) end(t *result.Trial, m measured, target *breakdown.Target) {
 	if r == nil {
 		return
 	}
+	calls := r.recorder.Calls()
 	account, err := r.recorder.Stop()
 	r.recorder = nil
 	if err != nil {
@@ -94,6 +95,6 @@ func (r *recording) end(t *result.Trial, m measured, target *breakdown.Target) {
 		return
 	}
 	t.Trace = breakdown.Join(breakdown.Input{
-		Account: account, Calls: true, Owns: r.owns, Saw: m.all, Share: m.share, Devices: r.devices, Target: target,
+		Account: account, Calls: calls, Owns: r.owns, Saw: m.all, Share: m.share, Devices: r.devices, Target: target,
 	})
 }

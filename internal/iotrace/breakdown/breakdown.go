@@ -30,14 +30,29 @@ type Input struct {
 	Target *Target
 }
 
-// Target is what the device behind a remote one completed meanwhile, as the
-// host that holds it counts.
-type Target struct{ Read, Write Completed }
+// Target is what was completed meanwhile where a remote device is, as the host
+// that holds it tells.
+type Target struct {
+	Read, Write Completed
+	Lost        uint64 // requests that it could not record
+}
 
 // Completed are requests and the time that they took, of all together.
 type Completed struct {
 	Requests uint64
-	NS       float64
+	NS       float64 // in the device
+
+	// What the target recorded of its own requests, which the above then are of; nil
+	// where it did not.
+	Recorded *Recorded
+}
+
+// Recorded is what requests took at their target.
+type Recorded struct {
+	WholeNS    float64 // of all of them, from the arrival of a command
+	Passed     uint64  // requests that came to a device
+	Own        uint64  // of these, that did not have to wait for the network,
+	SoftwareNS float64 // and what the target's software took of them
 }
 
 // least is the share of I/Os that must have been seen in a system call for
@@ -262,12 +277,38 @@ func (p *parts) device(op iotrace.Op) {
 		p.add(result.PartDevice, p.covered*wait.MeanNS(), from, wait)
 		return
 	}
-	far := there.NS / float64(there.Requests)
-	if asked := float64(p.own.requests); float64(there.Requests) > 1.1*asked || float64(there.Requests) < asked/1.1 {
-		p.miss("%s: the target's device completed %d requests, and this host asked for %d: its time is the mean of all of them", p.name, there.Requests, p.own.requests)
+	p.remote(there, wait, from)
+}
+
+// remote tells the fabric, the target and its device apart in what this host
+// waited.
+func (p *parts) remote(there Completed, wait *iotrace.Dist, from string) {
+	n := float64(there.Requests)
+	software, device := 0.0, there.NS/n
+	who, less, own := "the target's device", from+" less the target's device", "T: the target's counters"
+	if r := there.Recorded; r != nil {
+		who, less, own = "the target", from+" less what it takes at the target", "Q2C at the target"
+		switch {
+		case float64(r.Passed) < least*n:
+			device, own = r.WholeNS/n, "T: the target, and what is behind it"
+		case float64(r.Own) < least*n:
+			p.miss("%s: the target had to fetch the data of %.0f%% of them: its own part of these is in fabric", p.name, 100*(1-float64(r.Own)/n))
+			fallthrough
+		default:
+			software = r.SoftwareNS / n
+		}
 	}
-	p.add(result.PartFabric, p.covered*(wait.MeanNS()-far), from+" less the target's device", nil)
-	p.add(result.PartDevice, p.covered*far, "T: the target's counters", nil)
+	if asked := float64(p.own.requests); n > 1.1*asked || n < asked/1.1 {
+		p.miss("%s: %s completed %d requests, and this host asked for %d: its time is the mean of all of them", p.name, who, there.Requests, p.own.requests)
+	}
+	if lost := p.Target.Lost; lost > 0 {
+		p.miss("the target could not record %d requests: its time is the mean of the others", lost)
+	}
+	p.add(result.PartFabric, p.covered*(wait.MeanNS()-software-device), less, nil)
+	if software > 0 {
+		p.add(result.PartTarget, p.covered*software, "A2Q: the target's own", nil)
+	}
+	p.add(result.PartDevice, p.covered*device, own, nil)
 }
 
 func (p *parts) there(op iotrace.Op) Completed {

@@ -16,7 +16,8 @@ import (
 //
 //	fio read|write IOS slat=NS total=NS [share=SHARE]
 //	OP DEVICE OWNER REQUESTS [INTERVAL=NS[xCOUNT]]...
-//	target read|write REQUESTS NS
+//	target read|write REQUESTS NS [recorded=NS passed=REQUESTS own=REQUESTS software=NS]
+//	lost-there REQUESTS
 //	devices NAME...
 //	lost EVENTS
 //	missing WHAT
@@ -93,6 +94,26 @@ func tell(t *testing.T, in *Input, words []string) {
 			c = &in.Target.Write
 		}
 		*c = Completed{Requests: uint64(number(words[2])), NS: number(words[3])}
+		if len(words) > 4 {
+			c.Recorded = &Recorded{}
+		}
+		for _, word := range words[4:] {
+			switch key, value, _ := strings.Cut(word, "="); key {
+			case "recorded":
+				c.Recorded.WholeNS = number(value)
+			case "passed":
+				c.Recorded.Passed = uint64(number(value))
+			case "own":
+				c.Recorded.Own = uint64(number(value))
+			case "software":
+				c.Recorded.SoftwareNS = number(value)
+			}
+		}
+	case "lost-there":
+		if in.Target == nil {
+			in.Target = &Target{}
+		}
+		in.Target.Lost = uint64(number(words[1]))
 	case "devices":
 		for i, name := range words[1:] {
 			in.Devices = append(in.Devices, result.Device{Name: name, Depth: i})

@@ -50,7 +50,16 @@ func anyInput(t *rapid.T) Input {
 		Devices: []result.Device{{Name: "dm-0"}, {Name: "loop0", Depth: 1}},
 	}
 	if rapid.Bool().Draw(t, "remote") {
-		in.Target = &Target{Read: Completed{rapid.Uint64Range(0, 5).Draw(t, "there"), rapid.Float64Range(0, 1e12).Draw(t, "far")}}
+		in.Target = &Target{
+			Lost: rapid.Uint64Range(0, 1).Draw(t, "lost there"),
+			Read: Completed{Requests: rapid.Uint64Range(0, 5).Draw(t, "there"), NS: rapid.Float64Range(0, 1e12).Draw(t, "far")},
+		}
+		if rapid.Bool().Draw(t, "recorded there") {
+			in.Target.Read.Recorded = &Recorded{
+				WholeNS: rapid.Float64Range(0, 1e12).Draw(t, "all there"), Passed: rapid.Uint64Range(0, 5).Draw(t, "passed"),
+				Own: rapid.Uint64Range(0, 5).Draw(t, "own"), SoftwareNS: rapid.Float64Range(0, 1e12).Draw(t, "software there"),
+			}
+		}
 	}
 	return in
 }
@@ -68,7 +77,7 @@ func breakdowns(t *result.Trace) (out []*result.Breakdown) {
 // numbers, each part comes once and in its place, and every request is served
 // to somebody.
 func TestItAlwaysSumsUp(t *testing.T) {
-	order := []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver, result.PartFabric, result.PartDevice}
+	order := []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver, result.PartFabric, result.PartTarget, result.PartDevice}
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInput(t)
 		out := Join(in)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cilium/ebpf"
+
 	"plimsoll/internal/iotrace"
 )
 
@@ -22,7 +24,7 @@ func (r *bpfRecorder) account() (*iotrace.Account, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.Lost = lost[lostPending] + lost[lostCells] + lost[lostDists] + lost[lostEvents] + r.misses()
+	a.Lost = lost[lostPending] + lost[lostCells] + lost[lostDists] + lost[lostEvents] + misses(r.coll)
 	if r.options.Events != nil {
 		a.Recorder, a.Events = "BPF, every event", r.stream.seen.Load()
 		for _, d := range r.devices {
@@ -95,8 +97,8 @@ func unreturned(cells []iotrace.Cell) []string {
 
 // misses counts the events that the kernel did not show to a program, as it was
 // at work already on that CPU.
-func (r *bpfRecorder) misses() (n uint64) {
-	for _, p := range r.coll.Programs {
+func misses(c *ebpf.Collection) (n uint64) {
+	for _, p := range c.Programs {
 		if s, err := p.Stats(); err == nil { // older kernels do not count
 			n += s.RecursionMisses
 		}

@@ -53,25 +53,33 @@ func probeBPF() (why, remedy string) {
 	if err != nil {
 		return "the kernel does not describe its types (BTF): " + err.Error(), "boot a kernel with CONFIG_DEBUG_INFO_BTF"
 	}
-	if _, err := queueFirst(types); err != nil {
-		return err.Error(), "boot a kernel with CONFIG_TRACEPOINTS and CONFIG_BLOCK"
+	for _, event := range []string{requestEvent, bioEvent} {
+		if _, err := queueFirst(types, event); err != nil {
+			return err.Error(), "boot a kernel with CONFIG_TRACEPOINTS and CONFIG_BLOCK"
+		}
 	}
 	return "", ""
 }
 
-// queueFirst tells whether events of the block layer have the queue as their
-// first argument, as they had before 5.11.
-func queueFirst(types *btf.Spec) (bool, error) {
+// Events of requests, and of bios, all have the same form.
+const (
+	requestEvent = "block_rq_issue"
+	bioEvent     = "block_bio_queue"
+)
+
+// queueFirst tells whether an event has the queue as its first argument, as
+// those of the block layer had before 5.11.
+func queueFirst(types *btf.Spec, name string) (bool, error) {
 	var event *btf.Typedef
-	if err := types.TypeByName("btf_trace_block_rq_issue", &event); err != nil {
-		return false, fmt.Errorf("the kernel has no tracepoint block_rq_issue: %w", err)
+	if err := types.TypeByName("btf_trace_"+name, &event); err != nil {
+		return false, fmt.Errorf("the kernel has no tracepoint %s: %w", name, err)
 	}
 	if p, ok := event.Type.(*btf.Pointer); ok {
 		if proto, ok := p.Target.(*btf.FuncProto); ok {
 			return len(proto.Params) > 2, nil // the first is the tracepoint's own
 		}
 	}
-	return false, errors.New("the kernel's tracepoint block_rq_issue is of an unknown form")
+	return false, fmt.Errorf("the kernel's tracepoint %s is of an unknown form", name)
 }
 
 // bpfRecorder records by BPF.
@@ -103,7 +111,15 @@ func startBPF(_ context.Context, _ *journal.Journal, o Options, devices []device
 	}
 	r := &bpfRecorder{devices: devices, options: o, cgroups: newCgroups(), owners: map[uint32]ownerKey{}}
 	if err := r.loadBest(); err != nil {
-		return nil, err
+		if !o.Application {
+			return nil, err
+		}
+		// Those that follow system calls need atomic instructions of 5.12.
+		r.options.Application = false
+		if r.loadBest() != nil {
+			return nil, err
+		}
+		r.missing = append(r.missing, "S2Q, S2X, C2R: this kernel takes no programs that follow system calls, as Linux 5.12 and later do")
 	}
 	defer func() {
 		if err != nil {
@@ -185,7 +201,11 @@ func (r *bpfRecorder) load(object []byte) error {
 
 // configure sets the programs' constants and the sizes of their maps.
 func (r *bpfRecorder) configure(spec *ebpf.CollectionSpec, types *btf.Spec) error {
-	old, err := queueFirst(types)
+	requests, err := queueFirst(types, requestEvent)
+	if err != nil {
+		return err
+	}
+	ofBios, err := queueFirst(types, bioEvent)
 	if err != nil {
 		return err
 	}
@@ -198,7 +218,7 @@ func (r *bpfRecorder) configure(spec *ebpf.CollectionSpec, types *btf.Spec) erro
 			bios |= 1 << i
 		}
 	}
-	constants := map[string]any{"ndevs": uint32(len(r.devices)), "devs": numbers, "queue_first": flag(old)}
+	constants := map[string]any{"ndevs": uint32(len(r.devices)), "devs": numbers, "queue_first": flag(requests), "bio_queue_first": flag(ofBios)}
 	if !events {
 		maps.Copy(constants, map[string]any{
 			"bio_based": bios, "remaps": flag(slices.Contains(r.programs(), "bio_remap")), "unified": flag(r.cgroups.unified), "subsystem": subsystem(types),

@@ -37,6 +37,11 @@ type Options struct {
 	// tells of losses alone. A record is good until the function returns.
 	Events func(*blktrace.Record)
 
+	// Namespaces has the requests of this host's NVMe-oF target recorded beside
+	// those of Devices: of the namespaces that it knows, under the names that it
+	// gives them. By BPF alone.
+	Namespaces func(Namespace) (name string, known bool)
+
 	Way string // "" for the best that this host offers: "bpf", "tracefs"
 }
 
@@ -58,14 +63,17 @@ type Way struct {
 }
 
 // Unsupported is the error of a host that cannot record.
-type Unsupported struct{ Ways []Way }
+type Unsupported struct {
+	What string // is asked for; "" for block requests
+	Ways []Way
+}
 
 func (e *Unsupported) Error() string {
 	var all []string
 	for _, w := range e.Ways {
 		all = append(all, fmt.Sprintf("%s: %s (%s)", w.Name, w.Why, w.Remedy))
 	}
-	return "this host cannot record block requests: " + strings.Join(all, "; ")
+	return fmt.Sprintf("this host cannot record %s: %s", cmp.Or(e.What, "block requests"), strings.Join(all, "; "))
 }
 
 // ways is the table of ways, the best first.
@@ -92,6 +100,9 @@ func Ways() []Way {
 // journal may be nil where the way is "bpf". The error is an *Unsupported when
 // the host lacks what it takes.
 func Start(ctx context.Context, j *journal.Journal, o Options) (*Recorder, error) {
+	if o.Namespaces != nil {
+		return startNamespaces(ctx, j, o)
+	}
 	devices, err := find(o.Devices)
 	if err != nil {
 		return nil, err
@@ -105,7 +116,7 @@ func Start(ctx context.Context, j *journal.Journal, o Options) (*Recorder, error
 			if o.Way == "" {
 				continue
 			}
-			return nil, &Unsupported{offered[i : i+1]}
+			return nil, &Unsupported{Ways: offered[i : i+1]}
 		}
 		r, err := w.start(ctx, j, o, devices)
 		if err != nil {
@@ -114,7 +125,7 @@ func Start(ctx context.Context, j *journal.Journal, o Options) (*Recorder, error
 		return &Recorder{r}, nil
 	}
 	if o.Way == "" {
-		return nil, &Unsupported{offered}
+		return nil, &Unsupported{Ways: offered}
 	}
 	return nil, fmt.Errorf("no way of recording is called %q: there are %s", o.Way, strings.Join(WayNames(), ", "))
 }
@@ -131,6 +142,12 @@ func WayNames() []string {
 // Snapshot gives what was recorded so far. Requests that complete while it is
 // taken may be in it by halves.
 func (r *Recorder) Snapshot() (*iotrace.Account, error) { return r.way.account() }
+
+// Calls tells whether system calls are followed: older kernels cannot.
+func (r *Recorder) Calls() bool {
+	b, ok := r.way.(*bpfRecorder)
+	return ok && b.options.Application
+}
 
 // Stop ends the recording, undoes what it changed on the host, and gives what
 // was recorded since Start.

@@ -47,7 +47,7 @@ func TestProgramsAreOfTheirSources(t *testing.T) {
 	if out, err := exec.Command("bpf/build.sh", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for name, committed := range map[string][]byte{"record_btf": programsBTF, "record_raw": programsRaw, "events_btf": eventsBTF, "events_raw": eventsRaw} {
+	for name, committed := range map[string][]byte{"record_btf": programsBTF, "record_raw": programsRaw, "events_btf": eventsBTF, "events_raw": eventsRaw, "target_raw": programsTarget} {
 		built, err := os.ReadFile(filepath.Join(dir, name+".o"))
 		if err != nil {
 			t.Fatal(err)
@@ -80,8 +80,8 @@ func TestLayoutIsThatOfThePrograms(t *testing.T) {
 			t.Errorf("%s: the programs have %d, and we %d", name, got, want)
 		}
 	}
-	if got := int(spec.Maps["cells"].ValueSize); got != 4*int(iotrace.Intervals) {
-		t.Errorf("cells: the programs have %d bytes for %d intervals", got, iotrace.Intervals)
+	if got := int(spec.Maps["cells"].ValueSize); got != 4*int(iotrace.A2Q) { // from there on they are the target's
+		t.Errorf("cells: the programs have %d bytes for %d intervals", got, iotrace.A2Q)
 	}
 	for object, types := range map[*[]byte]map[string]any{&programsBTF: {"request_record": requestRecord{}}, &eventsBTF: {"event_record": eventRecord{}}} {
 		known, err := btf.LoadSpecFromReader(bytes.NewReader(*object))
@@ -150,4 +150,16 @@ func FuzzPage(f *testing.F) {
 			t.Errorf("%d bytes were read of %d", read, len(page))
 		}
 	})
+}
+
+// A task that becomes another program may keep the end of its old name, behind
+// the new one: kernels before 5.17 do not wipe it.
+func TestNamesOfTasksEnd(t *testing.T) {
+	for comm, want := range map[string]string{"fio\x00soll\x00": "fio", "jbd2/loop0-8\x00": "jbd2/loop0-8", "sixteen-letters!": "sixteen-letters!", "\x00old": ""} {
+		var key ownerKey
+		copy(key.Comm[:], comm)
+		if is := new(cgroups).owner(key, false).Command; is != want {
+			t.Errorf("%q is the name of %q", is, comm)
+		}
+	}
 }

@@ -97,9 +97,10 @@ func container(path string) string {
 
 // owner gives an owner as accounts have it.
 func (c *cgroups) owner(k ownerKey, call bool) iotrace.Owner {
+	command, _, _ := bytes.Cut(k.Comm[:], []byte{0}) // behind it older kernels leave what was there before
 	return iotrace.Owner{
 		Cgroup: k.Cgroup, Path: c.known[k.Cgroup], Container: c.containers[k.Cgroup], PID: k.PID,
-		Command: string(bytes.TrimRight(k.Comm[:], "\x00")), Call: call, Kernel: k.Kernel != 0,
+		Command: string(command), Call: call, Kernel: k.Kernel != 0,
 	}
 }
 

@@ -239,7 +239,7 @@ func (f *fields) addPreconditioning(p *result.Preconditioning) {
 }
 
 // partNames are those of all parts that a trace may have, in their order.
-var partNames = []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver, result.PartFabric, result.PartDevice}
+var partNames = []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver, result.PartFabric, result.PartTarget, result.PartDevice}
 
 func (f *fields) addTrace(r Row) {
 	t, ok := trace{}, r.Trace != nil

@@ -10,18 +10,19 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 to=${1-.}
 
 export LC_ALL=C
+build() { # build PROGRAM KIND [DEFINE]
+	# $3 is one word or none.
+	clang -target bpfel -mcpu=v3 -O2 -g -Wall -Werror ${3-} \
+		-ffile-prefix-map="$PWD"=. -fdebug-compilation-dir=. \
+		-I"/usr/include/$(uname -m)-linux-gnu" \
+		-c "$1.bpf.c" -o "$to/$1_$2.o"
+	llvm-strip -g "$to/$1_$2.o"
+}
 for program in record events; do
-	for kind in btf raw; do
-		define=
-		if [ $kind = raw ]; then define=-DRAW; fi
-		# $define is one word or none.
-		clang -target bpfel -mcpu=v3 -O2 -g -Wall -Werror $define \
-			-ffile-prefix-map="$PWD"=. -fdebug-compilation-dir=. \
-			-I"/usr/include/$(uname -m)-linux-gnu" \
-			-c $program.bpf.c -o "$to/${program}_$kind.o"
-		llvm-strip -g "$to/${program}_$kind.o"
-	done
+	build $program btf
+	build $program raw -DRAW
 done
+build target raw -DRAW
 {
 	clang --version | head -n 1
 	sha256sum build.sh *.h *.bpf.c

@@ -5,7 +5,10 @@
 
 const volatile u32 ndevs = 1;
 const volatile u32 devs[DEVICES];   /* major << 20 | minor */
-const volatile u32 queue_first = 0; /* before 5.11, block events have the queue as their first argument */
+/* Before 5.11, events of requests and of bios have the queue as their first argument; 5.10 itself got the change of the former alone. */
+const volatile u32 queue_first = 0;
+const volatile u32 bio_queue_first = 0;
+#define QUEUE_FIRST(type) (__builtin_types_compatible_p(type, struct bio) ? bio_queue_first : queue_first)
 
 INLINE struct gendisk *bio_disk(struct bio *bio)
 {
@@ -48,7 +51,7 @@ INLINE u32 index_of(struct gendisk *disk)
  */
 #define ARG(type, ctx) ({                        \
 	void *arg;                               \
-	if (queue_first) {                       \
+	if (QUEUE_FIRST(type)) {                 \
 		arg = (void *)(ctx)[1];          \
 		asm volatile("" : "+r"(arg));    \
 	} else {                                 \
@@ -60,7 +63,7 @@ INLINE u32 index_of(struct gendisk *disk)
 /* The bio that is merged. Before 5.11 queue and request stood before it. */
 #define MERGED(ctx) ({                           \
 	void *arg;                               \
-	if (queue_first) {                       \
+	if (bio_queue_first) {                   \
 		arg = (void *)(ctx)[2];          \
 		asm volatile("" : "+r"(arg));    \
 	} else {                                 \

@@ -124,7 +124,7 @@ TP(block_split) int split(u64 *ctx)
 {
 	u64 sector;
 
-	if (queue_first) {
+	if (bio_queue_first) {
 		sector = ctx[2];
 		SAME(sector);
 	} else {
@@ -137,7 +137,7 @@ TP(block_bio_remap) int bio_remap(u64 *ctx)
 {
 	u64 from, sector;
 
-	if (queue_first) {
+	if (bio_queue_first) {
 		from = ctx[2];
 		sector = ctx[3];
 		SAME(from);
