@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mattn/go-isatty"
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/iotrace"
@@ -62,6 +63,7 @@ func with(o capture.Options) func(string) (func() (uint64, error), error) {
 var recorders = []recorder{
 	{"untraced", func(string) (func() (uint64, error), error) { return func() (uint64, error) { return 0, nil }, nil }},
 	{"default", with(capture.Options{})},
+	{"time-all", with(capture.Options{All: true})},
 	{"stages", with(capture.Options{Stages: true})},
 	{"application", with(capture.Options{Application: true})},
 	{"requests", with(capture.Options{Requests: func(*iotrace.IO) {}})},
@@ -137,11 +139,17 @@ func run(rounds int, slice time.Duration, only []string) (err error) {
 	if err := awaitLoad(device); err != nil {
 		return err
 	}
+	terminal := isatty.IsTerminal(os.Stderr.Fd())
 	iops, lost := map[string][]float64{}, map[string]uint64{}
 	for round := range rounds {
+		if !terminal && round%max(rounds/8, 1) == 0 {
+			fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, rounds)
+		}
 		for _, i := range rand.Perm(len(chosen)) {
 			r := chosen[i]
-			fmt.Fprintf(os.Stderr, "\rround %d of %d: %-16s", round+1, rounds, r.name)
+			if terminal {
+				fmt.Fprintf(os.Stderr, "\rround %d of %d: %-16s", round+1, rounds, r.name)
+			}
 			stop, err := r.start(number)
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.name, err)
@@ -155,7 +163,9 @@ func run(rounds int, slice time.Duration, only []string) (err error) {
 			lost[r.name] += missed
 		}
 	}
-	fmt.Fprint(os.Stderr, "\r", strings.Repeat(" ", 40), "\r")
+	if terminal {
+		fmt.Fprintf(os.Stderr, "\r%40s\r", "")
+	}
 	out := os.Stdout
 	fmt.Fprintf(out, "%-16s %10s %7s %7s %10s\n", "recorder", "IOPS", "ratio", "paired", "lost")
 	base := median(iops["untraced"])

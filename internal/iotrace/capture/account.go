@@ -43,7 +43,16 @@ func (r *bpfRecorder) account() (*iotrace.Account, error) {
 	if a.Devices, err = r.deviceCounts(a); err != nil {
 		return nil, err
 	}
+	timed, stood, err := r.timed()
+	if err != nil {
+		return nil, err
+	}
 	a.Missing = append(r.missed(lost), unreturned(a.Cells)...)
+	if stood > timed {
+		a.Timed = timed
+		a.Missing = append(a.Missing, fmt.Sprintf("the times of every request: at their rate one in %.1f was timed, %d in all, by chance; numbers and bytes are of all, least and greatest of those timed",
+			float64(stood)/float64(timed), timed))
+	}
 	return a, nil
 }
 
@@ -101,6 +110,18 @@ func (r *bpfRecorder) misses() (n uint64) {
 	return n
 }
 
+// timed tells how many requests were timed, and for how many they stand.
+func (r *bpfRecorder) timed() (timed, stood uint64, err error) {
+	var perCPU []pace
+	if err := r.coll.Maps["pace"].Lookup(new(uint32), &perCPU); err != nil {
+		return 0, 0, fmt.Errorf("read how many were timed: %w", err)
+	}
+	for _, p := range perCPU {
+		timed, stood = timed+p.Timed, stood+p.Stood
+	}
+	return timed, stood, nil
+}
+
 func (r *bpfRecorder) losses() (all [losses]uint64, err error) {
 	var perCPU []uint64
 	for i := range uint32(losses) {
@@ -126,7 +147,7 @@ func (r *bpfRecorder) cells() ([]iotrace.Cell, error) {
 		}
 		empty++
 		for cpu := range perCPU {
-			if d := &perCPU[cpu]; d.Count > 0 {
+			if d := &perCPU[cpu]; d.Count > 0 || d.Requests > 0 {
 				empty = 0
 				r.take(found, d)
 			}
@@ -134,6 +155,7 @@ func (r *bpfRecorder) cells() ([]iotrace.Cell, error) {
 	}
 	var all []iotrace.Cell
 	for _, c := range found {
+		stretch(c)
 		all = append(all, *c)
 	}
 	slices.SortFunc(all, func(a, b iotrace.Cell) int { return compare(a.Key, b.Key) })
@@ -151,13 +173,12 @@ func (r *bpfRecorder) take(found map[iotrace.Key]*iotrace.Cell, d *kernelDist) {
 		c = &iotrace.Cell{Key: key}
 		found[key] = c
 	}
-	i := iotrace.Interval(d.Interval)
-	// What no bio began has no Q; a flush of that kind is the block layer's own,
-	// part of another's.
-	if i == iotrace.Q2C || i == iotrace.D2C && c.Owner == ownerless && c.Op != iotrace.Flush {
-		c.Requests += d.Count
-	}
+	c.Requests += d.Requests
 	c.Bytes += d.Bytes
+	if d.Count == 0 {
+		return
+	}
+	i := iotrace.Interval(d.Interval)
 	if c.Intervals[i] == nil {
 		c.Intervals[i] = new(iotrace.Dist)
 	}

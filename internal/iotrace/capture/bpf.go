@@ -203,7 +203,7 @@ func (r *bpfRecorder) configure(spec *ebpf.CollectionSpec, types *btf.Spec) erro
 		maps.Copy(constants, map[string]any{
 			"bio_based": bios, "remaps": flag(slices.Contains(r.programs(), "bio_remap")), "unified": flag(r.cgroups.unified), "subsystem": subsystem(types),
 			"application": flag(r.options.Application), "stages": flag(r.options.Stages),
-			"requests": flag(r.options.Requests != nil), "calls": systemCalls(),
+			"requests": flag(r.options.Requests != nil), "paced": flag(r.paced()), "calls": systemCalls(),
 		})
 	}
 	for name, value := range constants {
@@ -232,6 +232,13 @@ func (r *bpfRecorder) configure(spec *ebpf.CollectionSpec, types *btf.Spec) erro
 		spec.Maps["tasks"].MaxEntries, spec.Maps["fifos"].MaxEntries = 1, 1
 	}
 	return nil
+}
+
+// paced tells that at high rates not every request is timed: what is recorded of
+// each one, and of what an application waits for, needs all.
+func (r *bpfRecorder) paced() bool {
+	o := r.options
+	return !o.All && !o.Stages && !o.Application && o.Requests == nil
 }
 
 func flag(b bool) uint32 {

@@ -91,7 +91,7 @@ func TestAccountHoldsWhatTheApplicationDid(t *testing.T) {
 	hosttest.Exclusive(t)
 	device, number := loop(t)
 	for _, kind := range []string{"btf", "raw"} {
-		for _, o := range []Options{{}, {Application: true}, {Application: true, Stages: true}} {
+		for _, o := range []Options{{All: true}, {Application: true}, {Application: true, Stages: true}} {
 			t.Run(fmt.Sprintf("%s application %v stages %v", kind, o.Application, o.Stages), func(t *testing.T) {
 				forceRaw = kind == "raw"
 				defer func() { forceRaw = false }()
@@ -134,5 +134,54 @@ func TestAccountHoldsWhatTheApplicationDid(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// At high rates requests are counted one by one, and timed by samples, which
+// stand for all.
+func TestAllAreCountedAndSomeAreTimed(t *testing.T) {
+	hosttest.Exclusive(t)
+	device, number := loop(t)
+	for _, kind := range []string{"btf", "raw"} {
+		t.Run(kind, func(t *testing.T) {
+			forceRaw = kind == "raw"
+			defer func() { forceRaw = false }()
+			all := start(t, Options{Devices: []string{number}, All: true})
+			some := start(t, Options{Devices: []string{number}})
+			did := fio(t, "--filename="+device, "--rw=randrw", "--ioengine=libaio", "--iodepth=32", "--io_size=256m", "--norandommap")
+			a, err := some.Stop()
+			if err != nil {
+				t.Fatal(err)
+			}
+			exact, err := all.Stop()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Timed == 0 || a.Timed >= did.Read.TotalIOs+did.Write.TotalIOs || a.Lost != 0 {
+				t.Fatalf("%d were timed, %d events lost; fio did %d", a.Timed, a.Lost, did.Read.TotalIOs+did.Write.TotalIOs)
+			}
+			if exact.Timed != 0 {
+				t.Errorf("all were to be timed, and %d were", exact.Timed)
+			}
+			if len(a.Missing) == 0 || !strings.Contains(strings.Join(a.Missing, "\n"), "one in") {
+				t.Errorf("it is not said that some were timed: %q", a.Missing)
+			}
+			for _, op := range []iotrace.Op{iotrace.Read, iotrace.Write} {
+				requests, bytes, got := sum(a, op)
+				wantRequests, wantBytes, want := sum(exact, op)
+				if requests != wantRequests || bytes != wantBytes {
+					t.Errorf("%s: %d requests of %d bytes, and there were %d of %d", op, requests, bytes, wantRequests, wantBytes)
+				}
+				for _, i := range []iotrace.Interval{iotrace.Q2D, iotrace.D2C, iotrace.Q2C} {
+					if got[i].Count != requests {
+						t.Errorf("%s: %s of %d requests, and not of %d", op, i, got[i].Count, requests)
+					}
+					if got[i].MinNS < want[i].MinNS/2 || got[i].MaxNS > 2*want[i].MaxNS {
+						t.Errorf("%s: %s from %d to %d ns, and of all from %d to %d", op, i, got[i].MinNS, got[i].MaxNS, want[i].MinNS, want[i].MaxNS)
+					}
+				}
+				t.Logf("%s: Q2C mean %.0f ns, of all %.0f", op, got[iotrace.Q2C].MeanNS(), want[iotrace.Q2C].MeanNS())
+			}
+		})
 	}
 }

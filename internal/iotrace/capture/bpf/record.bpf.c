@@ -19,14 +19,12 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 TP(block_bio_queue) int bio_queue(u64 *ctx)
 {
 	struct bio *bio = ARG(struct bio, ctx);
-	u32 dev = index_of(bio_disk(bio));
-	u64 now;
+	u32 dev = bio_dev(bio);
+	struct pending *p;
 
 	if (dev >= DEVICES)
 		return 0;
-	now = bpf_ktime_get_ns();
-	struct pending *p = queued(bio, dev, now);
-
+	p = queued(bio, dev);
 	if (stages && p) {
 		typeof(*streams.value) *s = bpf_map_lookup_elem(&streams, &dev);
 		u32 bytes = GET(bio, bi_iter.bi_size);
@@ -34,9 +32,9 @@ TP(block_bio_queue) int bio_queue(u64 *ctx)
 		if (s) {
 			u64 last = s->last_q;
 
-			s->last_q = now;
-			if (last && now >= last)
-				add_to(key_of(p->owner, dev, op_of(GET(bio, bi_opf), bytes), bytes, !!p->call), Q2Q, now - last, 1);
+			s->last_q = p->q;
+			if (last && p->q >= last)
+				add_to(key_of(p->owner, dev, op_of(GET(bio, bi_opf), bytes), bytes, !!p->call), Q2Q, p->q - last, 1);
 		}
 	}
 	return 0;
@@ -47,7 +45,7 @@ TP(block_bio_remap) int bio_remap(u64 *ctx)
 {
 	struct bio *bio = ARG(struct bio, ctx);
 	struct pending *p = find(address(bio));
-	u32 dev = index_of(bio_disk(bio));
+	u32 dev = bio_dev(bio);
 
 	if (p)
 		count(p->dev, REMAPS);
@@ -57,7 +55,7 @@ TP(block_bio_remap) int bio_remap(u64 *ctx)
 		p->over = p->dev;
 		p->dev = dev;
 	} else {
-		p = queued(bio, dev, bpf_ktime_get_ns());
+		p = queued(bio, dev);
 		if (p)
 			p->into = CAME;
 	}
@@ -85,6 +83,8 @@ TP(block_split) int split(u64 *ctx)
 	if (!part || part == whole)
 		return 0;
 	part->q = whole->q;
+	part->weight = whole->weight;
+	part->queued = whole->queued;
 	part->owner = whole->owner;
 	part->entered = whole->entered;
 	part->task = whole->task;
@@ -99,8 +99,10 @@ INLINE void merged(struct bio *bio, u32 how)
 
 	if (!p)
 		return;
-	p->d = bpf_ktime_get_ns();
-	p->into = JOINED;
+	if (p->weight) {
+		p->d = bpf_ktime_get_ns();
+		p->into = JOINED;
+	}
 	count(p->dev, how);
 }
 
@@ -183,12 +185,12 @@ ONCE int gather_one(u64 bio, u64 first, u64 cell, u64 now)
 	if (!p || !head)
 		return 0;
 	if (p->into == JOINED) {
-		add_to(cell, Q2M, p->d - p->q, 1);
-		add_to(cell, M2D, now - p->d, 1);
+		add_to(cell, Q2M, p->d - p->q, p->weight);
+		add_to(cell, M2D, now - p->d, p->weight);
 		p->into = 0;
 	}
 	if (p != head) {
-		if (p->q < head->q)
+		if (p->q && p->q < head->q)
 			head->q = p->q;
 		head->merged++;
 		p->key = 0;
@@ -198,7 +200,7 @@ ONCE int gather_one(u64 bio, u64 first, u64 cell, u64 now)
 
 /*
  * The bios of a request that is issued become one. Its beginning is that of
- * the bio that was queued first; the others end here.
+ * the bio that was queued first, of those that are timed; the others end here.
  */
 INLINE void gather(struct pending *head, struct request *rq, u64 now)
 {
@@ -218,6 +220,7 @@ TP(block_rq_issue) int rq_issue(u64 *ctx)
 	struct request *rq = ARG(struct request, ctx);
 	u64 key = request_key(rq), now;
 	struct pending *p = find(key);
+	bool several;
 
 	if (!p) { /* a driver's own, the flush of a cache, or one from before */
 		u32 dev = index_of(request_disk(rq));
@@ -230,8 +233,11 @@ TP(block_rq_issue) int rq_issue(u64 *ctx)
 		if (GET(rq, bio))
 			count(dev, UNSEEN);
 	}
+	several = GET(rq, bio) != GET(rq, biotail);
+	if (paced && !p->weight && !several)
+		return 0;
 	now = bpf_ktime_get_ns();
-	if (GET(rq, bio) != GET(rq, biotail))
+	if (several)
 		gather(p, rq, now);
 	p->d = now;
 	if (stages) {
@@ -262,7 +268,7 @@ SEC("raw_tp/nvme_setup_cmd") int nvme_setup(u64 *ctx)
 	void *bio = BPF_CORE_READ(rq, bio);
 	struct pending *p = find(raw_address(bio ? bio : rq));
 
-	if (p)
+	if (p && p->weight)
 		p->n = bpf_ktime_get_ns();
 	return 0;
 }
@@ -370,13 +376,43 @@ INLINE void emit(struct pending *p, struct request *rq, u64 now, u32 bytes, u64 
 	bpf_ringbuf_submit(r, 0);
 }
 
+/* Adds the times of a request that is complete. */
+INLINE void add_times(struct pending *p, u64 key, u32 slot, struct recent *r, u64 now)
+{
+	struct dist *d;
+
+	if (p->q) {
+		d = of_complete(key, slot, r, Q2C);
+		if (d)
+			sum(d, now - p->q, p->weight);
+		if (p->d) {
+			d = of_complete(key, slot, r, Q2D);
+			if (d)
+				sum(d, p->d - p->q, p->weight);
+		}
+	}
+	if (p->n && p->n >= p->d) {
+		add_to(key, D2N, p->n - p->d, p->weight);
+		add_to(key, N2C, now - p->n, p->weight);
+	}
+	if (stages && p->g) {
+		if (p->g >= p->q)
+			add_to(key, Q2G, p->g - p->q, 1);
+		if (p->i >= p->g)
+			add_to(key, G2I, p->i - p->g, 1);
+	}
+	if (stages && p->i && p->d >= p->i)
+		add_to(key, I2D, p->d - p->i, 1);
+}
+
 INLINE int complete(u64 *ctx, bool follow)
 {
 	struct request *rq = (void *)ctx[0];
-	u32 bytes = ctx[2];
+	u32 bytes = ctx[2], slot;
 	struct pending *p = find(request_key(rq));
-	struct cell *cell;
-	u64 now, key, op;
+	struct recent *r;
+	u64 now = 0, key, op;
+	bool timed;
 
 	if (!p)
 		return 0;
@@ -384,36 +420,32 @@ INLINE int complete(u64 *ctx, bool follow)
 		partly(p, rq, bytes);
 		return 0;
 	}
-	now = bpf_ktime_get_ns();
-	if (p->n && p->n <= p->d) { /* the driver began, and the drive has had it since */
-		u64 begun = p->n;
+	timed = !paced || p->weight;
+	if (timed) {
+		now = bpf_ktime_get_ns();
+		if (p->n && p->n <= p->d) { /* the driver began, and the drive has had it since */
+			u64 begun = p->n;
 
-		p->n = p->d;
-		p->d = begun;
+			p->n = p->d;
+			p->d = begun;
+		}
 	}
 	op = op_of(GET(rq, cmd_flags), bytes);
 	key = key_of(p->owner, p->dev, op, bytes, !!p->call);
-	cell = cell_of(key);
-	if (cell) {
-		if (p->d)
-			add_bytes(key, cell, D2C, now - p->d, 1, bytes);
-		if (p->q) {
-			add(key, cell, Q2C, now - p->q);
-			if (p->d)
-				add(key, cell, Q2D, p->d - p->q);
+	slot = key * 0x9E3779B97F4A7C15ULL >> 58; /* 64 - log2(RECENT) */
+	r = bpf_map_lookup_elem(&recent, &slot);
+	if (r) {
+		struct dist *d = of_complete(key, slot, r, D2C);
+
+		if (d) {
+			/* A flush without Q is the block layer's own, part of another's. */
+			d->requests += p->queued || op != FLUSH;
+			d->bytes += bytes;
+			if (timed && p->d)
+				sum(d, now - p->d, p->weight);
 		}
-		if (p->n && p->n >= p->d) {
-			add(key, cell, D2N, p->n - p->d);
-			add(key, cell, N2C, now - p->n);
-		}
-		if (stages && p->g) {
-			if (p->g >= p->q)
-				add(key, cell, Q2G, p->g - p->q);
-			if (p->i >= p->g)
-				add(key, cell, G2I, p->i - p->g);
-		}
-		if (stages && p->i && p->d >= p->i)
-			add(key, cell, I2D, p->d - p->i);
+		if (timed)
+			add_times(p, key, slot, r, now);
 	}
 	if (follow && p->call)
 		completed_for(p, key, now);
@@ -439,13 +471,33 @@ TP(block_rq_complete) int rq_complete_app(u64 *ctx)
 	return complete(ctx, true);
 }
 
+/* Counts one that is complete, timed or not. */
+ONCE int tally(u64 key, u64 interval, u32 bytes)
+{
+	struct cell *c = cell_of(key);
+	struct dist *d;
+	u32 at;
+
+	SAME(interval);
+	if (!c || interval >= DISTS)
+		return 0;
+	at = place_in(c, interval);
+	d = bpf_map_lookup_elem(&dists, &at);
+	if (!at || !d)
+		return 0;
+	d->cell = key;
+	d->interval = interval;
+	d->requests++;
+	d->bytes += bytes;
+	return 0;
+}
+
 /* The end of a bio on a device that has no requests: device mapper, md, a multipath head. */
 INLINE int bio_done(u64 *ctx, bool follow)
 {
 	struct bio *bio = (void *)ctx[1];
 	struct pending *p = find(address(bio));
-	struct cell *cell;
-	u64 key, now;
+	u64 key, now = 0;
 	u32 dev;
 
 	if (!p)
@@ -453,13 +505,13 @@ INLINE int bio_done(u64 *ctx, bool follow)
 	dev = p->over != NONE ? p->over : p->dev;
 	if (dev >= DEVICES || !(bio_based >> dev & 1))
 		return 0;
-	now = bpf_ktime_get_ns();
 	p->dev = dev;
 	key = key_of(p->owner, dev, p->op, p->bytes, !!p->call);
-	cell = cell_of(key);
-	if (cell) {
-		add_bytes(key, cell, Q2C, now - p->q, 1, p->bytes);
+	if (!paced || p->weight) {
+		now = bpf_ktime_get_ns();
+		add_to(key, Q2C, now - p->q, p->weight);
 	}
+	tally(key, Q2C, p->bytes);
 	if (follow && p->call)
 		completed_for(p, key, now);
 	p->key = 0;
