@@ -3,7 +3,7 @@
 // slices of time without a recorder and with each of them take turns. What the
 // device counts in these is compared, by medians.
 //
-//	go run ./scripts/bench-record [-rounds 40] [-slice 500ms] [-only default,stages]
+//	go run ./scripts/bench-record [-rounds 40] [-slice 500ms] [-only default,stages] [-scheduler none]
 package main
 
 import (
@@ -109,19 +109,23 @@ func main() {
 	rounds := flag.Int("rounds", 40, "times that each recorder is measured")
 	slice := flag.Duration("slice", 500*time.Millisecond, "length of a measurement")
 	only := flag.String("only", "", "recorders to measure, by commas")
+	scheduler := flag.String("scheduler", "", "I/O scheduler of the device (default what the kernel chooses)")
 	flag.Parse()
-	if err := run(*rounds, *slice, strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })); err != nil {
+	if err := run(*rounds, *slice, *scheduler, strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-record:", err)
 		os.Exit(1)
 	}
 }
 
-func run(rounds int, slice time.Duration, only []string) (err error) {
+func run(rounds int, slice time.Duration, scheduler string, only []string) (err error) {
 	device, number, remove, err := loop()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
+	if scheduler, err = schedule(device, scheduler); err != nil {
+		return err
+	}
 	chosen := slices.Clone(recorders)
 	if len(only) > 0 {
 		chosen = slices.DeleteFunc(chosen, func(r recorder) bool { return r.name != "untraced" && !slices.Contains(only, r.name) })
@@ -167,6 +171,7 @@ func run(rounds int, slice time.Duration, only []string) (err error) {
 		fmt.Fprintf(os.Stderr, "\r%40s\r", "")
 	}
 	out := os.Stdout
+	fmt.Fprintf(out, "4 KiB random reads, depth 32, %s on a file in memory, scheduler %s; %d slices of %s each\n\n", device, scheduler, rounds, slice)
 	fmt.Fprintf(out, "%-16s %10s %7s %7s %10s\n", "recorder", "IOPS", "ratio", "paired", "lost")
 	base := median(iops["untraced"])
 	for _, r := range chosen {
@@ -209,6 +214,20 @@ func rate(device string, slice time.Duration) (perSecond float64, err error) {
 	time.Sleep(slice)
 	after, err := reads(device)
 	return float64(after-before) / time.Since(began).Seconds(), err
+}
+
+// schedule gives the device a scheduler, if one is named, and tells which it has.
+func schedule(device, name string) (string, error) {
+	file := filepath.Join("/sys/block", filepath.Base(device), "queue/scheduler")
+	if name != "" {
+		if err := os.WriteFile(file, []byte(name), 0); err != nil {
+			return "", fmt.Errorf("scheduler %s: %w", name, err)
+		}
+	}
+	text, err := os.ReadFile(file)
+	_, rest, _ := strings.Cut(string(text), "[")
+	used, _, _ := strings.Cut(rest, "]")
+	return used, err
 }
 
 func awaitLoad(device string) error {

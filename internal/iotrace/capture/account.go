@@ -50,15 +50,16 @@ func (r *bpfRecorder) account() (*iotrace.Account, error) {
 	a.Missing = append(r.missed(lost), unreturned(a.Cells)...)
 	if stood > timed {
 		a.Timed = timed
-		a.Missing = append(a.Missing, fmt.Sprintf("the times of every request: at their rate one in %.1f was timed, %d in all, by chance; numbers and bytes are of all, least and greatest of those timed",
-			float64(stood)/float64(timed), timed))
+		a.Missing = append(a.Missing, fmt.Sprintf("the times of every request: at their rate %d were timed, by chance, and stand for the others; numbers and bytes are of all, least and greatest of those timed", timed))
 	}
 	return a, nil
 }
 
 // missed names what cannot be known.
 func (r *bpfRecorder) missed(lost [losses]uint64) []string {
+	r.mu.Lock()
 	all := slices.Clone(r.missing)
+	r.mu.Unlock()
 	for _, d := range r.devices {
 		if d.note != "" {
 			all = append(all, d.note)
@@ -112,9 +113,9 @@ func (r *bpfRecorder) misses() (n uint64) {
 
 // timed tells how many requests were timed, and for how many they stand.
 func (r *bpfRecorder) timed() (timed, stood uint64, err error) {
-	var perCPU []pace
-	if err := r.coll.Maps["pace"].Lookup(new(uint32), &perCPU); err != nil {
-		return 0, 0, fmt.Errorf("read how many were timed: %w", err)
+	perCPU, err := r.paces()
+	if err != nil {
+		return 0, 0, err
 	}
 	for _, p := range perCPU {
 		timed, stood = timed+p.Timed, stood+p.Stood

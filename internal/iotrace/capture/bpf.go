@@ -86,6 +86,7 @@ type bpfRecorder struct {
 	coll    *ebpf.Collection
 	memory  *ebpf.Memory // of the table of pending requests
 	links   []link.Link
+	issue   []link.Link       // of the programs that tell of D, which rest at times
 	events  map[string]string // that programs are for
 
 	mu      sync.Mutex // of what follows
@@ -133,6 +134,9 @@ func startBPF(_ context.Context, _ *journal.Journal, o Options, devices []device
 	r.cancel = cancel
 	if o.Events == nil {
 		r.tasks.Go(func() { r.learnOwners(ctx) })
+		if r.paced() {
+			r.tasks.Go(func() { r.rest(ctx) })
+		}
 	}
 	return r, nil
 }
@@ -232,13 +236,6 @@ func (r *bpfRecorder) configure(spec *ebpf.CollectionSpec, types *btf.Spec) erro
 		spec.Maps["tasks"].MaxEntries, spec.Maps["fifos"].MaxEntries = 1, 1
 	}
 	return nil
-}
-
-// paced tells that at high rates not every request is timed: what is recorded of
-// each one, and of what an application waits for, needs all.
-func (r *bpfRecorder) paced() bool {
-	o := r.options
-	return !o.All && !o.Stages && !o.Application && o.Requests == nil
 }
 
 func flag(b bool) uint32 {
@@ -344,7 +341,11 @@ func (r *bpfRecorder) attachOne(name string, p *ebpf.Program) (err error) {
 	if err != nil {
 		return fmt.Errorf("attach to the kernel's event %s: %w", r.events[name], err)
 	}
-	r.links = append(r.links, l)
+	if name == "rq_issue" || name == "nvme_setup" {
+		r.issue = append(r.issue, l)
+	} else {
+		r.links = append(r.links, l)
+	}
 	return nil
 }
 
@@ -354,16 +355,16 @@ func (r *bpfRecorder) stop() error {
 	r.cancel()
 	r.tasks.Wait()
 	var all []error
-	for _, l := range slices.Backward(r.links) {
+	for _, l := range slices.Backward(append(r.issue, r.links...)) {
 		all = append(all, l.Close())
 	}
-	r.links = nil
+	r.links, r.issue = nil, nil
 	return errors.Join(append(all, r.endStream())...)
 }
 
 // close has the kernel take the programs and their maps back.
 func (r *bpfRecorder) close() error {
-	for _, l := range r.links { // of a start that failed
+	for _, l := range append(r.issue, r.links...) { // of a start that failed
 		_ = l.Close()
 	}
 	_ = r.endStream()

@@ -246,7 +246,9 @@ INLINE struct pending *queued(struct bio *bio, u32 dev)
 
 	if (paced)
 		c = bpf_map_lookup_elem(&pace, &zero);
-	if (c && c->left) {
+	if (c && resting) {
+		weight = 0;
+	} else if (c && c->left) {
 		c->left--;
 		weight = 0;
 	} else {

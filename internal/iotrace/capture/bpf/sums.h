@@ -146,6 +146,9 @@ struct {
 	__type(value, struct pace);
 } pace SEC(".maps");
 
+/* None are timed for now, and nobody says when a request is issued: see pace.go. */
+volatile u32 resting;
+
 /* So that the compiled programs tell of this type, too. */
 const struct request_record *described __attribute__((unused));
 
