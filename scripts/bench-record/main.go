@@ -123,8 +123,17 @@ func run(rounds int, slice time.Duration, scheduler string, only []string) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	if scheduler, err = schedule(device, scheduler); err != nil {
+	before, err := schedule(device, scheduler)
+	if err != nil {
 		return err
+	}
+	if scheduler == "" {
+		scheduler = before
+	} else { // it outlives what the device is over
+		defer func() {
+			_, failed := schedule(device, before)
+			err = errors.Join(err, failed)
+		}()
 	}
 	chosen := slices.Clone(recorders)
 	if len(only) > 0 {
@@ -216,18 +225,22 @@ func rate(device string, slice time.Duration) (perSecond float64, err error) {
 	return float64(after-before) / time.Since(began).Seconds(), err
 }
 
-// schedule gives the device a scheduler, if one is named, and tells which it has.
-func schedule(device, name string) (string, error) {
+// schedule gives the device a scheduler, if one is named, and tells which it had.
+func schedule(device, name string) (had string, err error) {
 	file := filepath.Join("/sys/block", filepath.Base(device), "queue/scheduler")
-	if name != "" {
-		if err := os.WriteFile(file, []byte(name), 0); err != nil {
-			return "", fmt.Errorf("scheduler %s: %w", name, err)
-		}
-	}
 	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
 	_, rest, _ := strings.Cut(string(text), "[")
-	used, _, _ := strings.Cut(rest, "]")
-	return used, err
+	had, _, _ = strings.Cut(rest, "]")
+	if name == "" {
+		return had, nil
+	}
+	if err := os.WriteFile(file, []byte(name), 0); err != nil {
+		return "", fmt.Errorf("scheduler %s: %w", name, err)
+	}
+	return had, nil
 }
 
 func awaitLoad(device string) error {
