@@ -8,6 +8,7 @@ type Account struct {
 	Duration time.Duration `json:"-"`                 // from the first event to the last, or that was recorded
 	Events   uint64        `json:"events"`            // that were seen; 0 where they were summed up in the kernel uncounted
 	Lost     uint64        `json:"lost"`              // events that the recorder says it lost
+	Timed    uint64        `json:"timed,omitempty"`   // requests that were timed, where not all were: the others are counted, and of times like theirs
 	Missing  []string      `json:"missing,omitempty"` // what cannot be known, and why: "CPU 1 has no file", "no Q: ..."
 	Devices  []Device      `json:"devices"`
 	Cells    []Cell        `json:"-"` // ascending by Key; By sums them up

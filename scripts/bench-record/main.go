@@ -3,7 +3,7 @@
 // slices of time without a recorder and with each of them take turns. What the
 // device counts in these is compared, by medians.
 //
-//	go run ./scripts/bench-record [-rounds 40] [-slice 500ms] [-only default,stages]
+//	go run ./scripts/bench-record [-rounds 40] [-slice 500ms] [-only default,stages] [-scheduler none]
 package main
 
 import (
@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mattn/go-isatty"
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/iotrace"
@@ -62,6 +63,7 @@ func with(o capture.Options) func(string) (func() (uint64, error), error) {
 var recorders = []recorder{
 	{"untraced", func(string) (func() (uint64, error), error) { return func() (uint64, error) { return 0, nil }, nil }},
 	{"default", with(capture.Options{})},
+	{"time-all", with(capture.Options{All: true})},
 	{"stages", with(capture.Options{Stages: true})},
 	{"application", with(capture.Options{Application: true})},
 	{"requests", with(capture.Options{Requests: func(*iotrace.IO) {}})},
@@ -107,19 +109,32 @@ func main() {
 	rounds := flag.Int("rounds", 40, "times that each recorder is measured")
 	slice := flag.Duration("slice", 500*time.Millisecond, "length of a measurement")
 	only := flag.String("only", "", "recorders to measure, by commas")
+	scheduler := flag.String("scheduler", "", "I/O scheduler of the device (default what the kernel chooses)")
 	flag.Parse()
-	if err := run(*rounds, *slice, strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })); err != nil {
+	if err := run(*rounds, *slice, *scheduler, strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-record:", err)
 		os.Exit(1)
 	}
 }
 
-func run(rounds int, slice time.Duration, only []string) (err error) {
+func run(rounds int, slice time.Duration, scheduler string, only []string) (err error) {
 	device, number, remove, err := loop()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
+	before, err := schedule(device, scheduler)
+	if err != nil {
+		return err
+	}
+	if scheduler == "" {
+		scheduler = before
+	} else { // it outlives what the device is over
+		defer func() {
+			_, failed := schedule(device, before)
+			err = errors.Join(err, failed)
+		}()
+	}
 	chosen := slices.Clone(recorders)
 	if len(only) > 0 {
 		chosen = slices.DeleteFunc(chosen, func(r recorder) bool { return r.name != "untraced" && !slices.Contains(only, r.name) })
@@ -137,11 +152,17 @@ func run(rounds int, slice time.Duration, only []string) (err error) {
 	if err := awaitLoad(device); err != nil {
 		return err
 	}
+	terminal := isatty.IsTerminal(os.Stderr.Fd())
 	iops, lost := map[string][]float64{}, map[string]uint64{}
 	for round := range rounds {
+		if !terminal && round%max(rounds/8, 1) == 0 {
+			fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, rounds)
+		}
 		for _, i := range rand.Perm(len(chosen)) {
 			r := chosen[i]
-			fmt.Fprintf(os.Stderr, "\rround %d of %d: %-16s", round+1, rounds, r.name)
+			if terminal {
+				fmt.Fprintf(os.Stderr, "\rround %d of %d: %-16s", round+1, rounds, r.name)
+			}
 			stop, err := r.start(number)
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.name, err)
@@ -155,8 +176,11 @@ func run(rounds int, slice time.Duration, only []string) (err error) {
 			lost[r.name] += missed
 		}
 	}
-	fmt.Fprint(os.Stderr, "\r", strings.Repeat(" ", 40), "\r")
+	if terminal {
+		fmt.Fprintf(os.Stderr, "\r%40s\r", "")
+	}
 	out := os.Stdout
+	fmt.Fprintf(out, "4 KiB random reads, depth 32, %s on a file in memory, scheduler %s; %d slices of %s each\n\n", device, scheduler, rounds, slice)
 	fmt.Fprintf(out, "%-16s %10s %7s %7s %10s\n", "recorder", "IOPS", "ratio", "paired", "lost")
 	base := median(iops["untraced"])
 	for _, r := range chosen {
@@ -199,6 +223,24 @@ func rate(device string, slice time.Duration) (perSecond float64, err error) {
 	time.Sleep(slice)
 	after, err := reads(device)
 	return float64(after-before) / time.Since(began).Seconds(), err
+}
+
+// schedule gives the device a scheduler, if one is named, and tells which it had.
+func schedule(device, name string) (had string, err error) {
+	file := filepath.Join("/sys/block", filepath.Base(device), "queue/scheduler")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	_, rest, _ := strings.Cut(string(text), "[")
+	had, _, _ = strings.Cut(rest, "]")
+	if name == "" {
+		return had, nil
+	}
+	if err := os.WriteFile(file, []byte(name), 0); err != nil {
+		return "", fmt.Errorf("scheduler %s: %w", name, err)
+	}
+	return had, nil
 }
 
 func awaitLoad(device string) error {

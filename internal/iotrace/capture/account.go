@@ -45,13 +45,23 @@ func (r *bpfRecorder) account() (*iotrace.Account, error) {
 	if a.Devices, err = r.deviceCounts(a); err != nil {
 		return nil, err
 	}
+	timed, stood, err := r.timed()
+	if err != nil {
+		return nil, err
+	}
 	a.Missing = append(r.missed(lost), unreturned(a.Cells)...)
+	if stood > timed {
+		a.Timed = timed
+		a.Missing = append(a.Missing, fmt.Sprintf("the times of every request: at their rate %d were timed, by chance, and stand for the others; numbers and bytes are of all, least and greatest of those timed", timed))
+	}
 	return a, nil
 }
 
 // missed names what cannot be known.
 func (r *bpfRecorder) missed(lost [losses]uint64) []string {
+	r.mu.Lock()
 	all := slices.Clone(r.missing)
+	r.mu.Unlock()
 	for _, d := range r.devices {
 		if d.note != "" {
 			all = append(all, d.note)
@@ -106,6 +116,18 @@ func misses(c *ebpf.Collection) (n uint64) {
 	return n
 }
 
+// timed tells how many requests were timed, and for how many they stand.
+func (r *bpfRecorder) timed() (timed, stood uint64, err error) {
+	perCPU, err := r.paces()
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, p := range perCPU {
+		timed, stood = timed+p.Timed, stood+p.Stood
+	}
+	return timed, stood, nil
+}
+
 func (r *bpfRecorder) losses() (all [losses]uint64, err error) {
 	var perCPU []uint64
 	for i := range uint32(losses) {
@@ -131,7 +153,7 @@ func (r *bpfRecorder) cells() ([]iotrace.Cell, error) {
 		}
 		empty++
 		for cpu := range perCPU {
-			if d := &perCPU[cpu]; d.Count > 0 {
+			if d := &perCPU[cpu]; d.Count > 0 || d.Requests > 0 {
 				empty = 0
 				r.take(found, d)
 			}
@@ -139,6 +161,7 @@ func (r *bpfRecorder) cells() ([]iotrace.Cell, error) {
 	}
 	var all []iotrace.Cell
 	for _, c := range found {
+		stretch(c)
 		all = append(all, *c)
 	}
 	slices.SortFunc(all, func(a, b iotrace.Cell) int { return compare(a.Key, b.Key) })
@@ -156,13 +179,12 @@ func (r *bpfRecorder) take(found map[iotrace.Key]*iotrace.Cell, d *kernelDist) {
 		c = &iotrace.Cell{Key: key}
 		found[key] = c
 	}
-	i := iotrace.Interval(d.Interval)
-	// What no bio began has no Q; a flush of that kind is the block layer's own,
-	// part of another's.
-	if i == iotrace.Q2C || i == iotrace.D2C && c.Owner == ownerless && c.Op != iotrace.Flush {
-		c.Requests += d.Count
-	}
+	c.Requests += d.Requests
 	c.Bytes += d.Bytes
+	if d.Count == 0 {
+		return
+	}
+	i := iotrace.Interval(d.Interval)
 	if c.Intervals[i] == nil {
 		c.Intervals[i] = new(iotrace.Dist)
 	}

@@ -94,6 +94,7 @@ type bpfRecorder struct {
 	coll    *ebpf.Collection
 	memory  *ebpf.Memory // of the table of pending requests
 	links   []link.Link
+	issue   []link.Link       // of the programs that tell of D, which rest at times
 	events  map[string]string // that programs are for
 
 	mu      sync.Mutex // of what follows
@@ -149,6 +150,9 @@ func startBPF(_ context.Context, _ *journal.Journal, o Options, devices []device
 	r.cancel = cancel
 	if o.Events == nil {
 		r.tasks.Go(func() { r.learnOwners(ctx) })
+		if r.paced() {
+			r.tasks.Go(func() { r.rest(ctx) })
+		}
 	}
 	return r, nil
 }
@@ -223,7 +227,7 @@ func (r *bpfRecorder) configure(spec *ebpf.CollectionSpec, types *btf.Spec) erro
 		maps.Copy(constants, map[string]any{
 			"bio_based": bios, "remaps": flag(slices.Contains(r.programs(), "bio_remap")), "unified": flag(r.cgroups.unified), "subsystem": subsystem(types),
 			"application": flag(r.options.Application), "stages": flag(r.options.Stages),
-			"requests": flag(r.options.Requests != nil), "calls": systemCalls(),
+			"requests": flag(r.options.Requests != nil), "paced": flag(r.paced()), "calls": systemCalls(),
 		})
 	}
 	for name, value := range constants {
@@ -357,7 +361,11 @@ func (r *bpfRecorder) attachOne(name string, p *ebpf.Program) (err error) {
 	if err != nil {
 		return fmt.Errorf("attach to the kernel's event %s: %w", r.events[name], err)
 	}
-	r.links = append(r.links, l)
+	if name == "rq_issue" || name == "nvme_setup" {
+		r.issue = append(r.issue, l)
+	} else {
+		r.links = append(r.links, l)
+	}
 	return nil
 }
 
@@ -367,16 +375,16 @@ func (r *bpfRecorder) stop() error {
 	r.cancel()
 	r.tasks.Wait()
 	var all []error
-	for _, l := range slices.Backward(r.links) {
+	for _, l := range slices.Backward(append(r.issue, r.links...)) {
 		all = append(all, l.Close())
 	}
-	r.links = nil
+	r.links, r.issue = nil, nil
 	return errors.Join(append(all, r.endStream())...)
 }
 
 // close has the kernel take the programs and their maps back.
 func (r *bpfRecorder) close() error {
-	for _, l := range r.links { // of a start that failed
+	for _, l := range append(r.issue, r.links...) { // of a start that failed
 		_ = l.Close()
 	}
 	_ = r.endStream()

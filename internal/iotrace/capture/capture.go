@@ -30,6 +30,7 @@ type Options struct {
 	Devices     []string          // "MAJ:MIN" of the block devices; a partition stands for its disk. Paths of NVMe devices have none, and are named
 	Application bool              // follow system calls too: S2Q, S2X, C2R
 	Stages      bool              // all that lies between Q and D too, and what is counted of a device: costs more
+	All         bool              // time every request, also at rates at which only one in many is timed otherwise: costs more
 	Requests    func(*iotrace.IO) // gets every completed request, from one goroutine; nil for sums alone
 
 	// Events gets every event instead, for a capture; from one goroutine, those

@@ -91,7 +91,7 @@ func TestAccountHoldsWhatTheApplicationDid(t *testing.T) {
 	hosttest.Exclusive(t)
 	device, number := loop(t)
 	for _, kind := range []string{"btf", "raw"} {
-		for _, o := range []Options{{}, {Application: true}, {Application: true, Stages: true}} {
+		for _, o := range []Options{{All: true}, {Application: true}, {Application: true, Stages: true}} {
 			t.Run(fmt.Sprintf("%s application %v stages %v", kind, o.Application, o.Stages), func(t *testing.T) {
 				forceRaw = kind == "raw"
 				defer func() { forceRaw = false }()
@@ -134,5 +134,59 @@ func TestAccountHoldsWhatTheApplicationDid(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// At high rates requests are counted one by one, and timed by samples, which
+// stand for all. Bios that are merged leave nothing behind.
+func TestAllAreCountedAndSomeAreTimed(t *testing.T) {
+	hosttest.Exclusive(t)
+	device, number := loop(t)
+	random := []string{"--rw=randrw", "--io_size=256m", "--norandommap"}
+	merged := []string{"--rw=rw", "--io_size=512m", "--iodepth_batch=16"}
+	for name, load := range map[string][]string{"btf": random, "raw": random, "btf merged": merged, "raw merged": merged} {
+		t.Run(name, func(t *testing.T) {
+			forceRaw = strings.HasPrefix(name, "raw")
+			defer func() { forceRaw = false }()
+			all := start(t, Options{Devices: []string{number}, All: true})
+			some := start(t, Options{Devices: []string{number}})
+			fio(t, append([]string{"--filename=" + device, "--ioengine=libaio", "--iodepth=32"}, load...)...)
+			a, err := some.Stop()
+			if err != nil {
+				t.Fatal(err)
+			}
+			exact, err := all.Stop()
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkSampled(t, a, exact)
+		})
+	}
+}
+
+// checkSampled compares what was told by samples with what all tell.
+func checkSampled(t *testing.T, a, exact *iotrace.Account) {
+	t.Helper()
+	if total := exact.Devices[0].Requests; a.Timed == 0 || a.Timed >= total || a.Lost != 0 || exact.Timed != 0 {
+		t.Fatalf("%d of %d were timed, %d events lost", a.Timed, total, a.Lost)
+	}
+	if !strings.Contains(strings.Join(a.Missing, "\n"), "were timed") {
+		t.Errorf("it is not said that some were timed: %q", a.Missing)
+	}
+	if n := a.Devices[0].Unfinished + exact.Devices[0].Unfinished; n != 0 {
+		t.Errorf("%d requests are unfinished", n)
+	}
+	for _, op := range []iotrace.Op{iotrace.Read, iotrace.Write} {
+		requests, bytes, got := sum(a, op)
+		wantRequests, wantBytes, want := sum(exact, op)
+		if requests != wantRequests || bytes != wantBytes {
+			t.Errorf("%s: %d requests of %d bytes, and there were %d of %d", op, requests, bytes, wantRequests, wantBytes)
+		}
+		for _, i := range []iotrace.Interval{iotrace.Q2D, iotrace.D2C, iotrace.Q2C} {
+			if got[i].MinNS < want[i].MinNS/2 || got[i].MaxNS > 2*want[i].MaxNS {
+				t.Errorf("%s: %s from %d to %d ns, and of all from %d to %d", op, i, got[i].MinNS, got[i].MaxNS, want[i].MinNS, want[i].MaxNS)
+			}
+		}
+		t.Logf("%s: of %d requests Q2C has %d, mean %.0f ns, of all %.0f", op, requests, got[iotrace.Q2C].Count, got[iotrace.Q2C].MeanNS(), want[iotrace.Q2C].MeanNS())
 	}
 }

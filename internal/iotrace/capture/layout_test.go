@@ -64,7 +64,7 @@ func TestLayoutIsThatOfThePrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]any{"dists": kernelDist{}} {
+	for name, want := range map[string]any{"dists": kernelDist{}, "pace": pace{}} {
 		if got := int(spec.Maps[name].ValueSize); got != binary.Size(want) {
 			t.Errorf("%s: the programs have %d bytes, and we %d", name, got, binary.Size(want))
 		}

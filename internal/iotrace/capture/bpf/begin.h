@@ -41,8 +41,10 @@ INLINE struct pending *begin(u64 key, u32 dev)
 	}
 	p->key = key;
 	p->q = p->d = p->n = p->entered = 0;
-	p->owner = p->task = p->cpu = p->bytes = 0;
-	p->merged = 0;
+	p->owner = p->task = p->bytes = 0;
+	p->cpu = p->merged = 0;
+	p->weight = 1;
+	p->queued = 0;
 	p->dev = dev;
 	p->over = NONE;
 	p->call = p->requeued = p->op = p->into = 0;
@@ -196,10 +198,64 @@ INLINE void queued_in_call(struct pending *p, struct bio *bio, struct task *t)
 	}
 }
 
-INLINE struct pending *queued(struct bio *bio, u32 dev, u64 now)
+/* A request is timed. Says which is the next, and returns for how many this one stands. */
+ONCE u32 next_turn(u64 now)
 {
-	struct pending *p;
+	u32 zero = 0, weight;
+	struct pace *c = bpf_map_lookup_elem(&pace, &zero);
 
+	if (!c)
+		return 1;
+	weight = c->weight ? c->weight : 1;
+	c->timed++;
+	c->stood += weight;
+	if (++c->turns >= TURNS) {
+		u64 took = now - c->since;
+
+		c->weight = weight;
+		if (took < TURNS * LEAST_GAP && weight < GREATEST_WEIGHT)
+			c->weight = weight * 2;
+		else if (took > TURNS * GREATEST_GAP && weight > 1)
+			c->weight = weight / 2;
+		c->since = now;
+		c->turns = 0;
+	}
+	if (c->weight > 1) /* one of 0 to 2 * weight - 2 */
+		c->left = (u64)bpf_get_prandom_u32() * (2 * c->weight - 1) >> 32;
+	return weight;
+}
+
+/* The thread that queued the last bio on this CPU has an owner, and keeps it until a request is timed. */
+INLINE u32 owner_again(struct pace *c, struct bio *bio, bool timed)
+{
+	u32 tid = bpf_get_current_pid_tgid();
+
+	if (timed || c->tid != tid) {
+		c->owner = owner_of(bio);
+		c->tid = GET(current(), flags) & PF_KTHREAD ? 0 : tid; /* it queues for anybody */
+	}
+	return c->owner;
+}
+
+INLINE struct pending *queued(struct bio *bio, u32 dev)
+{
+	u32 zero = 0, weight = 1;
+	struct pace *c = NULL;
+	struct pending *p;
+	u64 now = 0;
+
+	if (paced)
+		c = bpf_map_lookup_elem(&pace, &zero);
+	if (c && resting) {
+		weight = 0;
+	} else if (c && c->left) {
+		c->left--;
+		weight = 0;
+	} else {
+		now = bpf_ktime_get_ns();
+		if (c)
+			weight = next_turn(now);
+	}
 	if (application && remaps) {
 		struct task *t = in_call();
 
@@ -214,7 +270,9 @@ INLINE struct pending *queued(struct bio *bio, u32 dev, u64 now)
 	if (!p)
 		return NULL;
 	p->q = now;
-	p->owner = owner_of(bio);
+	p->weight = weight;
+	p->queued = 1;
+	p->owner = c ? owner_again(c, bio, weight) : owner_of(bio);
 	if (bio_based) {
 		p->bytes = GET(bio, bi_iter.bi_size);
 		p->op = op_of(GET(bio, bi_opf), p->bytes);

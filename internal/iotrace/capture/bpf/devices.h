@@ -45,6 +45,17 @@ INLINE u32 index_of(struct gendisk *disk)
 	return NONE;
 }
 
+/* The device of a bio. Most are of the first device itself, and no partition's. */
+INLINE u32 bio_dev(struct bio *bio)
+{
+	struct block_device *bdev;
+
+	if (!bpf_core_field_exists(bio->bi_bdev))
+		return index_of(bio_disk(bio));
+	bdev = GET(bio, bi_bdev);
+	return GET(bdev, bd_dev) == devs[0] ? 0 : index_of(GET(bdev, bd_disk));
+}
+
 /*
  * The argument of an event that before 5.11 stood behind the queue. The
  * barrier keeps the compiler from choosing by arithmetic on ctx.

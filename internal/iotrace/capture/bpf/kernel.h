@@ -50,7 +50,7 @@ struct blkcg { struct cgroup_subsys_state css; } MOVES;
 struct blkcg_gq { struct blkcg *blkcg; } MOVES;
 
 struct gendisk { int major, first_minor; } MOVES;
-struct block_device { struct gendisk *bd_disk; } MOVES;
+struct block_device { struct gendisk *bd_disk; u32 bd_dev; } MOVES;
 struct bvec_iter { u64 bi_sector; unsigned int bi_size; } MOVES;
 struct bio {
 	struct bio *bi_next;

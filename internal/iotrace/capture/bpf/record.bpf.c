@@ -19,14 +19,12 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 TP(block_bio_queue) int bio_queue(u64 *ctx)
 {
 	struct bio *bio = ARG(struct bio, ctx);
-	u32 dev = index_of(bio_disk(bio));
-	u64 now;
+	u32 dev = bio_dev(bio);
+	struct pending *p;
 
 	if (dev >= DEVICES)
 		return 0;
-	now = bpf_ktime_get_ns();
-	struct pending *p = queued(bio, dev, now);
-
+	p = queued(bio, dev);
 	if (stages && p) {
 		typeof(*streams.value) *s = bpf_map_lookup_elem(&streams, &dev);
 		u32 bytes = GET(bio, bi_iter.bi_size);
@@ -34,9 +32,9 @@ TP(block_bio_queue) int bio_queue(u64 *ctx)
 		if (s) {
 			u64 last = s->last_q;
 
-			s->last_q = now;
-			if (last && now >= last)
-				add_to(key_of(p->owner, dev, op_of(GET(bio, bi_opf), bytes), bytes, !!p->call), Q2Q, now - last, 1);
+			s->last_q = p->q;
+			if (last && p->q >= last)
+				add_to(key_of(p->owner, dev, op_of(GET(bio, bi_opf), bytes), bytes, !!p->call), Q2Q, p->q - last, 1);
 		}
 	}
 	return 0;
@@ -47,7 +45,7 @@ TP(block_bio_remap) int bio_remap(u64 *ctx)
 {
 	struct bio *bio = ARG(struct bio, ctx);
 	struct pending *p = find(address(bio));
-	u32 dev = index_of(bio_disk(bio));
+	u32 dev = bio_dev(bio);
 
 	if (p)
 		count(p->dev, REMAPS);
@@ -57,7 +55,7 @@ TP(block_bio_remap) int bio_remap(u64 *ctx)
 		p->over = p->dev;
 		p->dev = dev;
 	} else {
-		p = queued(bio, dev, bpf_ktime_get_ns());
+		p = queued(bio, dev);
 		if (p)
 			p->into = CAME;
 	}
@@ -85,6 +83,8 @@ TP(block_split) int split(u64 *ctx)
 	if (!part || part == whole)
 		return 0;
 	part->q = whole->q;
+	part->weight = whole->weight;
+	part->queued = whole->queued;
 	part->owner = whole->owner;
 	part->entered = whole->entered;
 	part->task = whole->task;
@@ -99,8 +99,10 @@ INLINE void merged(struct bio *bio, u32 how)
 
 	if (!p)
 		return;
-	p->d = bpf_ktime_get_ns();
-	p->into = JOINED;
+	if (p->weight) {
+		p->d = bpf_ktime_get_ns();
+		p->into = JOINED;
+	}
 	count(p->dev, how);
 }
 
@@ -183,12 +185,12 @@ ONCE int gather_one(u64 bio, u64 first, u64 cell, u64 now)
 	if (!p || !head)
 		return 0;
 	if (p->into == JOINED) {
-		add_to(cell, Q2M, p->d - p->q, 1);
-		add_to(cell, M2D, now - p->d, 1);
+		add_to(cell, Q2M, p->d - p->q, p->weight);
+		add_to(cell, M2D, now - p->d, p->weight);
 		p->into = 0;
 	}
 	if (p != head) {
-		if (p->q < head->q)
+		if (p->q && p->q < head->q)
 			head->q = p->q;
 		head->merged++;
 		p->key = 0;
@@ -198,7 +200,7 @@ ONCE int gather_one(u64 bio, u64 first, u64 cell, u64 now)
 
 /*
  * The bios of a request that is issued become one. Its beginning is that of
- * the bio that was queued first; the others end here.
+ * the bio that was queued first, of those that are timed; the others end here.
  */
 INLINE void gather(struct pending *head, struct request *rq, u64 now)
 {
@@ -230,6 +232,8 @@ TP(block_rq_issue) int rq_issue(u64 *ctx)
 		if (GET(rq, bio))
 			count(dev, UNSEEN);
 	}
+	if (paced && !p->weight)
+		return 0;
 	now = bpf_ktime_get_ns();
 	if (GET(rq, bio) != GET(rq, biotail))
 		gather(p, rq, now);
@@ -262,218 +266,10 @@ SEC("raw_tp/nvme_setup_cmd") int nvme_setup(u64 *ctx)
 	void *bio = BPF_CORE_READ(rq, bio);
 	struct pending *p = find(raw_address(bio ? bio : rq));
 
-	if (p)
+	if (p && p->weight)
 		p->n = bpf_ktime_get_ns();
 	return 0;
 }
 
-INLINE u64 fifo_key(u32 task, u64 call, u64 dev)
-{
-	return task | call << 32 | dev << 40;
-}
-
-/* Where the FIFO of a key is, or may begin; -1 for nowhere. */
-ONCE int fifo_place(u64 key)
-{
-	u32 at = key * 0x9E3779B97F4A7C15ULL >> 55; /* 64 - log2(FIFOS) */
-	u32 beside = at ^ 1;
-	struct fifo *f = bpf_map_lookup_elem(&fifos, &at), *g = bpf_map_lookup_elem(&fifos, &beside);
-
-	if (!f || !g)
-		return -1;
-	if (f->key == key)
-		return at;
-	if (g->key == key)
-		return beside;
-	if (f->head != f->tail) {
-		if (g->head != g->tail)
-			return -1;
-		at = beside;
-		f = g;
-	}
-	f->key = key;
-	f->head = f->tail = 0;
-	return at;
-}
-
-/* A completion waits until the application has it. */
-INLINE void completed_for(struct pending *p, u64 cell, u64 now)
-{
-	u32 place = fifo_place(fifo_key(p->task, p->call, p->dev));
-	struct fifo *f = bpf_map_lookup_elem(&fifos, &place);
-	struct completion *c;
-	u64 at;
-
-	if (f && (s32)(f->head - f->tail) < 0) /* two CPUs took the last one */
-		f->tail = f->head;
-	if (!f || f->head - f->tail >= FIFO_SLOTS) {
-		lost(LOST_REAPS);
-		return;
-	}
-	at = __sync_fetch_and_add(&f->head, 1);
-	SAME(at);
-	at &= FIFO_SLOTS - 1;
-	c = &f->slot[at];
-	c->cell = cell;
-	c->entered = p->entered;
-	c->at = now;
-}
-
-/* A part of a request is complete: the bio that is its first from now on takes its place. */
-INLINE void partly(struct pending *p, struct request *rq, u32 bytes)
-{
-	struct bio *bio = GET(rq, bio);
-	struct pending *next, was = *p;
-
-	for (u32 i = 0; i < 256 && bio; i++) {
-		u32 size = GET(bio, bi_iter.bi_size);
-
-		if (size > bytes)
-			break;
-		bytes -= size;
-		bio = GET(bio, bi_next);
-	}
-	if (!bio || address(bio) == was.key)
-		return;
-	p->key = 0;
-	next = begin(address(bio), was.dev);
-	if (next) {
-		was.key = address(bio);
-		*next = was;
-	}
-}
-
-INLINE void emit(struct pending *p, struct request *rq, u64 now, u32 bytes, u64 op, s32 error)
-{
-	struct request_record *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
-
-	if (!r) {
-		lost(LOST_EVENTS);
-		return;
-	}
-	r->q = p->q;
-	r->d = p->d;
-	r->n = p->n;
-	r->c = now;
-	r->g = stages ? p->g : 0;
-	r->i = stages ? p->i : 0;
-	r->sector = GET(rq, __sector);
-	r->bytes = bytes;
-	r->owner = p->owner;
-	r->cpu = p->cpu;
-	r->error = error;
-	r->merged = p->merged;
-	r->dev = p->dev;
-	r->op = op;
-	r->requeued = p->requeued;
-	r->call = p->call;
-	bpf_ringbuf_submit(r, 0);
-}
-
-INLINE int complete(u64 *ctx, bool follow)
-{
-	struct request *rq = (void *)ctx[0];
-	u32 bytes = ctx[2];
-	struct pending *p = find(request_key(rq));
-	struct cell *cell;
-	u64 now, key, op;
-
-	if (!p)
-		return 0;
-	if (bytes < GET(rq, __data_len)) {
-		partly(p, rq, bytes);
-		return 0;
-	}
-	now = bpf_ktime_get_ns();
-	if (p->n && p->n <= p->d) { /* the driver began, and the drive has had it since */
-		u64 begun = p->n;
-
-		p->n = p->d;
-		p->d = begun;
-	}
-	op = op_of(GET(rq, cmd_flags), bytes);
-	key = key_of(p->owner, p->dev, op, bytes, !!p->call);
-	cell = cell_of(key);
-	if (cell) {
-		if (p->d)
-			add_bytes(key, cell, D2C, now - p->d, 1, bytes);
-		if (p->q) {
-			add(key, cell, Q2C, now - p->q);
-			if (p->d)
-				add(key, cell, Q2D, p->d - p->q);
-		}
-		if (p->n && p->n >= p->d) {
-			add(key, cell, D2N, p->n - p->d);
-			add(key, cell, N2C, now - p->n);
-		}
-		if (stages && p->g) {
-			if (p->g >= p->q)
-				add(key, cell, Q2G, p->g - p->q);
-			if (p->i >= p->g)
-				add(key, cell, G2I, p->i - p->g);
-		}
-		if (stages && p->i && p->d >= p->i)
-			add(key, cell, I2D, p->d - p->i);
-	}
-	if (follow && p->call)
-		completed_for(p, key, now);
-	if (requests)
-		emit(p, rq, now, bytes, op, (s32)ctx[1]);
-	if (p->over == NONE) {
-		p->key = 0;
-	} else {
-		p->dev = p->over;
-		p->d = p->n = 0;
-	}
-	return 0;
-}
-
-TP(block_rq_complete) int rq_complete(u64 *ctx)
-{
-	return complete(ctx, false);
-}
-
-/* Apart, for it needs atomic instructions of 5.12. */
-TP(block_rq_complete) int rq_complete_app(u64 *ctx)
-{
-	return complete(ctx, true);
-}
-
-/* The end of a bio on a device that has no requests: device mapper, md, a multipath head. */
-INLINE int bio_done(u64 *ctx, bool follow)
-{
-	struct bio *bio = (void *)ctx[1];
-	struct pending *p = find(address(bio));
-	struct cell *cell;
-	u64 key, now;
-	u32 dev;
-
-	if (!p)
-		return 0;
-	dev = p->over != NONE ? p->over : p->dev;
-	if (dev >= DEVICES || !(bio_based >> dev & 1))
-		return 0;
-	now = bpf_ktime_get_ns();
-	p->dev = dev;
-	key = key_of(p->owner, dev, p->op, p->bytes, !!p->call);
-	cell = cell_of(key);
-	if (cell) {
-		add_bytes(key, cell, Q2C, now - p->q, 1, p->bytes);
-	}
-	if (follow && p->call)
-		completed_for(p, key, now);
-	p->key = 0;
-	return 0;
-}
-
-TP(block_bio_complete) int bio_complete(u64 *ctx)
-{
-	return bio_done(ctx, false);
-}
-
-TP(block_bio_complete) int bio_complete_app(u64 *ctx)
-{
-	return bio_done(ctx, true);
-}
-
+#include "complete.h"
 #include "calls.h"

@@ -9,6 +9,7 @@
 #define TASKS 8192     /* a power of two */
 #define FIFOS 512      /* a power of two */
 #define FIFO_SLOTS 256 /* a power of two */
+#define RECENT 64      /* a power of two */
 #define NONE 255       /* no device */
 
 /* In the order of iotrace.Interval. */
@@ -25,6 +26,26 @@ enum { LOST_PENDING, LOST_OWNERS, LOST_CELLS, LOST_DISTS, LOST_EVENTS, LOST_CALL
 
 enum { JOINED = 1, CAME };
 
+/*
+ * At a high rate a CPU times one request in many, and counts all. Which one is
+ * left to chance: what takes turns must not look like itself.
+ */
+#define TURNS 64           /* timed ones after which the rate is looked at */
+#define LEAST_GAP 80000    /* nanoseconds between two that are timed, in the mean: fewer are timed below it, */
+#define GREATEST_GAP 320000 /* and more above */
+#define GREATEST_WEIGHT 64
+
+struct pace {
+	u64 since; /* when the turns began */
+	u32 left;  /* requests until the next that is timed */
+	u32 turns;
+	u32 weight; /* one in so many is timed */
+	u32 tid;    /* who queued the last one; 0 for a kernel thread, which may do it for anybody */
+	u32 owner;
+	u32 unused;
+	u64 timed, stood; /* so many were timed, and stood for so many */
+};
+
 /* What a system call does, as far as it matters here. */
 enum { CALL_NONE, CALL_SYNC, CALL_SUBMIT, CALL_REAP, CALL_RING };
 
@@ -40,10 +61,10 @@ enum { CALL_NONE, CALL_SYNC, CALL_SUBMIT, CALL_REAP, CALL_RING };
 struct dist {
 	u64 cell; /* struct dist tells what it is of: two CPUs may begin one at once */
 	u64 interval;
-	u64 count, sum, max;
+	u64 count, sum, max; /* a request that is timed stands for others: see struct pace */
 	u64 notmin; /* the complement of the least: nothing needs to be set up */
 	u64 squares_low, squares_high;
-	u64 bytes; /* of D2C, and of Q2C where there is no D */
+	u64 requests, bytes; /* all that are complete, timed or not: of D2C, and of Q2C where there is no D */
 	u32 bins[BINS];
 };
 
@@ -75,7 +96,9 @@ struct pending {
 	u64 entered; /* when the system call was entered that queued it; 0 for unknown */
 	u32 owner;
 	u32 task; /* who waits for it */
-	u32 cpu;
+	u16 cpu;
+	u8 weight; /* how many requests it stands for; 0 when it is not timed */
+	u8 queued; /* it has a Q */
 	u16 merged;
 	u8 dev;
 	u8 over; /* a bio-based device that it came through, or NONE */

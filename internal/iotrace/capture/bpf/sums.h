@@ -11,6 +11,7 @@ const volatile u32 application = 0;
 const volatile u32 remaps = 0; /* bios may come from other devices */
 const volatile u32 stages = 0;
 const volatile u32 requests = 0;
+const volatile u32 paced = 0; /* not all requests are timed: see struct pace */
 const volatile u8 calls[CALLS];
 
 const volatile u32 anchor = 1;
@@ -138,6 +139,16 @@ struct {
 	});
 } streams SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct pace);
+} pace SEC(".maps");
+
+/* None are timed for now, and nobody says when a request is issued: see pace.go. */
+volatile u32 resting;
+
 /* So that the compiled programs tell of this type, too. */
 const struct request_record *described __attribute__((unused));
 
@@ -209,22 +220,13 @@ INLINE u64 multiply(u64 a, u64 b, u64 *high)
 	return other << 32 | (low & 0xffffffff);
 }
 
-/* Adds a time to the distribution at a place, n times, and bytes: n | bytes << 32. */
-ONCE int add_at(u64 key, u32 interval, u32 at, u64 ns, u64 n_bytes)
+/* Adds a time to a distribution, n times. */
+INLINE void sum(struct dist *d, u64 ns, u32 n)
 {
-	struct dist *d = bpf_map_lookup_elem(&dists, &at);
 	u64 square, high = 0;
-	u32 n = n_bytes;
 
-	if (!d)
-		return 0;
-	if (!d->count) {
-		d->cell = key;
-		d->interval = interval;
-	}
 	d->count += n;
 	d->sum += ns * n;
-	d->bytes += n_bytes >> 32;
 	if (ns > d->max)
 		d->max = ns;
 	if (~ns > d->notmin)
@@ -240,25 +242,18 @@ ONCE int add_at(u64 key, u32 interval, u32 at, u64 ns, u64 n_bytes)
 	SAME(place);
 	if (place < BINS)
 		d->bins[place] += n;
+}
+
+ONCE int add_at(u64 key, u32 interval, u32 at, u64 ns, u32 n)
+{
+	struct dist *d = bpf_map_lookup_elem(&dists, &at);
+
+	if (!d)
+		return 0;
+	d->cell = key;
+	d->interval = interval;
+	sum(d, ns, n);
 	return 0;
-}
-
-INLINE void add_bytes(u64 key, struct cell *cell, u64 interval, u64 ns, u32 n, u64 bytes)
-{
-	u32 at = cell->dist[interval];
-
-	if (!at) {
-		at = new_dist();
-		if (!at)
-			return;
-		cell->dist[interval] = at;
-	}
-	add_at(key, interval, at, ns, n | bytes << 32);
-}
-
-INLINE void add(u64 key, struct cell *cell, u64 interval, u64 ns)
-{
-	add_bytes(key, cell, interval, ns, 1, 0);
 }
 
 ONCE int new_cell(u64 key)
@@ -280,14 +275,77 @@ INLINE struct cell *cell_of(u64 key)
 	return bpf_map_lookup_elem(&cells, &key);
 }
 
+/*
+ * The cells that a CPU completed requests of last: of nearly every request the
+ * cell is found here, without a call.
+ */
+struct recent {
+	u64 key;
+	struct cell cell;
+	u32 unused[13];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, RECENT);
+	__type(key, u32);
+	__type(value, struct recent);
+} recent SEC(".maps");
+
+/* Where a cell has its times of an interval; 0 for nowhere. */
+INLINE u32 place_in(struct cell *c, u64 interval)
+{
+	if (!c->dist[interval])
+		c->dist[interval] = new_dist();
+	return c->dist[interval];
+}
+
+ONCE int remember(u64 key, u64 interval, u32 slot)
+{
+	struct recent *r = bpf_map_lookup_elem(&recent, &slot);
+	struct cell *c = cell_of(key);
+
+	SAME(interval);
+	if (!r || !c || interval >= DISTS)
+		return 0;
+	place_in(c, interval);
+	r->cell = *c;
+	r->key = key;
+	for (u32 i = 0; i < DISTS; i++) { /* of this CPU */
+		u32 at = r->cell.dist[i];
+		struct dist *d = bpf_map_lookup_elem(&dists, &at);
+
+		if (at && d) {
+			d->cell = key;
+			d->interval = i;
+		}
+	}
+	return 0;
+}
+
+/* The times of an interval of requests that are complete. */
+INLINE struct dist *of_complete(u64 key, u32 slot, struct recent *r, u64 interval)
+{
+	if (r->key != key || !r->cell.dist[interval]) {
+		remember(key, interval, slot);
+		if (r->key != key || !r->cell.dist[interval])
+			return NULL;
+	}
+	return bpf_map_lookup_elem(&dists, &r->cell.dist[interval]);
+}
+
 /* Adds a time to a cell that is not at hand, n times. */
 ONCE int add_to(u64 key, u64 interval, u64 ns, u32 n)
 {
 	struct cell *c = cell_of(key);
+	u32 at;
 
 	SAME(interval);
-	if (c && interval < DISTS)
-		add_bytes(key, c, interval, ns, n, 0);
+	if (!c || interval >= DISTS)
+		return 0;
+	at = place_in(c, interval);
+	if (at)
+		add_at(key, interval, at, ns, n);
 	return 0;
 }
 
