@@ -54,7 +54,8 @@ TP(block_bio_remap) int bio_remap(u64 *ctx)
 	if (dev >= DEVICES || (p && p->dev == dev))
 		return 0;
 	if (p) {
-		p->over = p->dev;
+		if (bio_based >> p->dev & 1) /* and not a path that failed, of which the head takes another one */
+			p->over = p->dev;
 		p->dev = dev;
 	} else {
 		p = queued(bio, dev, bpf_ktime_get_ns());
@@ -90,6 +91,11 @@ TP(block_split) int split(u64 *ctx)
 	part->task = whole->task;
 	part->call = whole->call;
 	part->cpu = whole->cpu;
+	if (bio_based) {
+		part->op = whole->op;
+		part->bytes = GET(bio, bi_iter.bi_size);
+		whole->bytes -= part->bytes;
+	}
 	return 0;
 }
 
@@ -454,12 +460,16 @@ INLINE int bio_done(u64 *ctx, bool follow)
 	if (dev >= DEVICES || !(bio_based >> dev & 1))
 		return 0;
 	now = bpf_ktime_get_ns();
-	p->dev = dev;
 	key = key_of(p->owner, dev, p->op, p->bytes, !!p->call);
 	cell = cell_of(key);
 	if (cell) {
 		add_bytes(key, cell, Q2C, now - p->q, 1, p->bytes);
 	}
+	if (p->over != NONE && p->d && p->into != JOINED) {
+		p->over = NONE; /* NVMe's multipath says so before its path's request is complete: that ends it */
+		return 0;
+	}
+	p->dev = dev;
 	if (follow && p->call)
 		completed_for(p, key, now);
 	p->key = 0;
