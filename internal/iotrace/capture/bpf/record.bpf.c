@@ -49,9 +49,10 @@ TP(block_bio_remap) int bio_remap(u64 *ctx)
 	struct pending *p = find(address(bio));
 	u32 dev = index_of(bio_disk(bio));
 
-	if (p)
-		count(p->dev, REMAPS);
-	if (dev >= DEVICES || (p && p->dev == dev))
+	if (dev >= DEVICES)
+		return 0;
+	count(dev, REMAPS);
+	if (p && p->dev == dev)
 		return 0;
 	if (p) {
 		if (bio_based >> p->dev & 1) /* and not a path that failed, of which the head takes another one */
