@@ -49,7 +49,7 @@ struct files_struct { struct fdtable *fdt; } MOVES;
 struct blkcg { struct cgroup_subsys_state css; } MOVES;
 struct blkcg_gq { struct blkcg *blkcg; } MOVES;
 
-struct gendisk { int major, first_minor; } MOVES;
+struct gendisk { int major, first_minor; struct request_queue *queue; } MOVES;
 struct block_device { struct gendisk *bd_disk; } MOVES;
 struct bvec_iter { u64 bi_sector; unsigned int bi_size; } MOVES;
 struct bio {

@@ -446,6 +446,15 @@ TP(block_rq_complete) int rq_complete_app(u64 *ctx)
 	return complete(ctx, true);
 }
 
+/*
+ * A head of NVMe's multipath says by its own queue that a bio is complete, which
+ * is still at a path: the path's request is complete right after that.
+ */
+INLINE bool of_head(u64 *ctx)
+{
+	return (void *)ctx[0] != GET(bio_disk((void *)ctx[1]), queue);
+}
+
 /* The end of a bio on a device that has no requests: device mapper, md, a multipath head. */
 INLINE int bio_done(u64 *ctx, bool follow)
 {
@@ -466,8 +475,8 @@ INLINE int bio_done(u64 *ctx, bool follow)
 	if (cell) {
 		add_bytes(key, cell, Q2C, now - p->q, 1, p->bytes);
 	}
-	if (p->over != NONE && p->d && p->into != JOINED) {
-		p->over = NONE; /* NVMe's multipath says so before its path's request is complete: that ends it */
+	if (p->over != NONE && of_head(ctx)) { /* the path's request ends it */
+		p->over = NONE;
 		return 0;
 	}
 	p->dev = dev;
