@@ -59,14 +59,15 @@ func (f fabric) traced(t *testing.T, s space) {
 	f.server.do(t, "echo round-robin >/sys/class/nvme-subsystem/nvme-subsys"+subsystem+"/iopolicy")
 
 	fio := fmt.Sprintf("fio --name=r --filename=/dev/%s --rw=randread --bs=4k --size=8m --direct=1 --ioengine=libaio --iodepth=4 --number_ios=%d", head, ios)
+	const quiet = " 2>said || { cat said >&2; exit 1; }"
 	record := "plimsoll trace record --device " + head
 	for _, way := range []struct {
 		name, command string
 		intervals     []string // of the paths
 	}{
-		{"sums", record + " --json -- " + fio + " 2>/dev/null", []string{"Q2C", "Q2D", "D2C", "D2N", "N2C"}},
-		{"capture", record + " -o bpf -- " + fio + " >/dev/null 2>&1 && plimsoll trace analyze --json bpf", []string{"Q2C", "Q2G", "Q2D", "D2C", "D2N", "N2C"}},
-		{"the kernel's own tracer", record + " --way tracefs --json -- " + fio + " 2>/dev/null", []string{"Q2C", "Q2G", "Q2D", "D2C"}},
+		{"sums", record + " --json -- " + fio + quiet, []string{"Q2C", "Q2D", "D2C", "D2N", "N2C"}},
+		{"capture", record + " -o bpf -- " + fio + " >/dev/null" + quiet + " && plimsoll trace analyze --json bpf", []string{"Q2C", "Q2G", "Q2D", "D2C", "D2N", "N2C"}},
+		{"the kernel's own tracer", record + " --way tracefs --json -- " + fio + quiet, []string{"Q2C", "Q2G", "Q2D", "D2C"}},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			text := f.server.do(t, way.command)
@@ -96,5 +97,5 @@ func (f fabric) traced(t *testing.T, s space) {
 			}
 		})
 	}
-	f.server.do(t, "rm -f bpf.blktrace.*")
+	f.server.do(t, "rm -f said bpf.blktrace.*")
 }

@@ -326,8 +326,12 @@ INLINE void completed_for(struct pending *p, u64 cell, u64 now)
 	c->at = now;
 }
 
-/* A part of a request is complete: the bio that is its first from now on takes its place. */
-INLINE void partly(struct pending *p, struct request *rq, u32 bytes)
+/*
+ * A part of a request is complete: the bio that is its first from now on takes
+ * its place. Apart, for it is rare, and what it keeps on the stack is most of
+ * what Linux 6.1 lets all calls have together.
+ */
+static __noinline int partly(struct pending *p, struct request *rq, u32 bytes)
 {
 	struct bio *bio = GET(rq, bio);
 	struct pending *next, was = *p;
@@ -341,13 +345,14 @@ INLINE void partly(struct pending *p, struct request *rq, u32 bytes)
 		bio = GET(bio, bi_next);
 	}
 	if (!bio || address(bio) == was.key)
-		return;
+		return 0;
 	p->key = 0;
 	next = begin(address(bio), was.dev);
 	if (next) {
 		was.key = address(bio);
 		*next = was;
 	}
+	return 0;
 }
 
 INLINE void emit(struct pending *p, struct request *rq, u64 now, u32 bytes, u64 op, s32 error)
