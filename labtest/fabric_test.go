@@ -111,6 +111,7 @@ func TestFabric(t *testing.T) {
 	for _, s := range []space{overTCP, overRDMA} {
 		t.Run(s.transport, func(t *testing.T) {
 			t.Run("verified data", func(t *testing.T) { f.verified(t, s); f.same(t, exported) })
+			t.Run("traced", func(t *testing.T) { f.traced(t, s); f.same(t, exported) })
 			t.Run("run", func(t *testing.T) { f.runs(t, s); f.same(t, exported) })
 			t.Run("killed runs", func(t *testing.T) { f.killedRuns(t, s, exported) })
 			t.Run("cut link", func(t *testing.T) {

@@ -1,6 +1,7 @@
 package labtest
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -10,10 +11,11 @@ import (
 )
 
 // TestLocalVsRemoteInTheLab: one command makes a server and a target, measures
-// a drive of each over both transports, and says what the network costs.
+// a drive of each over both transports, and says what the network costs, and
+// where an I/O's time goes.
 func TestLocalVsRemoteInTheLab(t *testing.T) {
 	ran := labRun(t, "--size", "256MiB", "--memory", "1GiB", "--",
-		"plimsoll", "run", "local-vs-remote", "--repeat", "1", "--runtime", "1s", "--jobs", "4", "--size", "16MiB")
+		"plimsoll", "run", "local-vs-remote", "--trace", "--repeat", "1", "--runtime", "1s", "--jobs", "4", "--size", "16MiB")
 	run := ran.run
 	for _, want := range []string{"the target exports TGT1 over tcp", "the target exports TGT2 over rdma", "--on serial:LAB1 --destroy LAB1"} {
 		if !strings.Contains(ran.errs, want) {
@@ -40,6 +42,7 @@ func TestLocalVsRemoteInTheLab(t *testing.T) {
 			t.Errorf("%s on %s: %s, %+v, %+v", trial.Workload, trial.Stack, trial.Status, trial.Problem, trial.Honesty)
 			continue
 		}
+		checkParts(t, trial)
 		cpu := trial.TargetCPU
 		if (cpu != nil) != (trial.Stack != "local") {
 			t.Errorf("%s on %s: the target spent %+v", trial.Workload, trial.Stack, cpu)
@@ -59,5 +62,42 @@ func TestLocalVsRemoteInTheLab(t *testing.T) {
 		if !slices.Contains(ids, want) {
 			t.Errorf("there is no finding %s in %q", want, ids)
 		}
+	}
+}
+
+// unaccounted is the share of an I/O's time that its parts may leave over, or
+// take too much. An emulated processor that the host takes away between two
+// looks at the clock makes it larger than on a host: there it is 5% and 10%.
+const unaccounted = 0.25
+
+// checkParts wants the driver's part and the device's told by themselves, of
+// which the fabric's is apart where there is one, and an account that closes.
+func checkParts(t *testing.T, trial result.Trial) {
+	t.Helper()
+	name := trial.Workload + " on " + trial.Stack
+	if trial.Trace == nil {
+		t.Errorf("%s was not traced: %s", name, trial.Untraced)
+		return
+	}
+	account := trial.Trace.Read
+	if account == nil {
+		account = trial.Trace.Write
+	}
+	if account == nil {
+		t.Errorf("%s has no parts: %q", name, trial.Trace.Missing)
+		return
+	}
+	want := map[result.PartName]string{result.PartDriver: "D2N", result.PartDevice: "N2C"}
+	if trial.Stack != "local" {
+		want[result.PartFabric], want[result.PartDevice] = "N2C less the target", "the target"
+	}
+	for part, from := range want {
+		at := slices.IndexFunc(account.Parts, func(p result.TracePart) bool { return p.Name == part })
+		if at < 0 || !strings.Contains(account.Parts[at].From, from) || account.Parts[at].MeanNS <= 0 {
+			t.Errorf("%s: %s is not by %q in %+v: %q", name, part, from, account.Parts, trial.Trace.Missing)
+		}
+	}
+	if share := account.ResidueNS / account.TotalNS; !(math.Abs(share) <= unaccounted) {
+		t.Errorf("%s: of %.0f ns, %+.0f%% are left over by %+v", name, account.TotalNS, 100*share, account.Parts)
 	}
 }

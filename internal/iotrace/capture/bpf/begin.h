@@ -282,7 +282,8 @@ INLINE struct pending *queued(struct bio *bio, u32 dev)
 	if (application) {
 		struct task *t = in_call();
 
-		if (t)
+		/* What the call reads or writes for the file system itself is no I/O of the application's. */
+		if (t && !(GET(bio, bi_opf) & REQ_META))
 			queued_in_call(p, bio, t);
 	}
 	return p;

@@ -246,6 +246,15 @@ ONCE int tally(u64 key, u64 interval, u32 bytes)
 	return 0;
 }
 
+/*
+ * A head of NVMe's multipath says by its own queue that a bio is complete, which
+ * is still at a path: the path's request is complete right after that.
+ */
+INLINE bool of_head(u64 *ctx)
+{
+	return (void *)ctx[0] != GET(bio_disk((void *)ctx[1]), queue);
+}
+
 /* The end of a bio on a device that has no requests: device mapper, md, a multipath head. */
 INLINE int bio_done(u64 *ctx, bool follow)
 {
@@ -259,13 +268,17 @@ INLINE int bio_done(u64 *ctx, bool follow)
 	dev = p->over != NONE ? p->over : p->dev;
 	if (dev >= DEVICES || !(bio_based >> dev & 1))
 		return 0;
-	p->dev = dev;
 	key = key_of(p->owner, dev, p->op, p->bytes, !!p->call);
 	if (!paced || p->weight) {
 		now = bpf_ktime_get_ns();
 		add_to(key, Q2C, now - p->q, p->weight);
 	}
 	tally(key, Q2C, p->bytes);
+	if (p->over != NONE && of_head(ctx)) { /* the path's request ends it */
+		p->over = NONE;
+		return 0;
+	}
+	p->dev = dev;
 	if (follow && p->call)
 		completed_for(p, key, now);
 	p->key = 0;

@@ -47,9 +47,9 @@ INLINE struct event_record *begin(u32 dev, u8 action)
 	return e;
 }
 
-INLINE int of_bio(struct bio *bio, u8 action, u64 data, u64 data_dev)
+INLINE int of_bio_at(struct gendisk *disk, struct bio *bio, u8 action, u64 data, u64 data_dev)
 {
-	u32 dev = index_of(bio_disk(bio));
+	u32 dev = index_of(disk);
 	struct event_record *e;
 
 	if (dev >= DEVICES)
@@ -64,6 +64,11 @@ INLINE int of_bio(struct bio *bio, u8 action, u64 data, u64 data_dev)
 	e->data_dev = data_dev;
 	bpf_ringbuf_submit(e, 0);
 	return 0;
+}
+
+INLINE int of_bio(struct bio *bio, u8 action, u64 data, u64 data_dev)
+{
+	return of_bio_at(bio_disk(bio), bio, action, data, data_dev);
 }
 
 INLINE int of_request(struct request *rq, u8 action, u32 bytes, s32 error)
@@ -149,9 +154,13 @@ TP(block_bio_remap) int bio_remap(u64 *ctx)
 	return of_bio(ARG(struct bio, ctx), 'A', sector, from & 0xffffffff);
 }
 
+/* A head of NVMe's multipath completes, by its own queue, a bio that is at a path. */
 TP(block_bio_complete) int bio_complete(u64 *ctx)
 {
-	return of_bio((void *)ctx[1], 'C', 0, 0);
+	struct bio *bio = (void *)ctx[1];
+	struct gendisk *disk = queue_disk((void *)ctx[0]);
+
+	return of_bio_at(disk ? disk : bio_disk(bio), bio, 'C', 0, 0);
 }
 
 TP(block_rq_insert) int rq_insert(u64 *ctx)

@@ -49,7 +49,7 @@ struct files_struct { struct fdtable *fdt; } MOVES;
 struct blkcg { struct cgroup_subsys_state css; } MOVES;
 struct blkcg_gq { struct blkcg *blkcg; } MOVES;
 
-struct gendisk { int major, first_minor; } MOVES;
+struct gendisk { int major, first_minor; struct request_queue *queue; } MOVES;
 struct block_device { struct gendisk *bd_disk; u32 bd_dev; } MOVES;
 struct bvec_iter { u64 bi_sector; unsigned int bi_size; } MOVES;
 struct bio {
@@ -85,6 +85,8 @@ struct pt_regs___arm64 { u64 regs[31]; } MOVES;
 
 #define E2BIG 7
 #define PF_KTHREAD 0x00200000
+
+#define REQ_META (1U << 12)
 
 enum { OP_READ, OP_WRITE, OP_FLUSH, OP_DISCARD };
 

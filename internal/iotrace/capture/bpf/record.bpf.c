@@ -47,12 +47,14 @@ TP(block_bio_remap) int bio_remap(u64 *ctx)
 	struct pending *p = find(address(bio));
 	u32 dev = bio_dev(bio);
 
-	if (p)
-		count(p->dev, REMAPS);
-	if (dev >= DEVICES || (p && p->dev == dev))
+	if (dev >= DEVICES)
+		return 0;
+	count(dev, REMAPS);
+	if (p && p->dev == dev)
 		return 0;
 	if (p) {
-		p->over = p->dev;
+		if (bio_based >> p->dev & 1) /* and not a path that failed, of which the head takes another one */
+			p->over = p->dev;
 		p->dev = dev;
 	} else {
 		p = queued(bio, dev);
@@ -90,6 +92,11 @@ TP(block_split) int split(u64 *ctx)
 	part->task = whole->task;
 	part->call = whole->call;
 	part->cpu = whole->cpu;
+	if (bio_based) {
+		part->op = whole->op;
+		part->bytes = GET(bio, bi_iter.bi_size);
+		whole->bytes -= part->bytes;
+	}
 	return 0;
 }
 
