@@ -151,6 +151,10 @@ func TestAllAreCountedAndSomeAreTimed(t *testing.T) {
 			all := start(t, Options{Devices: []string{number}, All: true})
 			some := start(t, Options{Devices: []string{number}})
 			fio(t, append([]string{"--filename=" + device, "--ioengine=libaio", "--iodepth=32"}, load...)...)
+			_, stood, timedErr := some.way.(*bpfRecorder).timed()
+			if timedErr != nil {
+				t.Fatal(timedErr)
+			}
 			a, err := some.Stop()
 			if err != nil {
 				t.Fatal(err)
@@ -160,6 +164,13 @@ func TestAllAreCountedAndSomeAreTimed(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkSampled(t, a, exact)
+			// Those that were timed stand for the others by their weights, not by
+			// what they are scaled by in the end.
+			if of := exact.Devices[0].Requests + exact.Devices[0].BackMerges; stood < of/2 || stood > of*2 {
+				t.Errorf("%d requests were timed or stood for, of %d", stood, of)
+			} else {
+				t.Logf("%d requests were timed or stood for, of %d", stood, of)
+			}
 		})
 	}
 }

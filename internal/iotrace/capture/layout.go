@@ -88,9 +88,9 @@ type pending struct {
 }
 
 type pace struct {
-	Since                              uint64
-	Left, Turns, Weight, TID, Owner, _ uint32
-	Timed, Stood                       uint64
+	Since                                  uint64
+	Left, Turns, Weight, TID, Owner, Slice uint32
+	Timed, Stood                           uint64
 }
 
 // cellKey is a cell's key as the programs have it.

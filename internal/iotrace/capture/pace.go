@@ -9,12 +9,16 @@ import (
 
 // At high rates the programs count every request, and time some: see struct
 // pace of bpf/shared.h. What tells of D is of no use to the others, and costs its
-// attachment at each of them; so requests are timed for a while, and then for a
-// longer one none are.
+// attachment at each of them; so requests are timed for a slice of time, and then
+// for several slices none are. Each one that is timed stands for these, too.
 const (
-	timingFor  = 50 * time.Millisecond
-	restingFor = 200 * time.Millisecond // in the mean; chance makes it up to half as much more, or less
-	issuedIn   = 10 * time.Millisecond  // what is timed is issued by then, nearly always
+	slice    = 50 * time.Millisecond
+	issuedIn = 10 * time.Millisecond // what is timed is issued by then, nearly always
+	lead     = 10 * time.Millisecond // attaching takes a while
+
+	// A slice stands for so many, itself included; chance chooses, so that what
+	// takes turns as well is not always met, or never.
+	leastSlices, mostSlices = 3, 7
 
 	restAbove = 25000 // requests a second on a CPU
 )
@@ -36,38 +40,50 @@ func (r *bpfRecorder) rest(ctx context.Context) {
 }
 
 func (r *bpfRecorder) takeTurns(ctx context.Context) error {
-	before, err := r.paces()
-	if err != nil {
-		return err
-	}
-	for sleep(ctx, timingFor) {
+	slices := uint32(1)
+	for number := uint32(1); ; number++ {
+		before, err := r.paces()
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		if !sleep(ctx, slice) {
+			return nil
+		}
 		now, err := r.paces()
 		if err != nil {
 			return err
 		}
-		busy := false
+		stood := uint64(0)
 		for cpu := range now {
-			busy = busy || now[cpu].Stood-before[cpu].Stood > uint64(restAbove*timingFor.Seconds())
+			stood = max(stood, (now[cpu].Stood-before[cpu].Stood)/uint64(slices))
 		}
-		if before = now; !busy {
-			continue
+		busy := float64(stood) > restAbove*time.Since(began).Seconds()
+		if slices > 1 {
+			if err := r.pause(ctx, began, slices); err != nil || ctx.Err() != nil {
+				return err
+			}
 		}
-		if err := r.pause(ctx); err != nil {
+		slices = 1
+		if busy {
+			slices = leastSlices + rand.Uint32N(mostSlices-leastSlices+1)
+		}
+		if err := r.set("slice", number); err != nil {
 			return err
 		}
-		if before, err = r.paces(); err != nil {
+		if err := r.set("slices", slices); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
-// pause has nothing be timed for a while.
-func (r *bpfRecorder) pause(ctx context.Context) error {
-	resting := r.coll.Variables["resting"]
-	if err := resting.Set(uint32(1)); err != nil {
-		return fmt.Errorf("tell the programs to rest: %w", err)
+// pause has nothing be timed until as many slices, as long as the one that began
+// then, are over.
+func (r *bpfRecorder) pause(ctx context.Context, began time.Time, slices uint32) error {
+	if err := r.set("slices", 0); err != nil {
+		return err
 	}
+	end := began.Add(time.Duration(slices) * time.Since(began))
 	if !sleep(ctx, issuedIn) {
 		return nil
 	}
@@ -75,7 +91,7 @@ func (r *bpfRecorder) pause(ctx context.Context) error {
 		_ = l.Close() // nothing of it can fail
 	}
 	r.issue = nil
-	if !sleep(ctx, restingFor/2+rand.N(restingFor)) {
+	if !sleep(ctx, time.Until(end)-lead) {
 		return nil
 	}
 	for _, name := range []string{"rq_issue", "nvme_setup"} {
@@ -85,8 +101,13 @@ func (r *bpfRecorder) pause(ctx context.Context) error {
 			}
 		}
 	}
-	if err := resting.Set(uint32(0)); err != nil {
-		return fmt.Errorf("tell the programs to go on: %w", err)
+	sleep(ctx, time.Until(end))
+	return nil
+}
+
+func (r *bpfRecorder) set(variable string, value uint32) error {
+	if err := r.coll.Variables[variable].Set(value); err != nil {
+		return fmt.Errorf("tell the programs which requests to time: %w", err)
 	}
 	return nil
 }

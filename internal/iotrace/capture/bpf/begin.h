@@ -23,20 +23,31 @@ INLINE struct pending *find(u64 key)
 	return NULL;
 }
 
-/* A place for a request that begins. Of two that are in its way, the older goes. */
+/*
+ * A place for a request that begins. Of two that are in its way, the older goes.
+ * Two CPUs that look for one at once had better not take the same.
+ */
 INLINE struct pending *begin(u64 key, u32 dev)
 {
 	struct bucket *b = bucket_of(key);
-	struct pending *p;
+	struct pending *p, *other;
 
 	if (!b)
 		return NULL;
-	if (b->way[0].key == key || !b->way[0].key) {
-		p = &b->way[0];
-	} else if (b->way[1].key == key || !b->way[1].key) {
+	if (bpf_get_smp_processor_id() & 1) {
 		p = &b->way[1];
+		other = &b->way[0];
 	} else {
-		p = b->way[0].q < b->way[1].q ? &b->way[0] : &b->way[1];
+		p = &b->way[0];
+		other = &b->way[1];
+	}
+	if (p->key == key || (!p->key && other->key != key)) {
+		/* its own place */
+	} else if (other->key == key || !other->key) {
+		p = other;
+	} else {
+		if (other->q < p->q)
+			p = other;
 		lost(LOST_PENDING);
 	}
 	p->key = key;
@@ -201,14 +212,20 @@ INLINE void queued_in_call(struct pending *p, struct bio *bio, struct task *t)
 /* A request is timed. Says which is the next, and returns for how many this one stands. */
 ONCE u32 next_turn(u64 now)
 {
-	u32 zero = 0, weight;
+	u32 zero = 0, weight, stands;
 	struct pace *c = bpf_map_lookup_elem(&pace, &zero);
 
 	if (!c)
 		return 1;
 	weight = c->weight ? c->weight : 1;
+	stands = weight * slices;
 	c->timed++;
-	c->stood += weight;
+	c->stood += stands;
+	if (c->slice != slice) { /* nothing was timed just before */
+		c->slice = slice;
+		c->since = now;
+		c->turns = 0;
+	}
 	if (++c->turns >= TURNS) {
 		u64 took = now - c->since;
 
@@ -222,7 +239,7 @@ ONCE u32 next_turn(u64 now)
 	}
 	if (c->weight > 1) /* one of 0 to 2 * weight - 2 */
 		c->left = (u64)bpf_get_prandom_u32() * (2 * c->weight - 1) >> 32;
-	return weight;
+	return stands;
 }
 
 /* The thread that queued the last bio on this CPU has an owner, and keeps it until a request is timed. */
@@ -246,7 +263,7 @@ INLINE struct pending *queued(struct bio *bio, u32 dev)
 
 	if (paced)
 		c = bpf_map_lookup_elem(&pace, &zero);
-	if (c && resting) {
+	if (c && !slices) {
 		weight = 0;
 	} else if (c && c->left) {
 		c->left--;

@@ -33,7 +33,7 @@ enum { JOINED = 1, CAME };
 #define TURNS 64           /* timed ones after which the rate is looked at */
 #define LEAST_GAP 80000    /* nanoseconds between two that are timed, in the mean: fewer are timed below it, */
 #define GREATEST_GAP 320000 /* and more above */
-#define GREATEST_WEIGHT 64
+#define GREATEST_WEIGHT 32 /* times that of a slice of time it is one of pending's bytes */
 
 struct pace {
 	u64 since; /* when the turns began */
@@ -42,7 +42,7 @@ struct pace {
 	u32 weight; /* one in so many is timed */
 	u32 tid;    /* who queued the last one; 0 for a kernel thread, which may do it for anybody */
 	u32 owner;
-	u32 unused;
+	u32 slice;  /* of the turns */
 	u64 timed, stood; /* so many were timed, and stood for so many */
 };
 

@@ -146,8 +146,12 @@ struct {
 	__type(value, struct pace);
 } pace SEC(".maps");
 
-/* None are timed for now, and nobody says when a request is issued: see pace.go. */
-volatile u32 resting;
+/*
+ * For how many slices of time this one stands, in which none are timed; 0 while
+ * that is so, and nobody says when a request is issued: see pace.go.
+ */
+volatile u32 slices = 1;
+volatile u32 slice; /* its number */
 
 /* So that the compiled programs tell of this type, too. */
 const struct request_record *described __attribute__((unused));
