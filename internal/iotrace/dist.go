@@ -56,13 +56,12 @@ func (d *Dist) AddAll(times []uint32) {
 	if d.Count == 0 {
 		least = uint64(times[0])
 	}
-	var sum, high, low uint64 // of the halves of squares
+	var sum, squares uint64
 	for _, t := range times {
 		ns := uint64(t)
 		least, most = min(least, ns), max(most, ns)
 		sum += ns
-		high += ns * ns >> 32
-		low += ns * ns & math.MaxUint32
+		squares += ns * ns
 		index := shortBin(t)
 		group := d.groups[index>>octaveBits]
 		if group == nil {
@@ -74,8 +73,13 @@ func (d *Dist) AddAll(times []uint32) {
 	d.MinNS, d.MaxNS = least, most
 	d.Count += uint64(len(times))
 	d.SumNS += sum
-	d.addSquares(high>>32, high<<32)
-	d.addSquares(0, low)
+	if most>>28 == 0 && len(times) <= 256 {
+		d.addSquares(0, squares)
+		return
+	}
+	for _, t := range times { // their sum may have overflowed
+		d.addSquares(0, uint64(t)*uint64(t))
+	}
 }
 
 func (d *Dist) addSquares(hi, lo uint64) {

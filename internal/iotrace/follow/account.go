@@ -41,14 +41,13 @@ type cell struct {
 // measured is the number of intervals that a capture can tell.
 const measured = iotrace.Q2D + 1
 
-// put adds the time between two events. It is small, so that it is inlined.
-func (c *cell) put(i iotrace.Interval, ns int64) {
+// put adds the time between two events, and tells whether it is one for full.
+// It is small, so that it is inlined.
+func (c *cell) put(i iotrace.Interval, ns int64) bool {
 	n := c.waiting[i]
 	c.times[i][n] = uint32(ns)
 	c.waiting[i] = n + 1
-	if n == 255 || ns > math.MaxUint32 {
-		c.full(i, ns)
-	}
+	return n == 255 || ns > math.MaxUint32
 }
 
 // full is for a time that is the last one that there is room for, or too long.
@@ -159,31 +158,47 @@ func (a *accountant) add(b *told) {
 		a.completed(c, b)
 	}
 	if b.q2q != never {
-		c.put(iotrace.Q2Q, b.q2q)
+		if c.put(iotrace.Q2Q, b.q2q) {
+			c.full(iotrace.Q2Q, b.q2q)
+		}
 	}
 	if b.q != never {
 		if b.m != never {
-			c.put(iotrace.Q2M, since(b.q, b.m))
+			if ns := since(b.q, b.m); c.put(iotrace.Q2M, ns) {
+				c.full(iotrace.Q2M, ns)
+			}
 		}
 		if b.g != never {
-			c.put(iotrace.Q2G, since(b.q, b.g))
+			if ns := since(b.q, b.g); c.put(iotrace.Q2G, ns) {
+				c.full(iotrace.Q2G, ns)
+			}
 		}
 		if b.leads && b.d != never {
-			c.put(iotrace.Q2D, since(b.q, b.d))
+			if ns := since(b.q, b.d); c.put(iotrace.Q2D, ns) {
+				c.full(iotrace.Q2D, ns)
+			}
 		}
 	}
 	if b.i != never {
 		if b.g != never {
-			c.put(iotrace.G2I, since(b.g, b.i))
+			if ns := since(b.g, b.i); c.put(iotrace.G2I, ns) {
+				c.full(iotrace.G2I, ns)
+			}
 		}
 		if b.d != never {
-			c.put(iotrace.I2D, since(b.i, b.d))
+			if ns := since(b.i, b.d); c.put(iotrace.I2D, ns) {
+				c.full(iotrace.I2D, ns)
+			}
 		}
 	} else if b.m != never && b.d != never {
-		c.put(iotrace.M2D, since(b.m, b.d))
+		if ns := since(b.m, b.d); c.put(iotrace.M2D, ns) {
+			c.full(iotrace.M2D, ns)
+		}
 	}
 	if b.n != never && b.d != never {
-		c.put(iotrace.D2N, since(b.d, b.n))
+		if ns := since(b.d, b.n); c.put(iotrace.D2N, ns) {
+			c.full(iotrace.D2N, ns)
+		}
 	}
 }
 
@@ -200,17 +215,23 @@ func (a *accountant) completed(c *cell, b *told) {
 	s.bytes[b.op] += uint64(b.bytes)
 	if b.q != never {
 		q2c := since(b.q, b.c)
-		c.put(iotrace.Q2C, q2c)
+		if c.put(iotrace.Q2C, q2c) {
+			c.full(iotrace.Q2C, q2c)
+		}
 		s.q2c += uint64(q2c)
 		s.q2cs++
 	}
 	if b.d != never {
 		d2c := since(b.d, b.c)
-		c.put(iotrace.D2C, d2c)
+		if c.put(iotrace.D2C, d2c) {
+			c.full(iotrace.D2C, d2c)
+		}
 		s.d2c += uint64(d2c)
 		s.d2cs++
 		if b.n != never {
-			c.put(iotrace.N2C, since(b.n, b.c))
+			if ns := since(b.n, b.c); c.put(iotrace.N2C, ns) {
+				c.full(iotrace.N2C, ns)
+			}
 		}
 	}
 }

@@ -24,7 +24,8 @@ type device struct {
 	since    int64
 	integral float64 // depth over nanoseconds
 	seconds  []depthOf
-	until    int64 // the end of the last of seconds
+	from     int64 // the span of the last of seconds
+	until    int64
 }
 
 func newDevice(number uint32, nameOf func(major, minor uint32) string) *device {
@@ -73,11 +74,18 @@ func (d *device) ends(start, now int64) {
 
 // pass takes note of the depth until now.
 func (d *device) pass(start, now int64) {
-	if d.depth > 0 && now > d.since {
-		d.integral += float64(d.depth) * float64(now-d.since)
-		d.spread(d.since-start, now-start)
+	since := d.since
+	d.since = max(now, since)
+	if d.depth == 0 || now <= since {
+		return
 	}
-	d.since = max(now, d.since)
+	area := float64(d.depth) * float64(now-since)
+	d.integral += area
+	if from, to := since-start, now-start; from < to && from >= d.from && to <= d.until {
+		d.seconds[len(d.seconds)-1].integral += area
+	} else {
+		d.spread(from, to)
+	}
 }
 
 // spread adds the present depth to the seconds of a span.
@@ -89,7 +97,7 @@ func (d *device) spread(from, to int64) {
 			}
 			second := from / int64(time.Second)
 			d.seconds = append(d.seconds, depthOf{at: second})
-			d.until = (second + 1) * int64(time.Second)
+			d.from, d.until = second*int64(time.Second), (second+1)*int64(time.Second)
 		}
 		end := min(to, d.until)
 		d.seconds[len(d.seconds)-1].integral += float64(d.depth) * float64(end-from)

@@ -11,9 +11,9 @@ func (f *follower) issue(dev *device, at uint16, e *event) {
 		f.issueFlush(at, e)
 		return
 	}
-	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, in(requeued, held, merged))
+	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<requeued|1<<held|1<<merged)
 	if n == 0 {
-		n = f.table.oldestAt(at, e.key, e.Bytes, e.op, in(queued, remapped))
+		n = f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<queued|1<<remapped)
 	}
 	if n == 0 {
 		n = f.fresh(at, e, held) // who issues it may work for anybody
@@ -51,7 +51,7 @@ func (f *follower) gather(n uint32, at uint16, e *event) {
 // following finds the bio of a request behind those that are known of it: the
 // one that it was made for is held, where others were merged in front of it.
 func (f *follower) following(n uint32, at uint16, sector uint64, op iotrace.Op) uint32 {
-	for _, s := range []states{in(merged), in(held), in(queued)} {
+	for _, s := range []states{1 << merged, 1 << held, 1 << queued} {
 		if next := f.table.oldestAt(at, sector, 0, op, s); next != 0 && next != n {
 			return next
 		}
@@ -86,7 +86,7 @@ func (f *follower) issueFlush(at uint16, e *event) {
 	waiting := uint32(0)
 	for n := *f.table.bucket(at, e.key); n != 0; n = f.table.bios[n].hash {
 		b := &f.table.bios[n]
-		if b.key == e.key && b.device == at && b.op == iotrace.Flush && b.d == never && in(queued, held).has(b.state) {
+		if b.key == e.key && b.device == at && b.op == iotrace.Flush && b.d == never && states(1<<queued|1<<held).has(b.state) {
 			b.d = e.time
 			waiting++
 		}
@@ -98,9 +98,9 @@ func (f *follower) issueFlush(at uint16, e *event) {
 // requeue takes a request back from the driver.
 func (f *follower) requeue(dev *device, at uint16, e *event) {
 	dev.stats.Requeues++
-	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, in(issued))
+	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<issued)
 	if n == 0 {
-		if n = f.table.oldestAt(at, e.key, e.Bytes, e.op, in(held, merged)); n != 0 {
+		if n = f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<held|1<<merged); n != 0 {
 			f.table.bios[n].again++
 		}
 		return
@@ -125,7 +125,7 @@ func (f *follower) complete(dev *device, at uint16, e *event) {
 		f.completeFlush(dev, at, e)
 		return
 	}
-	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, in(issued))
+	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<issued)
 	if n == 0 {
 		f.completeBio(dev, at, e)
 		return
@@ -178,7 +178,7 @@ func (f *follower) finish(n uint32, e *event) uint32 {
 // completeBio ends bios of a device that has no requests: of dm, md, loop's
 // or multipath's. Or their D was lost.
 func (f *follower) completeBio(dev *device, at uint16, e *event) {
-	waiting := in(queued, remapped, held, merged, requeued)
+	const waiting = 1<<queued | 1<<remapped | 1<<held | 1<<merged | 1<<requeued
 	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, waiting)
 	if n == 0 && e.Bytes == 0 {
 		f.completeFlush(dev, at, e) // or the end of a write whose data were completed before
@@ -211,7 +211,7 @@ func (f *follower) completeBio(dev *device, at uint16, e *event) {
 // it, which are completed after it, as writes without data.
 func (f *follower) completeFlush(dev *device, at uint16, e *event) {
 	if e.op == iotrace.Flush {
-		if n := f.table.oldestAt(at, flushes, 0, e.op, in(issued)); n != 0 {
+		if n := f.table.oldestAt(at, flushes, 0, e.op, 1<<issued); n != 0 {
 			dev.stats.Requests++
 			dev.ends(f.start, e.time)
 			f.table.unlink(n)
@@ -241,7 +241,7 @@ func (f *follower) completeFlush(dev *device, at uint16, e *event) {
 func (f *follower) flushOf(at uint16, e *event) (found uint32) {
 	for n := *f.table.bucket(at, flushes); n != 0; n = f.table.bios[n].hash {
 		b := &f.table.bios[n]
-		if b.key == flushes && b.device == at && b.sector == e.Sector && in(queued, held).has(b.state) {
+		if b.key == flushes && b.device == at && b.sector == e.Sector && states(1<<queued|1<<held).has(b.state) {
 			found = n
 		}
 	}

@@ -73,7 +73,9 @@ func (f *follower) follow(records []blktrace.Record) {
 			f.start = e.time
 		}
 		f.events++
-		f.last = max(f.last, e.time)
+		if e.time > f.last {
+			f.last = e.time
+		}
 		known := &f.recent[r.Device*0x9e3779b1>>29]
 		if known.device == nil || known.device.number != r.Device {
 			known.index = f.device(r.Device)
@@ -84,7 +86,7 @@ func (f *follower) follow(records []blktrace.Record) {
 		case blktrace.Queue:
 			f.queue(dev, at, &e)
 		case blktrace.GetRequest:
-			f.table.bios[f.find(at, &e, in(queued))].set(held).g = e.time
+			f.table.bios[f.find(at, &e, 1<<queued)].set(held).g = e.time
 		case blktrace.BackMerge, blktrace.FrontMerge:
 			f.merge(dev, at, &e)
 		case blktrace.Insert:
@@ -146,7 +148,7 @@ func (f *follower) find(at uint16, e *event, s states) uint32 {
 	if b := f.table.newestAt(at, e.key, e.Bytes, s); b != 0 {
 		return b
 	}
-	if b := f.table.newestAt(at, e.key, e.Bytes, in(remapped)); b != 0 {
+	if b := f.table.newestAt(at, e.key, e.Bytes, 1<<remapped); b != 0 {
 		return b
 	}
 	b := f.fresh(at, e, queued)
@@ -159,7 +161,7 @@ func (f *follower) queue(dev *device, at uint16, e *event) {
 	owner := f.owners.of(e)
 	var n uint32
 	if dev.stats.Remaps > 0 {
-		n = f.table.newestAt(at, e.key, e.Bytes, in(remapped))
+		n = f.table.newestAt(at, e.key, e.Bytes, 1<<remapped)
 	}
 	if n == 0 {
 		n = f.fresh(at, e, queued)
@@ -184,7 +186,7 @@ func (f *follower) remap(dev *device, at uint16, e *event) {
 	b.q, b.owner = e.time, f.owners.of(e)
 	from, sector, _ := e.RemappedFrom()
 	if origin, ok := f.numbers[from]; ok {
-		if above := f.table.newestAt(origin, sector, e.Bytes, in(queued, held, issued)); above != 0 {
+		if above := f.table.newestAt(origin, sector, e.Bytes, 1<<queued|1<<held|1<<issued); above != 0 {
 			b.owner = f.table.bios[above].owner
 		}
 	}
@@ -205,7 +207,7 @@ func (f *follower) split(dev *device, at uint16, e *event) {
 			return
 		}
 	}
-	n := f.find(at, e, in(queued))
+	n := f.find(at, e, 1<<queued)
 	if rest > e.Sector {
 		f.cut(n, min((rest-e.Sector)<<9, 1<<32-512))
 	}
@@ -247,10 +249,10 @@ func (f *follower) cut(n uint32, first uint64) {
 }
 
 func (f *follower) merge(dev *device, at uint16, e *event) {
-	n := f.find(at, e, in(queued))
+	n := f.find(at, e, 1<<queued)
 	b := &f.table.bios[n]
 	if b.q == never && b.g == never { // no such bio is waiting: it is a request
-		if whole := f.table.newestAt(at, e.key, e.Bytes, in(held)); whole != 0 {
+		if whole := f.table.newestAt(at, e.key, e.Bytes, 1<<held); whole != 0 {
 			f.table.unlink(n)
 			f.table.remove(n)
 			dev.stats.OtherMerges++
@@ -267,7 +269,7 @@ func (f *follower) merge(dev *device, at uint16, e *event) {
 }
 
 func (f *follower) insert(at uint16, e *event) {
-	for _, s := range []states{in(held), in(requeued), in(merged), in(queued, remapped)} {
+	for _, s := range []states{1 << held, 1 << requeued, 1 << merged, 1<<queued | 1<<remapped} {
 		if n := f.table.newestAt(at, e.key, e.Bytes, s); n != 0 {
 			b := &f.table.bios[n]
 			if b.state == queued || b.state == remapped {
@@ -283,7 +285,7 @@ func (f *follower) insert(at uint16, e *event) {
 }
 
 func (f *follower) submit(at uint16, e *event) {
-	for n := f.table.oldestAt(at, e.key, e.Bytes, e.op, in(issued)); n != 0; n = f.table.bios[n].then {
+	for n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<issued); n != 0; n = f.table.bios[n].then {
 		f.table.bios[n].n = e.time
 	}
 }

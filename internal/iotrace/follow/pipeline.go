@@ -26,11 +26,16 @@ type analysis struct {
 	one iotrace.IO // its argument
 }
 
-// sum adds a bio to the account, and tells PerIO of it.
-func (a *analysis) sum(b *told) {
-	a.accountant.add(b)
-	if a.options.PerIO != nil && a.err == nil {
-		a.err = a.options.PerIO(a.io(b))
+// sum gives what takes finished bios: to the account, and to PerIO.
+func (a *analysis) sum() func(*told) {
+	if a.options.PerIO == nil {
+		return a.accountant.add
+	}
+	return func(b *told) {
+		a.accountant.add(b)
+		if a.err == nil {
+			a.err = a.options.PerIO(a.io(b))
+		}
 	}
 }
 
@@ -83,7 +88,7 @@ func (a *analysis) progress() {
 }
 
 func (a *analysis) serial() error {
-	a.follower.done = a.sum
+	a.follower.done = a.sum()
 	err := a.read(func(records []blktrace.Record) error {
 		a.follower.follow(records)
 		return a.err
@@ -192,7 +197,7 @@ func (a *analysis) parallel() error {
 // PerIO there is no third stage.
 func (a *analysis) summing() (wait func()) {
 	if a.options.PerIO != nil {
-		a.follower.done = a.sum
+		a.follower.done = a.sum()
 		return func() {}
 	}
 	const ahead, size = 16, 256

@@ -168,15 +168,8 @@ func (t *table) grow() {
 	}
 }
 
-// states is a set of them.
+// states is a set of them: 1<<queued | 1<<held.
 type states uint16
-
-func in(all ...state) (s states) {
-	for _, one := range all {
-		s |= 1 << one
-	}
-	return s
-}
 
 func (s states) has(one state) bool { return s>>one&1 != 0 }
 
@@ -200,9 +193,16 @@ func (t *table) newestAt(device uint16, key uint64, bytes uint32, s states) uint
 // oldestAt finds the oldest bio, or request, at a sector that is in one of the
 // states: one of the same operation and size before others.
 func (t *table) oldestAt(device uint16, key uint64, bytes uint32, op iotrace.Op, s states) uint32 {
+	at := *t.bucket(device, key)
+	if b := &t.bios[at]; b.hash == 0 { // it is alone, as most are, or the 0th, which is free
+		if b.key != key || b.device != device || !s.has(b.state) {
+			return 0
+		}
+		return at
+	}
 	var found uint32
 	best := -1
-	for at := *t.bucket(device, key); at != 0; at = t.bios[at].hash {
+	for ; at != 0; at = t.bios[at].hash {
 		b := &t.bios[at]
 		if b.key != key || b.device != device || !s.has(b.state) {
 			continue
