@@ -104,10 +104,12 @@ func (d *Dist) Merge(o *Dist) {
 		if theirs == nil {
 			continue
 		}
+		if d.groups[g] == nil {
+			d.groups[g] = new([perOctave]uint64)
+		}
+		mine := d.groups[g]
 		for i, n := range theirs {
-			if n > 0 {
-				d.AddBin(g<<octaveBits+i, n)
-			}
+			mine[i] += n
 		}
 	}
 }

@@ -6,7 +6,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -44,7 +43,8 @@ func main() {
 	}
 }
 
-// read is the least that every analysis has to do.
+// read is the least that every analysis has to do. It prints how many records
+// there are.
 func read(names []string) error {
 	var readers []*blktrace.Reader
 	for _, name := range names {
@@ -57,8 +57,11 @@ func read(names []string) error {
 	}
 	var damage error
 	merge := blktrace.NewMerge(readers, func(err error) { damage = err })
-	for merge.Next() != nil {
+	n := 0
+	for records := merge.Next(); records != nil; records = merge.Next() {
+		n += len(records)
 	}
+	fmt.Println(n)
 	return damage
 }
 
@@ -100,11 +103,12 @@ func bench(plimsoll, dir string, events, rounds int) error {
 		{name: "blkparse -d (merges)", args: []string{"blkparse", "-q", "-O", "-i", "bench", "-d", "merged"}, rounds: few},
 		{name: "btt", args: []string{"btt", "-i", "merged", "-o", "btt"}, rounds: few},
 		{name: "read and decode, one thread", args: []string{self, "-decode", "merged"}, threads: 1, rounds: rounds},
-		{name: "trace analyze, GOMAXPROCS=1", args: []string{plimsoll, "trace", "analyze", "--json", "merged"}, threads: 1, rounds: rounds},
-		{name: "trace analyze, GOMAXPROCS=2", args: []string{plimsoll, "trace", "analyze", "--json", "merged"}, threads: 2, rounds: rounds},
-		{name: "... of 8 files of CPUs, GOMAXPROCS=1", args: []string{plimsoll, "trace", "analyze", "--json", "bench"}, threads: 1, rounds: rounds},
+		{name: "trace analyze, GOMAXPROCS=1", args: []string{plimsoll, "trace", "analyze", "merged"}, threads: 1, rounds: rounds},
+		{name: "trace analyze, GOMAXPROCS=2", args: []string{plimsoll, "trace", "analyze", "merged"}, threads: 2, rounds: rounds},
+		{name: "... of 8 files of CPUs, GOMAXPROCS=1", args: []string{plimsoll, "trace", "analyze", "bench"}, threads: 1, rounds: rounds},
 	}
 	var outputs []string // of trace analyze, of the same file
+	var records float64
 	for round := range rounds {
 		for _, p := range programs {
 			if round >= p.rounds {
@@ -113,6 +117,11 @@ func bench(plimsoll, dir string, events, rounds int) error {
 			out, err := p.run(dir)
 			if err != nil {
 				return err
+			}
+			if p.args[0] == self {
+				if _, err := fmt.Sscan(out, &records); err != nil {
+					return fmt.Errorf("%v: it printed %q: %w", p.args, out, err)
+				}
 			}
 			if p.args[0] == plimsoll && slices.Contains(p.args, "merged") {
 				outputs = append(outputs, out)
@@ -123,7 +132,7 @@ func bench(plimsoll, dir string, events, rounds int) error {
 	if err != nil {
 		return err
 	}
-	return table(os.Stdout, programs, outputs, size.Size())
+	return table(os.Stdout, programs, records, outputs, size.Size())
 }
 
 func (p *program) run(dir string) (string, error) {
@@ -144,17 +153,12 @@ func (p *program) run(dir string) (string, error) {
 	return string(out), nil
 }
 
-func table(w io.Writer, programs []*program, outputs []string, size int64) error {
-	var account struct{ Events float64 }
-	if err := json.Unmarshal([]byte(outputs[0]), &account); err != nil {
-		return err
-	}
-	events := account.Events
+func table(w io.Writer, programs []*program, records float64, outputs []string, size int64) error {
 	btt := stats.Median(programs[1].seconds)
-	fmt.Fprintf(w, "\n%.0f events, %d MiB\n%-38s %9s %14s %12s %10s\n", events, size>>20, "", "median s", "events/s", "of btt", "most RSS")
+	fmt.Fprintf(w, "\n%.0f records, %d MiB\n%-38s %9s %14s %12s %10s\n", records, size>>20, "", "median s", "events/s", "of btt", "most RSS")
 	for _, p := range programs {
 		s := stats.Median(p.seconds)
-		fmt.Fprintf(w, "%-38s %9.2f %14.0f %12s %6.0f MiB\n", p.name, s, events/s, fmt.Sprintf("1/%.1f", btt/s), p.rssMiB)
+		fmt.Fprintf(w, "%-38s %9.2f %14.0f %12s %6.0f MiB\n", p.name, s, records/s, fmt.Sprintf("1/%.1f", btt/s), p.rssMiB)
 	}
 	same := !slices.ContainsFunc(outputs, func(o string) bool { return o != outputs[0] })
 	_, err := fmt.Fprintf(w, "goals: at most 1/12 of btt's time with GOMAXPROCS=1, under 64 MiB; with one thread and two the output is the same: %v\n", same)

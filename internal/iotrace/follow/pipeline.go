@@ -43,7 +43,7 @@ func (a *analysis) sum() func(*told) {
 // good until take returns.
 func (a *analysis) read(take func([]blktrace.Record) error) error {
 	merge := blktrace.NewMerge(a.readers, a.damage.add)
-	const often = 512 // records
+	const often = 4096 // records
 	for n := often; ; {
 		records := merge.Next()
 		if n += len(records); n >= often || records == nil {
