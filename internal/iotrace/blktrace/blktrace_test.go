@@ -256,6 +256,25 @@ func TestLostAndDisordered(t *testing.T) {
 	}
 }
 
+// The numbers of more devices and CPUs than any table of them begins with.
+func TestLostOfManyCPUs(t *testing.T) {
+	const cpus, devices = 300, 7
+	var file []byte
+	for sequence := uint32(1); sequence <= 6; sequence++ {
+		for i := range uint32(cpus * devices) {
+			if sequence != 4 || i%10 != 0 {
+				file = append(file, encode(Record{Sequence: sequence, CPU: i / devices, Device: i % devices, Time: 1}, 7, binary.LittleEndian)...)
+			}
+		}
+	}
+	d := NewReader("file", bytes.NewReader(file))
+	for next(d, new(Record)) == nil {
+	}
+	if d.Lost() != cpus*devices/10 {
+		t.Errorf("%d lost, want %d", d.Lost(), cpus*devices/10)
+	}
+}
+
 func TestBlkparseAndBttAcceptWhatIsWritten(t *testing.T) {
 	for _, program := range []string{"blkparse", "btt"} {
 		if _, err := exec.LookPath(program); err != nil {
