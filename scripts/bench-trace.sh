@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Prints how fast captures are analysed, beside blkparse and btt: see
+# Prints how fast `plimsoll trace analyze` is, beside blkparse and btt: see
 # scripts/bench-trace/main.go. Needs 1.1 GiB in TMPDIR.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p bin
 scripts/with-go go build -o bin/bench-trace ./scripts/bench-trace
-exec bin/bench-trace "$@"
+CGO_ENABLED=0 scripts/with-go go build -trimpath -o bin/bench-trace-plimsoll ./cmd/plimsoll
+exec bin/bench-trace -plimsoll "$PWD/bin/bench-trace-plimsoll" "$@"

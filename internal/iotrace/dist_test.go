@@ -64,3 +64,30 @@ func TestMergingLosesNothing(t *testing.T) {
 		t.Errorf("standard deviation %v, want %v", got, math.Sqrt(variance))
 	}
 }
+
+// Bins are found in two ways, and squares are summed in two.
+func TestAddAllIsAddOfEach(t *testing.T) {
+	var times []uint32
+	for bit := range 32 {
+		for _, near := range []int64{-1, 0, 1} {
+			times = append(times, uint32(max(0, int64(1)<<bit+near)))
+		}
+	}
+	times = append(times, math.MaxUint32)
+	for _, ns := range times {
+		if got, want := shortBin(ns), bin(uint64(ns)); got != uint(want) {
+			t.Errorf("%d ns: bin %d, want %d", ns, got, want)
+		}
+	}
+	for n := range times {
+		var all, each Dist
+		all.AddAll(times[:n])
+		all.AddAll(times[n:])
+		for _, ns := range times {
+			each.Add(uint64(ns))
+		}
+		if !reflect.DeepEqual(all, each) {
+			t.Fatalf("%d and %d at once: %+v, want %+v", n, len(times)-n, all, each)
+		}
+	}
+}

@@ -46,10 +46,12 @@ func Percentile(bins []result.Bin, p float64) (ns uint64, ok bool) {
 	limit := exact().SetFloat64(p)
 	limit.Mul(limit, exact().SetUint64(total))
 	limit.Quo(limit, exact().SetInt64(100))
+	below, _ := limit.Uint64() // whole numbers are compared much faster
+	reached := limit.IsInt()
 	var running uint64
 	for _, b := range bins {
 		running += b.Count
-		if b.Count > 0 && exact().SetUint64(running).Cmp(limit) >= 0 {
+		if b.Count > 0 && (running > below || reached && running == below) {
 			return b.NS, true
 		}
 	}

@@ -1,10 +1,12 @@
-// Command bench-trace shows how fast a capture of ten million events is
-// analysed, beside blkparse and btt, and beside only reading and decoding it.
-// The programs run in turn on the same file in the page cache.
+// Command bench-trace shows how fast `plimsoll trace analyze` tells of a capture
+// of ten million events, beside blkparse and btt, and beside only reading and
+// decoding it. The programs run in turn on the same file in the page cache, and
+// their whole time counts. BenchmarkAnalyze of internal/iotrace/follow measures
+// the analysis alone.
 package main
 
 import (
-	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -15,9 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/blktrace"
-	"plimsoll/internal/iotrace/follow"
 	"plimsoll/internal/stats"
 )
 
@@ -25,13 +25,17 @@ func main() {
 	events := flag.Int("events", 10_500_000, "events of the capture")
 	rounds := flag.Int("rounds", 5, "how often each program runs; blkparse and btt at most 3 times")
 	keep := flag.String("dir", "", "directory of the capture, which is kept there and used again (default: a temporary one)")
-	mode := flag.String("mode", "", "what a process of this program's own does: decode, or analyse with so many threads: 1, 2")
+	plimsoll := flag.String("plimsoll", "", "the program `file` to measure")
+	decode := flag.Bool("decode", false, "what a process of this program's own does: read and decode the files")
 	flag.Parse()
 	var err error
-	if *mode == "" {
-		err = bench(*keep, *events, *rounds)
-	} else {
-		err = work(*mode, flag.Args())
+	switch {
+	case *decode:
+		err = read(flag.Args())
+	case *plimsoll == "":
+		err = errors.New("-plimsoll is needed: scripts/bench-trace.sh builds it")
+	default:
+		err = bench(*plimsoll, *keep, *events, *rounds)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench-trace:", err)
@@ -39,9 +43,9 @@ func main() {
 	}
 }
 
-// work is what is measured.
-func work(mode string, names []string) error {
-	var sources []follow.Source
+// read is the least that every analysis has to do. It prints how many records
+// there are.
+func read(names []string) error {
 	var readers []*blktrace.Reader
 	for _, name := range names {
 		f, err := os.Open(name)
@@ -49,35 +53,16 @@ func work(mode string, names []string) error {
 			return err
 		}
 		defer f.Close()
-		sources = append(sources, follow.Source{Name: name, From: f})
 		readers = append(readers, blktrace.NewReader(name, f))
 	}
-	if mode == "decode" {
-		var err error
-		m := blktrace.NewMerge(readers, func(e error) { err = e })
-		var last uint64
-		n := 0
-		for r := m.Next(); r != nil; r = m.Next() {
-			last = max(last, r.Time)
-			n++
-		}
-		fmt.Println(n, last)
-		return err
+	var damage error
+	merge := blktrace.NewMerge(readers, func(err error) { damage = err })
+	n := 0
+	for records := merge.Next(); records != nil; records = merge.Next() {
+		n += len(records)
 	}
-	var threads int
-	if _, err := fmt.Sscan(mode, &threads); err != nil {
-		return err
-	}
-	a, err := follow.Analyze(context.Background(), sources, follow.Options{Threads: threads})
-	if err != nil {
-		return err
-	}
-	for _, r := range a.By(iotrace.ByDevice) {
-		fmt.Println(r.Label, r.Requests, r.Bytes, r.Intervals[iotrace.Q2C].MeanNS(), r.Intervals[iotrace.D2C].PercentileNS(99))
-	}
-	fmt.Println(len(a.Cells), "cells")
-	fmt.Println(a.Events)
-	return nil
+	fmt.Println(n)
+	return damage
 }
 
 // program is one that is measured.
@@ -90,7 +75,7 @@ type program struct {
 	rssMiB  float64
 }
 
-func bench(dir string, events, rounds int) error {
+func bench(plimsoll, dir string, events, rounds int) error {
 	for _, p := range []string{"blkparse", "btt"} {
 		if _, err := exec.LookPath(p); err != nil {
 			return fmt.Errorf("%s is not installed: scripts/setup.sh test", p)
@@ -113,20 +98,17 @@ func bench(dir string, events, rounds int) error {
 			return err
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "bench.blktrace.*"))
-	if err != nil {
-		return err
-	}
 	few := min(rounds, 3)
 	programs := []*program{
 		{name: "blkparse -d (merges)", args: []string{"blkparse", "-q", "-O", "-i", "bench", "-d", "merged"}, rounds: few},
 		{name: "btt", args: []string{"btt", "-i", "merged", "-o", "btt"}, rounds: few},
-		{name: "read and decode, one thread", args: []string{self, "-mode=decode", "merged"}, threads: 1, rounds: rounds},
-		{name: "analyse, GOMAXPROCS=1", args: []string{self, "-mode=1", "merged"}, threads: 1, rounds: rounds},
-		{name: "analyse, GOMAXPROCS=2", args: []string{self, "-mode=2", "merged"}, threads: 2, rounds: rounds},
-		{name: "analyse 8 files of CPUs, GOMAXPROCS=1", args: append([]string{self, "-mode=1"}, files...), threads: 1, rounds: rounds},
+		{name: "read and decode, one thread", args: []string{self, "-decode", "merged"}, threads: 1, rounds: rounds},
+		{name: "trace analyze, GOMAXPROCS=1", args: []string{plimsoll, "trace", "analyze", "merged"}, threads: 1, rounds: rounds},
+		{name: "trace analyze, GOMAXPROCS=2", args: []string{plimsoll, "trace", "analyze", "merged"}, threads: 2, rounds: rounds},
+		{name: "... of 8 files of CPUs, GOMAXPROCS=1", args: []string{plimsoll, "trace", "analyze", "bench"}, threads: 1, rounds: rounds},
 	}
-	var outputs []string // of ours
+	var outputs []string // of trace analyze, of the same file
+	var records float64
 	for round := range rounds {
 		for _, p := range programs {
 			if round >= p.rounds {
@@ -136,7 +118,12 @@ func bench(dir string, events, rounds int) error {
 			if err != nil {
 				return err
 			}
-			if p.threads > 0 && p.args[1] != "-mode=decode" {
+			if p.args[0] == self {
+				if _, err := fmt.Sscan(out, &records); err != nil {
+					return fmt.Errorf("%v: it printed %q: %w", p.args, out, err)
+				}
+			}
+			if p.args[0] == plimsoll && slices.Contains(p.args, "merged") {
 				outputs = append(outputs, out)
 			}
 		}
@@ -145,8 +132,7 @@ func bench(dir string, events, rounds int) error {
 	if err != nil {
 		return err
 	}
-	table(os.Stdout, programs, outputs, size.Size())
-	return nil
+	return table(os.Stdout, programs, records, outputs, size.Size())
 }
 
 func (p *program) run(dir string) (string, error) {
@@ -167,24 +153,14 @@ func (p *program) run(dir string) (string, error) {
 	return string(out), nil
 }
 
-func table(w io.Writer, programs []*program, outputs []string, size int64) {
-	var events float64
-	fmt.Sscan(outputs[0][lastLine(outputs[0]):], &events) //nolint:errcheck // our own output
+func table(w io.Writer, programs []*program, records float64, outputs []string, size int64) error {
 	btt := stats.Median(programs[1].seconds)
-	fmt.Fprintf(w, "\n%.0f events, %d MiB\n%-38s %9s %14s %12s %10s\n", events, size>>20, "", "median s", "events/s", "of btt", "most RSS")
+	fmt.Fprintf(w, "\n%.0f records, %d MiB\n%-38s %9s %14s %12s %10s\n", records, size>>20, "", "median s", "events/s", "of btt", "most RSS")
 	for _, p := range programs {
 		s := stats.Median(p.seconds)
-		fmt.Fprintf(w, "%-38s %9.2f %14.0f %12s %6.0f MiB\n", p.name, s, events/s, fmt.Sprintf("1/%.1f", btt/s), p.rssMiB)
+		fmt.Fprintf(w, "%-38s %9.2f %14.0f %12s %6.0f MiB\n", p.name, s, records/s, fmt.Sprintf("1/%.1f", btt/s), p.rssMiB)
 	}
 	same := !slices.ContainsFunc(outputs, func(o string) bool { return o != outputs[0] })
-	fmt.Fprintf(w, "goals: at most 1/12 of btt's time with GOMAXPROCS=1, under 64 MiB; the results of all of ours are the same: %v\n", same)
-}
-
-func lastLine(s string) int {
-	for i := len(s) - 2; i >= 0; i-- {
-		if s[i] == '\n' {
-			return i + 1
-		}
-	}
-	return 0
+	_, err := fmt.Fprintf(w, "goals: at most 1/12 of btt's time with GOMAXPROCS=1, under 64 MiB; with one thread and two the output is the same: %v\n", same)
+	return err
 }

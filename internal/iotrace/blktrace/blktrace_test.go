@@ -43,7 +43,7 @@ func read(t testing.TB, from io.Reader) (records []Record, wrong []*FormatError)
 	d := NewReader("file", from)
 	for {
 		var r Record
-		err := d.Next(&r)
+		err := next(d, &r)
 		if errors.Is(err, io.EOF) {
 			return records, wrong
 		}
@@ -58,6 +58,14 @@ func read(t testing.TB, from io.Reader) (records []Record, wrong []*FormatError)
 		r.PDU = slices.Clone(r.PDU)
 		records = append(records, r)
 	}
+}
+
+// next reads one record.
+func next(d *Reader, r *Record) error {
+	one := []Record{*r}
+	_, err := d.Read(one)
+	*r = one[0]
+	return err
 }
 
 var disk = DeviceNumber(8, 16)
@@ -96,10 +104,11 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 	var got []Record
 	m := NewMerge([]*Reader{NewReader("0", f[0]), NewReader("1", f[1]), NewReader("2", f[2])}, func(err error) { t.Error(err) })
-	for r := m.Next(); r != nil; r = m.Next() {
-		r := *r
-		r.PDU = slices.Clone(r.PDU)
-		got = append(got, r)
+	for records := m.Next(); records != nil; records = m.Next() {
+		for _, r := range records {
+			r.PDU = slices.Clone(r.PDU)
+			got = append(got, r)
+		}
 	}
 	if len(got) != len(records) {
 		t.Fatalf("%d records of %d", len(got), len(records))
@@ -189,7 +198,7 @@ func TestDamageIsNamedAndPassedOver(t *testing.T) {
 	at := func(n int) int {                 // where record n begins
 		d := NewReader("file", bytes.NewReader(whole))
 		for range n {
-			if err := d.Next(new(Record)); err != nil {
+			if err := next(d, new(Record)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -247,10 +256,29 @@ func TestLostAndDisordered(t *testing.T) {
 		file = append(file, encode(r, 7, binary.LittleEndian)...)
 	}
 	d := NewReader("file", bytes.NewReader(file))
-	for d.Next(new(Record)) == nil {
+	for next(d, new(Record)) == nil {
 	}
 	if d.Lost() != 4 || d.Disordered() != 1 {
 		t.Errorf("%d lost, %d out of order", d.Lost(), d.Disordered())
+	}
+}
+
+// The numbers of more devices and CPUs than any table of them begins with.
+func TestLostOfManyCPUs(t *testing.T) {
+	const cpus, devices = 300, 7
+	var file []byte
+	for sequence := uint32(1); sequence <= 6; sequence++ {
+		for i := range uint32(cpus * devices) {
+			if sequence != 4 || i%10 != 0 {
+				file = append(file, encode(Record{Sequence: sequence, CPU: i / devices, Device: i % devices, Time: 1}, 7, binary.LittleEndian)...)
+			}
+		}
+	}
+	d := NewReader("file", bytes.NewReader(file))
+	for next(d, new(Record)) == nil {
+	}
+	if d.Lost() != cpus*devices/10 {
+		t.Errorf("%d lost, want %d", d.Lost(), cpus*devices/10)
 	}
 }
 

@@ -28,7 +28,7 @@ func FuzzReader(f *testing.F) {
 		var passed int64
 		var r, before Record
 		for at := int64(0); ; at = d.Offset() {
-			err := d.Next(&r)
+			err := next(d, &r)
 			if errors.Is(err, io.EOF) {
 				break
 			}

@@ -7,23 +7,24 @@ import (
 
 // Merge gives the records of several files in the order of time, those of one
 // file in its own order, and what is at the same time in the order of the
-// files. It holds one record of each.
+// files. It holds a few records of each.
 type Merge struct {
-	heads  []head // a heap: the first is the next one
-	given  bool   // the first head's record was given out
+	heads  []head // a heap: the first is of the next record
+	given  int    // records of the first head's file that were given out
 	damage func(error)
 }
 
-// head is the next record of a file.
+// head is a file that is not at its end.
 type head struct {
-	time  uint64
+	time  uint64 // of its next record
 	order int
 	file  *file
 }
 
 type file struct {
-	reader *Reader
-	record Record
+	reader  *Reader
+	records []Record // read, and not yet given out
+	buf     [64]Record
 }
 
 // NewMerge begins to merge. Errors other than io.EOF go to damage, with the
@@ -31,9 +32,8 @@ type file struct {
 func NewMerge(readers []*Reader, damage func(error)) *Merge {
 	m := &Merge{damage: damage}
 	for i, r := range readers {
-		f := &file{reader: r}
-		if m.sound(f, f.reader.Next(&f.record)) {
-			m.heads = append(m.heads, head{f.record.Time, i, f})
+		if f := (&file{reader: r}); m.read(f) {
+			m.heads = append(m.heads, head{f.records[0].Time, i, f})
 		}
 	}
 	for i := len(m.heads)/2 - 1; i >= 0; i-- {
@@ -42,9 +42,14 @@ func NewMerge(readers []*Reader, damage func(error)) *Merge {
 	return m
 }
 
-// sound goes on until there is a record; false at the file's end.
-func (m *Merge) sound(f *file, err error) bool {
-	for err != nil {
+// read makes that a file has records; false at its end.
+func (m *Merge) read(f *file) bool {
+	for {
+		n, err := f.reader.Read(f.buf[:])
+		if err == nil {
+			f.records = f.buf[:n]
+			return true
+		}
 		if errors.Is(err, io.EOF) {
 			return false
 		}
@@ -53,32 +58,46 @@ func (m *Merge) sound(f *file, err error) bool {
 		if !errors.As(err, &format) {
 			return false
 		}
-		err = f.reader.Next(&f.record)
 	}
-	return true
 }
 
-// Next gives the next record, which is good until the next call; nil at the
-// end.
-func (m *Merge) Next() *Record {
-	if m.given {
-		f := m.heads[0].file
-		if err := f.reader.Next(&f.record); err == nil || m.sound(f, err) {
-			m.heads[0].time = f.record.Time
-		} else {
-			n := len(m.heads) - 1
-			m.heads[0] = m.heads[n]
-			m.heads = m.heads[:n]
-		}
-		if len(m.heads) > 1 {
-			m.down(0)
-		}
+// Next gives the next records, at least one, which are good until the next
+// call; none at the end.
+func (m *Merge) Next() []Record {
+	if m.given > 0 {
+		m.pass()
 	}
-	m.given = len(m.heads) > 0
-	if !m.given {
+	if len(m.heads) == 0 {
 		return nil
 	}
-	return &m.heads[0].file.record
+	first := &m.heads[0]
+	m.given = len(first.file.records)
+	if len(m.heads) > 1 {
+		second := &m.heads[1]
+		if len(m.heads) > 2 && m.heads[2].before(second) {
+			second = &m.heads[2]
+		}
+		m.given = first.until(second)
+	}
+	return first.file.records[:m.given]
+}
+
+// pass goes on behind the records that were given out.
+func (m *Merge) pass() {
+	first := &m.heads[0]
+	f := first.file
+	f.records = f.records[m.given:]
+	m.given = 0
+	if len(f.records) > 0 || m.read(f) {
+		first.time = f.records[0].Time
+	} else {
+		n := len(m.heads) - 1
+		*first = m.heads[n]
+		m.heads = m.heads[:n]
+	}
+	if len(m.heads) > 1 {
+		m.down(0)
+	}
 }
 
 func (m *Merge) down(i int) {
@@ -102,4 +121,14 @@ func (m *Merge) down(i int) {
 
 func (h *head) before(o *head) bool {
 	return h.time < o.time || h.time == o.time && h.order < o.order
+}
+
+// until is how many records of this file come before the other one's.
+func (h *head) until(o *head) int {
+	records := h.file.records
+	n := 1
+	for n < len(records) && (records[n].Time < o.time || records[n].Time == o.time && h.order < o.order) {
+		n++
+	}
+	return n
 }

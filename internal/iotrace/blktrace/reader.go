@@ -41,7 +41,7 @@ type Reader struct {
 
 // NewReader makes a Reader of a file; its name is for errors.
 func NewReader(name string, from io.Reader) *Reader {
-	return &Reader{name: name, from: from, buf: make([]byte, readBuffer)}
+	return &Reader{name: name, from: from, buf: make([]byte, readBuffer), sequences: newSequences()}
 }
 
 // Name is the file's name.
@@ -72,30 +72,74 @@ func (d *Reader) fill(n int) bool {
 	return d.end-d.pos >= n
 }
 
-// Next reads a record. At the end it returns io.EOF. After a FormatError, the
-// next call goes on behind the damage; any other error is of reading the file,
-// and final.
-func (d *Reader) Next(r *Record) error {
-	if d.end-d.pos < maxRecord && !d.fill(maxRecord) && d.end == d.pos {
-		return d.err
+// Read reads records, at least one, as far as they need no more of the file.
+// Their PDUs are good until the next call. At the end it returns io.EOF. After a
+// FormatError, the next call goes on behind the damage; any other error is of
+// reading the file, and final.
+func (d *Reader) Read(records []Record) (n int, err error) {
+	for n = d.plain(records); n < len(records); n += d.plain(records[n:]) {
+		if d.end-d.pos < maxRecord {
+			if n > 0 {
+				break // to make room would take the PDUs of those that were read
+			}
+			if !d.fill(maxRecord) && d.end == d.pos {
+				return 0, d.err
+			}
+		}
+		size := parse(d.buf[d.pos:d.end], &records[n])
+		if size <= 0 || size > header8+longPDU && d.swallows(size) {
+			if n > 0 {
+				break
+			}
+			return 0, d.damaged(size)
+		}
+		d.pos += size
+		d.check(&records[n])
+		n++
 	}
-	b := d.buf[d.pos:d.end]
-	var size int
-	if len(b) >= header7 && binary.LittleEndian.Uint32(b) == magic|version7 && binary.LittleEndian.Uint16(b[46:]) == 0 && b[29]&1 == 0 {
-		size = parse7(b, r) // nearly all
-		r.Cgroup, r.PDU = 0, nil
-	} else if size = parse(b, r); size <= 0 || size > header8+longPDU && d.swallows(size) {
-		return d.damaged(size)
+	return n, nil
+}
+
+// plain reads records of the kind that nearly all are: whole ones of version 7
+// in the byte order of most processors, without a cgroup. It returns how many
+// there are before another one, which parse may know.
+func (d *Reader) plain(records []Record) int {
+	buf := d.buf[d.pos:d.end]
+	last := d.lastTime
+	n := 0
+	for n < len(records) && len(buf) >= header7 {
+		h := (*[header7]byte)(buf)
+		size := header7 + int(binary.LittleEndian.Uint16(h[46:]))
+		if binary.LittleEndian.Uint32(h[0:]) != magic|version7 || h[29]&1 != 0 || size > min(len(buf), header8+longPDU) {
+			break
+		}
+		r := &records[n]
+		n++
+		parse7(h, r)
+		r.Cgroup, r.PDU = 0, buf[header7:size]
+		buf = buf[size:]
+		if r.Time < last {
+			d.disordered++
+		}
+		last = r.Time
+		if key := uint64(r.Device)<<32 | uint64(r.CPU); r.Sequence != 0 && !r.Action.IsNote() && !d.sequences.next(key, r.Sequence) {
+			d.sequences.check(key, r.Sequence)
+		}
 	}
-	d.pos += size
+	d.lastTime = last
+	d.pos = d.end - len(buf)
+	return n
+}
+
+// check counts what the order and the numbers of records tell.
+func (d *Reader) check(r *Record) {
 	if r.Time < d.lastTime {
 		d.disordered++
 	}
 	d.lastTime = r.Time
 	if r.Sequence != 0 && !r.Action.IsNote() {
-		d.sequences.check(r)
+		d.sequences.check(uint64(r.Device)<<32|uint64(r.CPU), r.Sequence)
 	}
-	return nil
 }
 
 // What parse found instead of a record.
@@ -132,7 +176,8 @@ func parse(b []byte, r *Record) int {
 	var pdu, size int
 	switch binary.LittleEndian.Uint32(b) {
 	case magic | version7:
-		size = parse7(b, r)
+		parse7((*[header7]byte)(b), r)
+		size = header7
 		pdu = int(binary.LittleEndian.Uint16(b[46:]))
 	case magic | version8:
 		if len(b) < header8 {
@@ -162,8 +207,7 @@ func parse(b []byte, r *Record) int {
 	return parsePDU(b, size, pdu, r)
 }
 
-func parse7(b []byte, r *Record) int {
-	h := (*[header7]byte)(b)
+func parse7(h *[header7]byte, r *Record) {
 	r.Sequence = binary.LittleEndian.Uint32(h[4:])
 	r.Time = binary.LittleEndian.Uint64(h[8:])
 	r.Sector = binary.LittleEndian.Uint64(h[16:])
@@ -173,7 +217,6 @@ func parse7(b []byte, r *Record) int {
 	r.Device = binary.LittleEndian.Uint32(h[36:])
 	r.CPU = binary.LittleEndian.Uint32(h[40:])
 	r.Error = binary.LittleEndian.Uint16(h[44:])
-	return header7
 }
 
 func parse7Big(b []byte, r *Record) {
@@ -318,33 +361,75 @@ func leads(b []byte, r *Record) bool {
 
 // sequences finds gaps in the numbers of each device and CPU.
 type sequences struct {
-	recent [256]counter // by a hash of device and CPU
-	others map[uint64]uint32
-	lost   uint64
+	counters []counter // a hash table; a power of two, never more than half full
+	used     int
+	lost     uint64
 }
 
 type counter struct {
-	key  uint64
-	last uint32
+	key  uint64 // device and CPU
+	last uint32 // 0: free
 }
 
-// restart is a gap that is taken for numbers that began anew.
-const restart = 1 << 30
+func newSequences() sequences { return sequences{counters: make([]counter, 512)} }
 
-func (s *sequences) check(r *Record) {
-	key := uint64(r.Device)<<32 | uint64(r.CPU)
-	c := &s.recent[(r.Device^r.CPU*0x85ebca6b)*0x9e3779b1>>24]
-	if c.key != key {
-		if s.others == nil {
-			s.others = map[uint64]uint32{}
-		}
-		if c.last != 0 && len(s.others) < 1<<16 {
-			s.others[c.key] = c.last
-		}
-		c.key, c.last = key, s.others[key]
+const (
+	restart     = 1 << 30 // a gap that is taken for numbers that began anew
+	maxCounters = 1 << 16 // more than any host has CPUs and devices traced: the capture is damaged
+)
+
+// next takes a number that follows the one before, as nearly all do. It is
+// small, so that it is inlined.
+func (s *sequences) next(key uint64, number uint32) bool {
+	c := &s.counters[s.place(key)]
+	if c.key != key || c.last != number-1 {
+		return false
 	}
-	if gap := r.Sequence - c.last - 1; c.last != 0 && gap < restart {
+	c.last = number
+	return true
+}
+
+// check takes any number.
+func (s *sequences) check(key uint64, number uint32) {
+	c := s.find(key)
+	if gap := number - c.last - 1; c.last != 0 && gap < restart {
 		s.lost += uint64(gap)
 	}
-	c.last = r.Sequence
+	c.last = number
+}
+
+// place is where the search for a counter begins.
+func (s *sequences) place(key uint64) uint64 {
+	return key * 0x9e3779b97f4a7c15 >> 32 & uint64(len(s.counters)-1)
+}
+
+// find gives the counter of a key, which may be a new one.
+func (s *sequences) find(key uint64) *counter {
+	at := s.place(key)
+	for s.counters[at].last != 0 && s.counters[at].key != key {
+		at = (at + 1) & uint64(len(s.counters)-1)
+	}
+	c := &s.counters[at]
+	switch {
+	case c.last != 0:
+		return c
+	case s.used == maxCounters:
+		return new(counter)
+	case s.used == len(s.counters)/2:
+		s.grow()
+		return s.find(key)
+	}
+	s.used++
+	c.key = key
+	return c
+}
+
+func (s *sequences) grow() {
+	old := s.counters
+	s.counters, s.used = make([]counter, 2*len(old)), 0
+	for _, c := range old {
+		if c.last != 0 {
+			*s.find(c.key) = c
+		}
+	}
 }

@@ -14,13 +14,19 @@ import (
 // maxCells bounds the cells that tell owners apart.
 const maxCells = 600
 
-// cellKey is a cell's key by numbers: device, operation, power of two, owner.
-type cellKey struct {
-	device uint16
-	owner  uint16
-	op     iotrace.Op
-	size   uint8
+// cellKey is a cell's key by numbers: device, owner, operation, class of size.
+type cellKey uint64
+
+func newCellKey(device, owner uint16, op iotrace.Op, size uint8) cellKey {
+	return cellKey(device)<<32 | cellKey(owner)<<16 | cellKey(op)<<8 | cellKey(size)
 }
+
+func (k cellKey) device() uint16 { return uint16(k >> 32) }
+func (k cellKey) owner() uint16  { return uint16(k >> 16) }
+func (k cellKey) op() iotrace.Op { return iotrace.Op(k >> 8) }
+func (k cellKey) size() uint8    { return uint8(k) }
+
+func (k cellKey) pool() cellKey { return k&^(0xffff<<16) | pooled<<16 }
 
 // cell collects times until there are enough to add them at once: histograms of
 // many cells do not fit into the processor's caches, and each addition would
@@ -35,32 +41,32 @@ type cell struct {
 // measured is the number of intervals that a capture can tell.
 const measured = iotrace.Q2D + 1
 
-// add is small, so that it is inlined.
-func (c *cell) add(i iotrace.Interval, ns uint64) {
+// put adds the time between two events, and tells whether it is one for full.
+// It is small, so that it is inlined.
+func (c *cell) put(i iotrace.Interval, ns int64) bool {
 	n := c.waiting[i]
 	c.times[i][n] = uint32(ns)
-	c.waiting[i]++
-	if n == 255 || ns > math.MaxUint32 {
-		c.full(i, ns)
-	}
+	c.waiting[i] = n + 1
+	return n == 255 || ns > math.MaxUint32
 }
 
 // full is for a time that is the last one that there is room for, or too long.
-func (c *cell) full(i iotrace.Interval, ns uint64) {
-	c.waiting[i]-- // to 255 from 0
+func (c *cell) full(i iotrace.Interval, ns int64) {
 	if ns > math.MaxUint32 {
-		c.dist(i).Add(ns)
+		c.waiting[i]--
+		c.dist(i).Add(uint64(ns))
 		return
 	}
 	c.dist(i).AddAll(c.times[i][:])
-	c.waiting[i] = 0
 }
 
-func (c *cell) flush(i iotrace.Interval) {
-	if c.waiting[i] > 0 {
-		c.dist(i).AddAll(c.times[i][:c.waiting[i]])
-		c.waiting[i] = 0
+func (c *cell) flush() {
+	for i, n := range c.waiting {
+		if n > 0 {
+			c.dist(iotrace.Interval(i)).AddAll(c.times[i][:n])
+		}
 	}
+	c.waiting = [measured]uint8{}
 }
 
 func (c *cell) dist(i iotrace.Interval) *iotrace.Dist {
@@ -73,15 +79,11 @@ func (c *cell) dist(i iotrace.Interval) *iotrace.Dist {
 // accountant sums up what is finished.
 type accountant struct {
 	cells  []*cell
-	index  [][][]*cell // by device, operation and size, owner
-	recent *cell
+	places []place // of cells: a hash table; a power of two, never more than half full
 	beyond bool
 	series []series // by device
 	start  func() int64
 }
-
-// sizes is the number of size classes.
-const sizes = 34
 
 // series is what completions add to the seconds of a device.
 type series struct {
@@ -105,120 +107,166 @@ func sizeClass(bytes uint32) uint8 {
 	return uint8(bits.Len32(bytes-1)) + 1
 }
 
+type place struct {
+	key  cellKey
+	cell *cell // nil: free
+}
+
+func newAccountant(start func() int64) *accountant {
+	return &accountant{places: make([]place, 512), start: start}
+}
+
 // of finds the cell of a bio.
-func (a *accountant) of(b *finished) *cell {
-	key := cellKey{b.device, b.owner, b.op, sizeClass(b.total)}
-	if a.recent != nil && a.recent.key == key {
-		return a.recent
-	}
-	at := a.at(key)
-	if *at == nil && len(a.cells) >= maxCells && key.owner != pooled {
+func (a *accountant) of(b *told) *cell {
+	key := newCellKey(b.device, b.owner, b.op, sizeClass(b.total))
+	p := a.place(key)
+	if p.cell == nil && len(a.cells) >= maxCells && key.owner() != pooled {
 		a.beyond = true
-		key.owner = pooled
-		at = a.at(key)
+		key = key.pool()
+		p = a.place(key)
 	}
-	if *at == nil {
-		*at = &cell{key: key}
-		a.cells = append(a.cells, *at)
+	if p.cell != nil {
+		return p.cell
 	}
-	a.recent = *at
-	return *at
+	c := &cell{key: key}
+	*p = place{key, c}
+	if a.cells = append(a.cells, c); len(a.cells) > len(a.places)/2 {
+		a.places = make([]place, 2*len(a.places))
+		for _, c := range a.cells {
+			*a.place(c.key) = place{c.key, c}
+		}
+	}
+	return c
 }
 
-// at is the place of a cell.
-func (a *accountant) at(key cellKey) **cell {
-	for int(key.device) >= len(a.index) {
-		a.index = append(a.index, nil)
+// place is where a key is, or belongs.
+func (a *accountant) place(key cellKey) *place {
+	last := uint64(len(a.places) - 1)
+	at := uint64(key) * 0x9e3779b97f4a7c15 >> 40
+	for {
+		p := &a.places[at&last]
+		if p.key == key || p.cell == nil {
+			return p
+		}
+		at++
 	}
-	if a.index[key.device] == nil {
-		a.index[key.device] = make([][]*cell, int(iotrace.Ops)*sizes)
-	}
-	owners := &a.index[key.device][int(key.op)*sizes+int(key.size)]
-	if int(key.owner) >= len(*owners) {
-		*owners = append(*owners, make([]*cell, int(key.owner)+1-len(*owners))...)
-	}
-	return &(*owners)[key.owner]
 }
 
-func (a *accountant) add(b *finished) {
+func (a *accountant) add(b *told) {
 	c := a.of(b)
 	if b.c != never {
-		if b.leads {
-			c.Requests++
-		}
-		c.Bytes += uint64(b.bytes)
-		a.second(b)
+		a.completed(c, b)
 	}
 	if b.q2q != never {
-		c.add(iotrace.Q2Q, uint64(b.q2q))
-	}
-	if b.q != never {
-		c.put(iotrace.Q2G, b.q, b.g)
-		c.put(iotrace.Q2M, b.q, b.m)
-		c.put(iotrace.Q2C, b.q, b.c)
-		if b.leads {
-			c.put(iotrace.Q2D, b.q, b.d)
+		if c.put(iotrace.Q2Q, b.q2q) {
+			c.full(iotrace.Q2Q, b.q2q)
 		}
 	}
-	if b.g != never {
-		c.put(iotrace.G2I, b.g, b.i)
-	}
-	if b.d == never {
-		return
+	if b.q != never {
+		if b.m != never {
+			if ns := since(b.q, b.m); c.put(iotrace.Q2M, ns) {
+				c.full(iotrace.Q2M, ns)
+			}
+		}
+		if b.g != never {
+			if ns := since(b.q, b.g); c.put(iotrace.Q2G, ns) {
+				c.full(iotrace.Q2G, ns)
+			}
+		}
+		if b.leads && b.d != never {
+			if ns := since(b.q, b.d); c.put(iotrace.Q2D, ns) {
+				c.full(iotrace.Q2D, ns)
+			}
+		}
 	}
 	if b.i != never {
-		c.put(iotrace.I2D, b.i, b.d)
-	} else if b.m != never {
-		c.put(iotrace.M2D, b.m, b.d)
+		if b.g != never {
+			if ns := since(b.g, b.i); c.put(iotrace.G2I, ns) {
+				c.full(iotrace.G2I, ns)
+			}
+		}
+		if b.d != never {
+			if ns := since(b.i, b.d); c.put(iotrace.I2D, ns) {
+				c.full(iotrace.I2D, ns)
+			}
+		}
+	} else if b.m != never && b.d != never {
+		if ns := since(b.m, b.d); c.put(iotrace.M2D, ns) {
+			c.full(iotrace.M2D, ns)
+		}
 	}
-	c.put(iotrace.D2C, b.d, b.c)
-	if b.n != never {
-		c.put(iotrace.D2N, b.d, b.n)
-		c.put(iotrace.N2C, b.n, b.c)
+	if b.n != never && b.d != never {
+		if ns := since(b.d, b.n); c.put(iotrace.D2N, ns) {
+			c.full(iotrace.D2N, ns)
+		}
 	}
 }
 
-// put adds the time between two events, if there was the second.
-func (c *cell) put(i iotrace.Interval, from, to int64) {
-	if to != never {
-		c.add(i, uint64(since(from, to)))
+// completed adds what a completion tells, and to the series of its device.
+func (a *accountant) completed(c *cell, b *told) {
+	var requests uint64 // without a branch, which could hardly be predicted
+	if b.leads {
+		requests = 1
+	}
+	c.Requests += requests
+	c.Bytes += uint64(b.bytes)
+	s := a.second(b)
+	s.requests[b.op] += requests
+	s.bytes[b.op] += uint64(b.bytes)
+	if b.q != never {
+		q2c := since(b.q, b.c)
+		if c.put(iotrace.Q2C, q2c) {
+			c.full(iotrace.Q2C, q2c)
+		}
+		s.q2c += uint64(q2c)
+		s.q2cs++
+	}
+	if b.d != never {
+		d2c := since(b.d, b.c)
+		if c.put(iotrace.D2C, d2c) {
+			c.full(iotrace.D2C, d2c)
+		}
+		s.d2c += uint64(d2c)
+		s.d2cs++
+		if b.n != never {
+			if ns := since(b.n, b.c); c.put(iotrace.N2C, ns) {
+				c.full(iotrace.N2C, ns)
+			}
+		}
 	}
 }
 
-// second adds a completed bio to the series of its device.
-func (a *accountant) second(b *finished) {
+// second is that of a completion.
+func (a *accountant) second(b *told) *second {
+	if int(b.device) < len(a.series) {
+		if s := &a.series[b.device]; b.c >= s.from && b.c < s.until {
+			return &s.seconds[s.at]
+		}
+	}
+	return a.another(b)
+}
+
+// another is the second of a completion that is not in the same one as that
+// before.
+func (a *accountant) another(b *told) *second {
 	for int(b.device) >= len(a.series) {
 		a.series = append(a.series, series{})
 	}
 	s := &a.series[b.device]
-	if b.c < s.from || b.c >= s.until {
-		start := a.start()
-		at := (b.c - start) / int64(time.Second)
-		var found bool
-		s.at, found = slices.BinarySearchFunc(s.seconds, at, func(s second, at int64) int { return cmp.Compare(s.at, at) })
-		if !found {
-			if len(s.seconds) == maxSeconds {
-				s.from, s.until = 0, 0
-				return
-			}
-			s.seconds = slices.Insert(s.seconds, s.at, second{at: at})
+	start := a.start()
+	at := (b.c - start) / int64(time.Second)
+	var found bool
+	s.at, found = slices.BinarySearchFunc(s.seconds, at, func(s second, at int64) int { return cmp.Compare(s.at, at) })
+	if !found {
+		if len(s.seconds) == maxSeconds {
+			s.from, s.until = 0, 0
+			return new(second)
 		}
-		s.from = start + at*int64(time.Second)
-		s.until = s.from + int64(time.Second)
+		s.seconds = slices.Insert(s.seconds, s.at, second{at: at})
 	}
-	one := &s.seconds[s.at]
-	if b.leads {
-		one.requests[b.op]++
-	}
-	one.bytes[b.op] += uint64(b.bytes)
-	if b.q != never {
-		one.q2c += uint64(since(b.q, b.c))
-		one.q2cs++
-	}
-	if b.d != never {
-		one.d2c += uint64(since(b.d, b.c))
-		one.d2cs++
-	}
+	s.from = start + at*int64(time.Second)
+	s.until = s.from + int64(time.Second)
+	return &s.seconds[s.at]
 }
 
 // account makes the account of all that was followed.
@@ -229,13 +277,11 @@ func account(f *follower, a *accountant) *iotrace.Account {
 		out.Missing = append(out.Missing, d.missing()...)
 	}
 	for _, c := range a.cells {
-		for i := range measured {
-			c.flush(i)
-		}
+		c.flush()
 		key := c.key
-		c.Key = iotrace.Key{Device: f.devices[key.device].name, Op: key.op, Owner: f.owners.owner(key.owner)}
-		if key.size > 0 {
-			c.Size = 1 << (key.size - 1)
+		c.Key = iotrace.Key{Device: f.devices[key.device()].name, Op: key.op(), Owner: f.owners.owner(key.owner())}
+		if size := key.size(); size > 0 {
+			c.Size = 1 << (size - 1)
 		}
 		out.Cells = append(out.Cells, c.Cell)
 	}

@@ -16,15 +16,16 @@ type device struct {
 	issued uint64 // D events
 
 	stats   iotrace.Device
-	inOrder uint64 // issued requests that begin where the one before ended
-	data    uint64 // issued requests with data
-	ends    [iotrace.Ops]uint64
+	inOrder uint64              // issued requests that begin where the one before ended
+	data    uint64              // issued requests with data
+	behind  [iotrace.Ops]uint64 // the one before
 
-	depth    uint64 // between D and C, now
+	depth    int64 // between D and C, now
 	since    int64
 	integral float64 // depth over nanoseconds
 	seconds  []depthOf
-	until    int64 // the end of the last of seconds
+	from     int64 // the span of the last of seconds
+	until    int64
 }
 
 func newDevice(number uint32, nameOf func(major, minor uint32) string) *device {
@@ -48,29 +49,42 @@ const maxSeconds = 6 * 3600
 
 func (d *device) issues(e *event) {
 	d.issued++
-	if e.bytes == 0 {
+	if e.Bytes == 0 {
 		return
 	}
 	d.data++
-	if d.ends[e.op] == e.sector {
+	if d.behind[e.op] == e.Sector {
 		d.inOrder++
 	}
-	d.ends[e.op] = e.end()
+	d.behind[e.op] = e.end()
 }
 
-// depthChanges takes note of a request that comes or goes, and of the time
-// until then.
-func (d *device) depthChanges(start, now int64, by int) {
-	if d.depth > 0 && now > d.since {
-		d.integral += float64(d.depth) * float64(now-d.since)
-		d.spread(d.since-start, now-start)
+// begins takes note of a request that the driver gets.
+func (d *device) begins(start, now int64) {
+	d.pass(start, now)
+	d.depth++
+	d.stats.MaxDepth = max(d.stats.MaxDepth, uint64(d.depth))
+}
+
+// ends takes note of a request that the driver has no more.
+func (d *device) ends(start, now int64) {
+	d.pass(start, now)
+	d.depth = max(0, d.depth-1)
+}
+
+// pass takes note of the depth until now.
+func (d *device) pass(start, now int64) {
+	since := d.since
+	d.since = max(now, since)
+	if d.depth == 0 || now <= since {
+		return
 	}
-	d.since = max(now, d.since)
-	if by > 0 {
-		d.depth++
-		d.stats.MaxDepth = max(d.stats.MaxDepth, d.depth)
-	} else if by < 0 && d.depth > 0 {
-		d.depth--
+	area := float64(d.depth) * float64(now-since)
+	d.integral += area
+	if from, to := since-start, now-start; from < to && from >= d.from && to <= d.until {
+		d.seconds[len(d.seconds)-1].integral += area
+	} else {
+		d.spread(from, to)
 	}
 }
 
@@ -83,7 +97,7 @@ func (d *device) spread(from, to int64) {
 			}
 			second := from / int64(time.Second)
 			d.seconds = append(d.seconds, depthOf{at: second})
-			d.until = (second + 1) * int64(time.Second)
+			d.from, d.until = second*int64(time.Second), (second+1)*int64(time.Second)
 		}
 		end := min(to, d.until)
 		d.seconds[len(d.seconds)-1].integral += float64(d.depth) * float64(end-from)

@@ -3,9 +3,10 @@
 // it opens no file. docs/trace-format.md says what is accepted, and how each
 // interval is defined.
 //
-// Records pass three stages, in batches: they are decoded and merged by time,
-// followed, and summed up. With several threads the stages run side by side;
-// each sees the same batches in the same order, so that the result is the same.
+// Records pass three stages: they are decoded and merged by time, followed, and
+// summed up. One thread takes them through all three while they are in the
+// processor's first cache. With several, the stages run side by side and pass
+// batches on, in order, so that the result is the same.
 //
 // Memory is bounded by the requests in flight and by the cells of the account,
 // both of which have a limit that is named when it is reached.

@@ -6,26 +6,26 @@ import "plimsoll/internal/iotrace"
 // and those that were merged and follow it on the device.
 func (f *follower) issue(dev *device, at uint16, e *event) {
 	dev.issues(e)
-	dev.depthChanges(f.start, e.time, 1)
+	dev.begins(f.start, e.time)
 	if e.op == iotrace.Flush {
 		f.issueFlush(at, e)
 		return
 	}
-	n := f.table.oldestAt(at, e.key, e.bytes, e.op, in(requeued, held, merged))
+	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<requeued|1<<held|1<<merged)
 	if n == 0 {
-		n = f.table.oldestAt(at, e.key, e.bytes, e.op, in(queued, remapped))
+		n = f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<queued|1<<remapped)
 	}
 	if n == 0 {
 		n = f.fresh(at, e, held) // who issues it may work for anybody
 	}
-	f.cut(n, uint64(e.bytes))
+	f.cut(n, uint64(e.Bytes))
 	f.gather(n, at, e)
 	for m := n; m != 0; m = f.table.bios[m].then {
 		b := &f.table.bios[m]
-		b.d, b.n, b.total = e.time, never, e.bytes
+		b.d, b.n, b.total = e.time, never, e.Bytes
 	}
 	b := f.table.bios[n].set(issued)
-	b.left, b.leads = e.bytes, true
+	b.left, b.leads = e.Bytes, true
 }
 
 // gather puts the bios of a request behind the first one.
@@ -34,14 +34,14 @@ func (f *follower) gather(n uint32, at uint16, e *event) {
 	for f.table.bios[last].then != 0 {
 		last = f.table.bios[last].then
 	}
-	for covered < e.bytes {
-		next := f.following(n, at, e.sector+uint64(covered>>9), e.op)
+	for covered < e.Bytes {
+		next := f.following(n, at, e.Sector+uint64(covered>>9), e.op)
 		if next == 0 {
 			return
 		}
 		f.table.unlink(next)
 		f.table.join(next)
-		covered += min(f.table.bios[next].bytes, e.bytes-covered)
+		covered += min(f.table.bios[next].bytes, e.Bytes-covered)
 		f.table.bios[last].then = next
 		f.table.bios[n].merges++
 		last = next
@@ -51,7 +51,7 @@ func (f *follower) gather(n uint32, at uint16, e *event) {
 // following finds the bio of a request behind those that are known of it: the
 // one that it was made for is held, where others were merged in front of it.
 func (f *follower) following(n uint32, at uint16, sector uint64, op iotrace.Op) uint32 {
-	for _, s := range []states{in(merged), in(held), in(queued)} {
+	for _, s := range []states{1 << merged, 1 << held, 1 << queued} {
 		if next := f.table.oldestAt(at, sector, 0, op, s); next != 0 && next != n {
 			return next
 		}
@@ -86,7 +86,7 @@ func (f *follower) issueFlush(at uint16, e *event) {
 	waiting := uint32(0)
 	for n := *f.table.bucket(at, e.key); n != 0; n = f.table.bios[n].hash {
 		b := &f.table.bios[n]
-		if b.key == e.key && b.device == at && b.op == iotrace.Flush && b.d == never && in(queued, held).has(b.state) {
+		if b.key == e.key && b.device == at && b.op == iotrace.Flush && b.d == never && states(1<<queued|1<<held).has(b.state) {
 			b.d = e.time
 			waiting++
 		}
@@ -98,14 +98,14 @@ func (f *follower) issueFlush(at uint16, e *event) {
 // requeue takes a request back from the driver.
 func (f *follower) requeue(dev *device, at uint16, e *event) {
 	dev.stats.Requeues++
-	n := f.table.oldestAt(at, e.key, e.bytes, e.op, in(issued))
+	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<issued)
 	if n == 0 {
-		if n = f.table.oldestAt(at, e.key, e.bytes, e.op, in(held, merged)); n != 0 {
+		if n = f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<held|1<<merged); n != 0 {
 			f.table.bios[n].again++
 		}
 		return
 	}
-	dev.depthChanges(f.start, e.time, -1)
+	dev.ends(f.start, e.time)
 	if e.op == iotrace.Flush { // it is made anew
 		f.table.unlink(n)
 		f.table.remove(n)
@@ -125,31 +125,31 @@ func (f *follower) complete(dev *device, at uint16, e *event) {
 		f.completeFlush(dev, at, e)
 		return
 	}
-	n := f.table.oldestAt(at, e.key, e.bytes, e.op, in(issued))
+	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<issued)
 	if n == 0 {
 		f.completeBio(dev, at, e)
 		return
 	}
-	dev.stats.Bytes += uint64(e.bytes)
+	dev.stats.Bytes += uint64(e.Bytes)
 	request := f.table.bios[n].left
-	left := e.bytes
+	left := e.Bytes
 	f.table.unlink(n)
 	for n != 0 {
 		b := &f.table.bios[n]
 		own := b.bytes - min(b.bytes, uint32(b.key-b.sector)<<9)
-		if left < own && e.bytes < request {
+		if left < own && e.Bytes < request {
 			b.key += uint64(left >> 9)
 			break
 		}
 		left -= min(left, own)
 		n = f.finish(n, e)
-		if left == 0 && e.bytes < request {
+		if left == 0 && e.Bytes < request {
 			break
 		}
 	}
-	if n != 0 && e.bytes < request { // the rest of it stays with the driver
+	if n != 0 && e.Bytes < request { // the rest of it stays with the driver
 		b := &f.table.bios[n]
-		b.left = request - e.bytes
+		b.left = request - e.Bytes
 		if b.state == issued {
 			f.table.link(n)
 		} else {
@@ -162,7 +162,7 @@ func (f *follower) complete(dev *device, at uint16, e *event) {
 		n = f.finish(n, e)
 	}
 	dev.stats.Requests++
-	dev.depthChanges(f.start, e.time, -1)
+	dev.ends(f.start, e.time)
 }
 
 // finish gives out a completed bio that is unlinked, and returns the one behind
@@ -170,7 +170,7 @@ func (f *follower) complete(dev *device, at uint16, e *event) {
 func (f *follower) finish(n uint32, e *event) uint32 {
 	b := &f.table.bios[n]
 	then := b.then
-	f.out(b, e.time, e.errno)
+	f.out(b, e.time, e.Errno())
 	f.table.remove(n)
 	return then
 }
@@ -178,9 +178,9 @@ func (f *follower) finish(n uint32, e *event) uint32 {
 // completeBio ends bios of a device that has no requests: of dm, md, loop's
 // or multipath's. Or their D was lost.
 func (f *follower) completeBio(dev *device, at uint16, e *event) {
-	waiting := in(queued, remapped, held, merged, requeued)
-	n := f.table.oldestAt(at, e.key, e.bytes, e.op, waiting)
-	if n == 0 && e.bytes == 0 {
+	const waiting = 1<<queued | 1<<remapped | 1<<held | 1<<merged | 1<<requeued
+	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, waiting)
+	if n == 0 && e.Bytes == 0 {
 		f.completeFlush(dev, at, e) // or the end of a write whose data were completed before
 		return
 	}
@@ -189,20 +189,20 @@ func (f *follower) completeBio(dev *device, at uint16, e *event) {
 		f.orphans++
 		n = f.fresh(at, e, issued)
 	}
-	f.cut(n, uint64(e.bytes))
+	f.cut(n, uint64(e.Bytes))
 	f.table.bios[n].leads = true
 	for covered := uint32(0); n != 0; {
 		f.table.unlink(n)
 		b := &f.table.bios[n]
-		covered += min(b.left, e.bytes-covered)
+		covered += min(b.left, e.Bytes-covered)
 		for n != 0 {
 			b := &f.table.bios[n]
-			b.total = max(e.bytes, b.bytes)
+			b.total = max(e.Bytes, b.bytes)
 			dev.stats.Bytes += uint64(b.bytes)
 			n = f.finish(n, e)
 		}
-		if covered < e.bytes {
-			n = f.table.oldestAt(at, e.sector+uint64(covered>>9), 0, e.op, waiting)
+		if covered < e.Bytes {
+			n = f.table.oldestAt(at, e.Sector+uint64(covered>>9), 0, e.op, waiting)
 		}
 	}
 }
@@ -211,9 +211,9 @@ func (f *follower) completeBio(dev *device, at uint16, e *event) {
 // it, which are completed after it, as writes without data.
 func (f *follower) completeFlush(dev *device, at uint16, e *event) {
 	if e.op == iotrace.Flush {
-		if n := f.table.oldestAt(at, flushes, 0, e.op, in(issued)); n != 0 {
+		if n := f.table.oldestAt(at, flushes, 0, e.op, 1<<issued); n != 0 {
 			dev.stats.Requests++
-			dev.depthChanges(f.start, e.time, -1)
+			dev.ends(f.start, e.time)
 			f.table.unlink(n)
 			if b := &f.table.bios[n]; b.merges > 0 { // they tell its times
 				f.table.remove(n)
@@ -241,7 +241,7 @@ func (f *follower) completeFlush(dev *device, at uint16, e *event) {
 func (f *follower) flushOf(at uint16, e *event) (found uint32) {
 	for n := *f.table.bucket(at, flushes); n != 0; n = f.table.bios[n].hash {
 		b := &f.table.bios[n]
-		if b.key == flushes && b.device == at && b.sector == e.sector && in(queued, held).has(b.state) {
+		if b.key == flushes && b.device == at && b.sector == e.Sector && states(1<<queued|1<<held).has(b.state) {
 			found = n
 		}
 	}

@@ -79,9 +79,8 @@ func Analyze(ctx context.Context, sources []Source, options Options) (*iotrace.A
 		a.total += s.Size
 		a.unsized = a.unsized || s.Size == 0
 	}
-	a.accountant = new(accountant)
 	a.follower = newFollower(options.DeviceName)
-	a.accountant.start = func() int64 { return a.follower.start }
+	a.accountant = newAccountant(func() int64 { return a.follower.start })
 
 	var err error
 	if options.Threads > 1 {

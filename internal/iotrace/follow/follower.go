@@ -1,34 +1,27 @@
 package follow
 
-import "plimsoll/internal/iotrace/blktrace"
-
-// finished is a bio that nothing more will happen to.
-type finished struct {
-	bio
-	c     int64 // never: it was not completed when the trace ended
-	errno int32
-}
+import (
+	"plimsoll/internal/iotrace"
+	"plimsoll/internal/iotrace/blktrace"
+)
 
 // follower follows bios through their events.
 type follower struct {
-	table   *table
+	table   table
 	devices []*device
 	numbers map[uint32]uint16 // device number to index in devices
-	recent  [8]struct {       // of numbers
-		number uint32
-		index  uint16
-		known  bool
+	recent  [8]struct {       // of devices
+		*device
+		index uint16
 	}
 	owners  owners
 	start   int64
 	last    int64
-	begun   bool
 	events  uint64
 	givenUp uint64
 	orphans uint64 // completions of what was not seen to begin
 
-	done   []finished
-	hand   func([]finished) []finished      // takes what is done when there is no more room, gives an empty one
+	done   func(*told)                      // takes each bio that nothing more will happen to; good until it returns
 	nameOf func(major, minor uint32) string // may be nil
 }
 
@@ -38,86 +31,96 @@ func newFollower(nameOf func(major, minor uint32) string) *follower {
 
 // out gives out a bio.
 func (f *follower) out(b *bio, c int64, errno int32) {
-	f.done = append(f.done, finished{bio: *b, c: c, errno: errno})
-	if len(f.done) == cap(f.done) {
-		f.done = f.hand(f.done)
-	}
+	b.c, b.errno = c, errno
+	f.done(&b.told)
 }
 
 // maxDevices is more than any host has; a capture with more is damaged.
 const maxDevices = 4096
 
+// device gives the index of a device, which may be a new one.
 func (f *follower) device(number uint32) uint16 {
-	r := &f.recent[number*0x9e3779b1>>29]
-	if r.known && r.number == number {
-		return r.index
+	if index, ok := f.numbers[number]; ok {
+		return index
 	}
-	index, ok := f.numbers[number]
-	if !ok {
-		if len(f.devices) == maxDevices {
-			return maxDevices - 1
-		}
-		index = uint16(len(f.devices))
-		f.devices = append(f.devices, newDevice(number, f.nameOf))
-		f.numbers[number] = index
+	if len(f.devices) == maxDevices {
+		return maxDevices - 1
 	}
-	r.number, r.index, r.known = number, index, true
+	index := uint16(len(f.devices))
+	f.devices = append(f.devices, newDevice(number, f.nameOf))
+	f.numbers[number] = index
 	return index
 }
 
-// follow takes the events of a batch.
-func (f *follower) follow(b *batch) {
-	for i := range b.events {
-		e := &b.events[i]
-		switch e.kind {
-		case named:
-			f.owners.name(e.pid, b.texts[e.text])
-			continue
-		case deviceName:
-			f.devices[f.device(e.device)].name = b.texts[e.text]
-			continue
-		case ignored:
+// follow takes records. It keeps none.
+func (f *follower) follow(records []blktrace.Record) {
+	var e event
+	for i := range records {
+		r := &records[i]
+		what := r.Action.Event()
+		if r.Action.IsNote() {
+			f.note(r)
 			continue
 		}
-		f.event(e)
+		if what == 0 || what >= blktrace.Remap && void(r) {
+			continue
+		}
+		e.Record, e.time, e.key, e.op = r, int64(r.Time), r.Sector, operation(r.Action, r.Bytes)
+		if e.op == iotrace.Flush {
+			e.key = flushes
+		}
+		if f.events == 0 {
+			f.start = e.time
+		}
+		f.events++
+		if e.time > f.last {
+			f.last = e.time
+		}
+		known := &f.recent[r.Device*0x9e3779b1>>29]
+		if known.device == nil || known.device.number != r.Device {
+			known.index = f.device(r.Device)
+			known.device = f.devices[known.index]
+		}
+		dev, at := known.device, known.index
+		switch what {
+		case blktrace.Queue:
+			f.queue(dev, at, &e)
+		case blktrace.GetRequest:
+			f.table.bios[f.find(at, &e, 1<<queued)].set(held).g = e.time
+		case blktrace.BackMerge, blktrace.FrontMerge:
+			f.merge(dev, at, &e)
+		case blktrace.Insert:
+			f.insert(at, &e)
+		case blktrace.Issue:
+			f.issue(dev, at, &e)
+		case blktrace.DriverData:
+			f.submit(at, &e)
+		case blktrace.Complete:
+			f.complete(dev, at, &e)
+		case blktrace.Requeue:
+			f.requeue(dev, at, &e)
+		case blktrace.Split:
+			f.split(dev, at, &e)
+		case blktrace.Remap:
+			f.remap(dev, at, &e)
+		case blktrace.Plug:
+			dev.stats.Plugs++
+		case blktrace.Unplug:
+			dev.stats.Unplugs++
+		case blktrace.UnplugTimer:
+			dev.stats.UnpluggedByTimer++
+		}
 	}
 }
 
-func (f *follower) event(e *event) {
-	if !f.begun {
-		f.begun, f.start = true, e.time
-	}
-	f.last = max(f.last, e.time)
-	f.events++
-	at := f.device(e.device)
-	dev := f.devices[at]
-	switch e.kind {
-	case kind(blktrace.Queue):
-		f.queue(dev, at, e)
-	case kind(blktrace.GetRequest):
-		f.table.bios[f.find(at, e, in(queued))].set(held).g = e.time
-	case kind(blktrace.BackMerge), kind(blktrace.FrontMerge):
-		f.merge(dev, at, e)
-	case kind(blktrace.Insert):
-		f.insert(at, e)
-	case kind(blktrace.Issue):
-		f.issue(dev, at, e)
-	case submitted:
-		f.submit(at, e)
-	case kind(blktrace.Complete):
-		f.complete(dev, at, e)
-	case kind(blktrace.Requeue):
-		f.requeue(dev, at, e)
-	case kind(blktrace.Split):
-		f.split(dev, at, e)
-	case kind(blktrace.Remap):
-		f.remap(dev, at, e)
-	case kind(blktrace.Plug):
-		dev.stats.Plugs++
-	case kind(blktrace.Unplug):
-		dev.stats.Unplugs++
-	case kind(blktrace.UnplugTimer):
-		dev.stats.UnpluggedByTimer++
+func (f *follower) note(r *blktrace.Record) {
+	switch r.Action.Event() {
+	case blktrace.NoteProcess:
+		f.owners.name(r.PID, r.Text())
+	case blktrace.NoteMessage:
+		if name, ok := r.DeviceName(); ok {
+			f.devices[f.device(r.Device)].name = name
+		}
 	}
 }
 
@@ -133,10 +136,7 @@ func (f *follower) fresh(at uint16, e *event, s state) uint32 {
 		f.givenUp++
 	}
 	n := f.table.add()
-	f.table.bios[n] = bio{
-		key: e.key, sector: e.sector, bytes: e.bytes, left: e.bytes, total: e.bytes, device: at, op: e.op, cpu: e.cpu, state: s,
-		q: never, g: never, i: never, m: never, d: never, n: never, q2q: never,
-	}
+	f.table.bios[n].begin(at, e, s)
 	f.table.enter(n)
 	return n
 }
@@ -145,10 +145,10 @@ func (f *follower) fresh(at uint16, e *event, s state) uint32 {
 // remap alone is known of was queued by that; one that nothing is known of
 // begins here.
 func (f *follower) find(at uint16, e *event, s states) uint32 {
-	if b := f.table.newestAt(at, e.key, e.bytes, s); b != 0 {
+	if b := f.table.newestAt(at, e.key, e.Bytes, s); b != 0 {
 		return b
 	}
-	if b := f.table.newestAt(at, e.key, e.bytes, in(remapped)); b != 0 {
+	if b := f.table.newestAt(at, e.key, e.Bytes, 1<<remapped); b != 0 {
 		return b
 	}
 	b := f.fresh(at, e, queued)
@@ -161,7 +161,7 @@ func (f *follower) queue(dev *device, at uint16, e *event) {
 	owner := f.owners.of(e)
 	var n uint32
 	if dev.stats.Remaps > 0 {
-		n = f.table.newestAt(at, e.key, e.bytes, in(remapped))
+		n = f.table.newestAt(at, e.key, e.Bytes, 1<<remapped)
 	}
 	if n == 0 {
 		n = f.fresh(at, e, queued)
@@ -169,7 +169,7 @@ func (f *follower) queue(dev *device, at uint16, e *event) {
 		owner = above // a kernel thread passes on what another one asked for
 	}
 	b := f.table.bios[n].set(queued)
-	b.q, b.owner, b.cpu, b.op = e.time, owner, e.cpu, e.op
+	b.q, b.owner, b.cpu, b.op = e.time, owner, e.CPU, e.op
 	if dev.lastQ != never {
 		b.q2q = since(dev.lastQ, e.time)
 	}
@@ -184,8 +184,9 @@ func (f *follower) remap(dev *device, at uint16, e *event) {
 	n := f.fresh(at, e, remapped)
 	b := &f.table.bios[n]
 	b.q, b.owner = e.time, f.owners.of(e)
-	if origin, ok := f.numbers[e.origin]; ok {
-		if above := f.table.newestAt(origin, e.from, e.bytes, in(queued, held, issued)); above != 0 {
+	from, sector, _ := e.RemappedFrom()
+	if origin, ok := f.numbers[from]; ok {
+		if above := f.table.newestAt(origin, sector, e.Bytes, 1<<queued|1<<held|1<<issued); above != 0 {
 			b.owner = f.table.bios[above].owner
 		}
 	}
@@ -196,18 +197,19 @@ func (f *follower) remap(dev *device, at uint16, e *event) {
 // own: the bio is completed as one, where the last rest began.
 func (f *follower) split(dev *device, at uint16, e *event) {
 	dev.stats.Splits++
-	if e.from == e.sector {
+	rest, _ := e.Count()
+	if rest == e.Sector {
 		if n := f.passedOn(at, e); n != 0 {
 			f.table.unlink(n)
 			b := &f.table.bios[n]
-			b.key, b.left = e.sector, e.bytes
+			b.key, b.left = e.Sector, e.Bytes
 			f.table.link(n)
 			return
 		}
 	}
-	n := f.find(at, e, in(queued))
-	if e.from > e.sector {
-		f.cut(n, min((e.from-e.sector)<<9, 1<<32-512))
+	n := f.find(at, e, 1<<queued)
+	if rest > e.Sector {
+		f.cut(n, min((rest-e.Sector)<<9, 1<<32-512))
 	}
 }
 
@@ -221,7 +223,7 @@ func (f *follower) passedOn(at uint16, e *event) uint32 {
 			break
 		}
 		b := &f.table.bios[n]
-		if b.device == at && b.state == queued && b.key < e.sector && b.sector+uint64(b.bytes>>9) == e.end() {
+		if b.device == at && b.state == queued && b.key < e.Sector && b.sector+uint64(b.bytes>>9) == e.end() {
 			return n
 		}
 		n = b.older
@@ -247,10 +249,10 @@ func (f *follower) cut(n uint32, first uint64) {
 }
 
 func (f *follower) merge(dev *device, at uint16, e *event) {
-	n := f.find(at, e, in(queued))
+	n := f.find(at, e, 1<<queued)
 	b := &f.table.bios[n]
 	if b.q == never && b.g == never { // no such bio is waiting: it is a request
-		if whole := f.table.newestAt(at, e.key, e.bytes, in(held)); whole != 0 {
+		if whole := f.table.newestAt(at, e.key, e.Bytes, 1<<held); whole != 0 {
 			f.table.unlink(n)
 			f.table.remove(n)
 			dev.stats.OtherMerges++
@@ -259,7 +261,7 @@ func (f *follower) merge(dev *device, at uint16, e *event) {
 		}
 	}
 	b.set(merged).m = e.time
-	if e.kind == kind(blktrace.FrontMerge) {
+	if e.Action.Event() == blktrace.FrontMerge {
 		dev.stats.FrontMerges++
 	} else {
 		dev.stats.BackMerges++
@@ -267,8 +269,8 @@ func (f *follower) merge(dev *device, at uint16, e *event) {
 }
 
 func (f *follower) insert(at uint16, e *event) {
-	for _, s := range []states{in(held), in(requeued), in(merged), in(queued, remapped)} {
-		if n := f.table.newestAt(at, e.key, e.bytes, s); n != 0 {
+	for _, s := range []states{1 << held, 1 << requeued, 1 << merged, 1<<queued | 1<<remapped} {
+		if n := f.table.newestAt(at, e.key, e.Bytes, s); n != 0 {
 			b := &f.table.bios[n]
 			if b.state == queued || b.state == remapped {
 				b.state = held
@@ -283,7 +285,7 @@ func (f *follower) insert(at uint16, e *event) {
 }
 
 func (f *follower) submit(at uint16, e *event) {
-	for n := f.table.oldestAt(at, e.key, e.bytes, e.op, in(issued)); n != 0; n = f.table.bios[n].then {
+	for n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<issued); n != 0; n = f.table.bios[n].then {
 		f.table.bios[n].n = e.time
 	}
 }
@@ -296,7 +298,7 @@ func (f *follower) giveUp(n uint32) {
 	b := &f.table.bios[n]
 	dev := f.devices[b.device]
 	if b.state == issued {
-		dev.depthChanges(f.start, f.last, -1)
+		dev.ends(f.start, f.last)
 	}
 	if b.state == remapped {
 		f.table.remove(n)
@@ -317,5 +319,4 @@ func (f *follower) end() {
 	for f.table.oldest != 0 {
 		f.giveUp(f.table.oldest)
 	}
-	f.done = f.hand(f.done)
 }

@@ -47,8 +47,8 @@ func (o *owners) name(pid uint32, name string) {
 
 // of is the owner of an event.
 func (o *owners) of(e *event) uint16 {
-	w := who{e.cgroup, e.pid}
-	r := &o.recent[(e.pid^uint32(e.cgroup))&255]
+	w := who{e.Cgroup, e.PID}
+	r := &o.recent[(e.PID^uint32(e.Cgroup))&255]
 	if r.who == w && r.at != nobody {
 		return r.at
 	}

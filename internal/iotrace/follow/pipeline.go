@@ -26,49 +26,53 @@ type analysis struct {
 	one iotrace.IO // its argument
 }
 
-const doneSize = 128
-
-// sum adds a batch to the account.
-func (a *analysis) sum(done []finished) []finished {
-	for i := range done {
-		a.accountant.add(&done[i])
-		if a.options.PerIO != nil && a.err == nil {
-			a.err = a.options.PerIO(a.io(&done[i]))
+// sum gives what takes finished bios: to the account, and to PerIO.
+func (a *analysis) sum() func(*told) {
+	if a.options.PerIO == nil {
+		return a.accountant.add
+	}
+	return func(b *told) {
+		a.accountant.add(b)
+		if a.err == nil {
+			a.err = a.options.PerIO(a.io(b))
 		}
 	}
-	return done[:0]
 }
 
-// decode fills batches until the end, and gives each to put, which returns the
-// next one to fill.
-func (a *analysis) decode(b *batch, put func(*batch) (*batch, error)) error {
+// read gives records to take, in the order of time, until the end. They are
+// good until take returns.
+func (a *analysis) read(take func([]blktrace.Record) error) error {
 	merge := blktrace.NewMerge(a.readers, a.damage.add)
-	for {
-		b.events, b.texts = b.events[:0], b.texts[:0]
-		for len(b.events) < batchSize {
-			r := merge.Next()
-			if r == nil {
-				break
+	const often = 4096 // records
+	for n := often; ; {
+		records := merge.Next()
+		if n += len(records); n >= often || records == nil {
+			n = 0
+			if err := a.check(); err != nil {
+				return err
 			}
-			b.add(r)
 		}
-		if len(b.events) == 0 {
+		if records == nil {
 			return nil
 		}
-		if err := a.ctx.Err(); err != nil {
-			return err
-		}
-		if a.options.Strict && len(a.damage.Places) > 0 {
-			return a.damage
-		}
-		if a.options.Progress != nil {
-			a.progress()
-		}
-		var err error
-		if b, err = put(b); err != nil {
+		if err := take(records); err != nil {
 			return err
 		}
 	}
+}
+
+// check ends an analysis that is not wanted any more, and tells how far it is.
+func (a *analysis) check() error {
+	if err := a.ctx.Err(); err != nil {
+		return err
+	}
+	if a.options.Strict && len(a.damage.Places) > 0 {
+		return a.damage
+	}
+	if a.options.Progress != nil {
+		a.progress()
+	}
+	return nil
 }
 
 func (a *analysis) progress() {
@@ -83,19 +87,50 @@ func (a *analysis) progress() {
 	a.options.Progress(done, total)
 }
 
-func newBatch() *batch { return &batch{events: make([]event, 0, batchSize)} }
-
 func (a *analysis) serial() error {
-	a.follower.done, a.follower.hand = make([]finished, 0, doneSize), a.sum
-	err := a.decode(newBatch(), func(b *batch) (*batch, error) {
-		a.follower.follow(b)
-		return b, a.err
+	a.follower.done = a.sum()
+	err := a.read(func(records []blktrace.Record) error {
+		a.follower.follow(records)
+		return a.err
 	})
 	if err != nil {
 		return err
 	}
 	a.follower.end()
 	return a.err
+}
+
+// batch is records on their way from one goroutine to another.
+type batch struct {
+	records []blktrace.Record
+	pdus    []byte // of those whose PDU the follower looks at
+}
+
+func newBatch() *batch { return &batch{records: make([]blktrace.Record, 0, 1024)} }
+
+// add copies as many records as there is room for, and returns how many.
+func (b *batch) add(records []blktrace.Record) int {
+	n := min(len(records), cap(b.records)-len(b.records))
+	b.records = append(b.records, records[:n]...)
+	added := b.records[len(b.records)-n:]
+	for i := range added {
+		r := &added[i]
+		if !r.Action.IsNote() && r.Action.Event() < blktrace.Split {
+			r.PDU = nil
+			continue
+		}
+		begin := len(b.pdus)
+		b.pdus = append(b.pdus, r.PDU...)
+		r.PDU = b.pdus[begin:]
+	}
+	return n
+}
+
+func (b *batch) full() bool { return len(b.records) == cap(b.records) }
+
+func (b *batch) clear() *batch {
+	b.records, b.pdus = b.records[:0], b.pdus[:0]
+	return b
 }
 
 // parallel runs the stages side by side. Batches go round: there are as many as
@@ -113,26 +148,36 @@ func (a *analysis) parallel() error {
 	decoded := make(chan error, 1)
 	go func() {
 		defer close(full)
-		decoded <- a.decode(newBatch(), func(b *batch) (*batch, error) {
-			full <- b // never waits: there are no more batches than it holds
-			select {
-			case b := <-empty:
-				return b, nil
-			case <-ctx.Done():
-				return nil, context.Cause(ctx)
+		b := newBatch()
+		err := a.read(func(records []blktrace.Record) error {
+			for {
+				records = records[b.add(records):]
+				if !b.full() {
+					return nil
+				}
+				full <- b // never waits: there are no more batches than it holds
+				select {
+				case b = <-empty:
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
 			}
 		})
+		if err == nil {
+			full <- b
+		}
+		decoded <- err
 	}()
 
 	summed := a.summing()
 	for b := range full {
 		if a.err == nil {
-			a.follower.follow(b)
+			a.follower.follow(b.records)
 		}
 		if a.err != nil {
 			cancel(a.err)
 		}
-		empty <- b
+		empty <- b.clear()
 	}
 	if a.err == nil && ctx.Err() == nil {
 		a.follower.end()
@@ -152,34 +197,40 @@ func (a *analysis) parallel() error {
 // PerIO there is no third stage.
 func (a *analysis) summing() (wait func()) {
 	if a.options.PerIO != nil {
-		a.follower.done, a.follower.hand = make([]finished, 0, doneSize), a.sum
+		a.follower.done = a.sum()
 		return func() {}
 	}
-	const ahead = 16
-	full, empty := make(chan []finished, ahead), make(chan []finished, ahead)
+	const ahead, size = 16, 256
+	full, empty := make(chan []told, ahead), make(chan []told, ahead)
 	for range ahead - 1 {
-		empty <- make([]finished, 0, doneSize)
+		empty <- make([]told, 0, size)
 	}
-	a.follower.done = make([]finished, 0, doneSize)
-	a.follower.hand = func(done []finished) []finished {
-		full <- done
-		return <-empty
+	done := make([]told, 0, size)
+	a.follower.done = func(b *told) {
+		if done = append(done, *b); len(done) == size {
+			full <- done
+			done = <-empty
+		}
 	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for done := range full {
-			empty <- a.sum(done)
+			for i := range done {
+				a.accountant.add(&done[i])
+			}
+			empty <- done[:0]
 		}
 	}()
 	return func() {
+		full <- done
 		close(full)
 		<-ended
 	}
 }
 
 // io describes a bio for PerIO.
-func (a *analysis) io(b *finished) *iotrace.IO {
+func (a *analysis) io(b *told) *iotrace.IO {
 	start := a.follower.start
 	at := func(t int64) int64 {
 		if t == never {

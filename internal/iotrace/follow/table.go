@@ -19,32 +19,44 @@ const (
 	member // of an issued or requeued request that another one begins; not in the table
 )
 
+// told is what there is to tell of a bio, when nothing more will happen to it.
+type told struct {
+	q, g, i, m, d, n int64
+	c                int64 // never: it was not completed when the trace ended
+	q2q              int64 // since the device's previous Q
+	sector           uint64
+	bytes            uint32
+	total            uint32 // bytes of its request
+	cpu              uint32
+	merges           uint32 // bios that its request has beside it; of a device's own flush: those that wait for it
+	errno            int32
+	device           uint16
+	owner            uint16
+	again            uint16 // times requeued
+	op               iotrace.Op
+	leads            bool // begins its request
+}
+
 // bio is one that was queued. From D on, the first of a request stands for all.
 type bio struct {
-	key    uint64 // sector by which it is found: behind what a partial completion ended
-	sector uint64
-	q      int64
-	g      int64
-	i      int64
-	m      int64
-	d      int64
-	n      int64
-	q2q    int64 // since the device's previous Q
-	older  uint32
-	newer  uint32
-	hash   uint32 // the next one of the same bucket
-	then   uint32 // the next one of the same request
-	bytes  uint32
-	left   uint32 // of the bio; of the request, where it begins one: bytes that are not completed
-	total  uint32 // bytes of its request
-	cpu    uint32
-	merges uint32 // bios that its request has beside it; of a device's own flush: those that wait for it
-	again  uint16 // times requeued
-	device uint16
-	owner  uint16
-	op     iotrace.Op
-	state  state
-	leads  bool // begins its request
+	told
+	key   uint64 // sector by which it is found: behind what a partial completion ended
+	older uint32
+	newer uint32
+	hash  uint32 // the next one of the same bucket
+	then  uint32 // the next one of the same request
+	left  uint32 // of the bio; of the request, where it begins one: bytes that are not completed
+	state state
+}
+
+// begin makes of it a bio of which nothing is known but an event. Links are for
+// the table to set.
+func (b *bio) begin(at uint16, e *event, s state) {
+	b.q, b.g, b.i, b.m, b.d, b.n, b.c = never, never, never, never, never, never, never
+	b.q2q, b.key, b.sector = never, e.key, e.Sector
+	b.bytes, b.left, b.total = e.Bytes, e.Bytes, e.Bytes
+	b.cpu, b.merges, b.errno, b.device, b.owner, b.again = e.CPU, 0, 0, at, nobody, 0
+	b.op, b.leads, b.then, b.state = e.op, false, 0, s
 }
 
 // table holds the bios in flight, found by device and sector, and by age. An
@@ -61,8 +73,8 @@ type table struct {
 // maxInFlight bounds the table; beyond it, the oldest bio is given up.
 const maxInFlight = 1 << 17
 
-func newTable() *table {
-	return &table{bios: make([]bio, 1, 1024), heads: make([]uint32, 1024), shift: 64 - 10}
+func newTable() table {
+	return table{bios: make([]bio, 1, 1024), heads: make([]uint32, 1024), shift: 64 - 10}
 }
 
 func (t *table) bucket(device uint16, key uint64) *uint32 {
@@ -156,15 +168,8 @@ func (t *table) grow() {
 	}
 }
 
-// states is a set of them.
+// states is a set of them: 1<<queued | 1<<held.
 type states uint16
-
-func in(all ...state) (s states) {
-	for _, one := range all {
-		s |= 1 << one
-	}
-	return s
-}
 
 func (s states) has(one state) bool { return s>>one&1 != 0 }
 
@@ -188,9 +193,16 @@ func (t *table) newestAt(device uint16, key uint64, bytes uint32, s states) uint
 // oldestAt finds the oldest bio, or request, at a sector that is in one of the
 // states: one of the same operation and size before others.
 func (t *table) oldestAt(device uint16, key uint64, bytes uint32, op iotrace.Op, s states) uint32 {
+	at := *t.bucket(device, key)
+	if b := &t.bios[at]; b.hash == 0 { // it is alone, as most are, or the 0th, which is free
+		if b.key != key || b.device != device || !s.has(b.state) {
+			return 0
+		}
+		return at
+	}
 	var found uint32
 	best := -1
-	for at := *t.bucket(device, key); at != 0; at = t.bios[at].hash {
+	for ; at != 0; at = t.bios[at].hash {
 		b := &t.bios[at]
 		if b.key != key || b.device != device || !s.has(b.state) {
 			continue

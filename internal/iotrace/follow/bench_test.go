@@ -1,0 +1,76 @@
+package follow
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"testing"
+
+	"plimsoll/internal/iotrace/blktrace"
+)
+
+// repeated is a capture of the test data again and again, merged, until there
+// are so many events.
+func repeated(b *testing.B, archive string, events int) []byte {
+	b.Helper()
+	var readers []*blktrace.Reader
+	for _, s := range open(b, unpack(b, archive)) {
+		readers = append(readers, blktrace.NewReader(s.Name, s.From))
+	}
+	var once []blktrace.Record
+	merge := blktrace.NewMerge(readers, func(err error) { b.Error(err) })
+	for records := merge.Next(); records != nil; records = merge.Next() {
+		for _, r := range records {
+			r.PDU = bytes.Clone(r.PDU)
+			r.Sequence = 0 // for the writer to count
+			once = append(once, r)
+		}
+	}
+	length := once[len(once)-1].Time - once[0].Time + 1
+	var out bytes.Buffer
+	w := blktrace.NewWriter(func(uint32) (io.Writer, error) { return &out, nil })
+	for n := 0; n < events; n++ {
+		r := once[n%len(once)]
+		r.Time += uint64(n/len(once)) * length
+		r.CPU = 0
+		if err := w.Write(&r); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		b.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// BenchmarkAnalyze tells how many events are analysed in a second, beside how
+// many are merely read and decoded. scripts/bench-trace.sh compares the command
+// with blkparse and btt.
+func BenchmarkAnalyze(b *testing.B) {
+	const events = 500_000
+	file := repeated(b, "testdata/captures/nvme-fsync.tgz", events)
+	run := func(name string, once func() error) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(file)))
+			for b.Loop() {
+				if err := once(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(events*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+		})
+	}
+	run("decode alone", func() error {
+		var damage error
+		merge := blktrace.NewMerge([]*blktrace.Reader{blktrace.NewReader("file", bytes.NewReader(file))}, func(err error) { damage = err })
+		for merge.Next() != nil {
+		}
+		return damage
+	})
+	for _, threads := range []int{1, 2} {
+		run(fmt.Sprintf("%d threads", threads), func() error {
+			_, err := Analyze(b.Context(), []Source{{Name: "file", From: bytes.NewReader(file)}}, Options{Threads: threads})
+			return err
+		})
+	}
+}
