@@ -135,9 +135,9 @@ func (c *openedCapture) open(name string) error {
 func (c *openedCapture) learnName(file string, in *bufio.Reader) {
 	base, _, ofCPU := strings.Cut(filepath.Base(file), ".blktrace.")
 	beginning, _ := in.Peek(in.Size()) // shorter where the file is
-	var first blktrace.Record
-	if ofCPU && blktrace.NewReader(file, bytes.NewReader(beginning)).Next(&first) == nil && blktrace.MayBe(base, first.Device) {
-		c.names[first.Device] = base
+	first := make([]blktrace.Record, 1)
+	if n, _ := blktrace.NewReader(file, bytes.NewReader(beginning)).Read(first); ofCPU && n > 0 && blktrace.MayBe(base, first[0].Device) {
+		c.names[first[0].Device] = base
 	}
 }
 

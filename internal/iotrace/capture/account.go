@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -145,6 +146,7 @@ func (r *bpfRecorder) losses() (all [losses]uint64, err error) {
 // the first few that hold nothing are beyond the last.
 func (r *bpfRecorder) cells() ([]iotrace.Cell, error) {
 	found := map[iotrace.Key]*iotrace.Cell{}
+	untimed := map[iotrace.Key]*iotrace.Cell{}
 	places := r.coll.Maps["dists"]
 	var perCPU []kernelDist
 	for i, empty := uint32(1), 0; i < places.MaxEntries() && empty < 8; i++ {
@@ -155,9 +157,16 @@ func (r *bpfRecorder) cells() ([]iotrace.Cell, error) {
 		for cpu := range perCPU {
 			if d := &perCPU[cpu]; d.Count > 0 || d.Requests > 0 {
 				empty = 0
-				r.take(found, d)
+				if cellKey(d.Cell).owner() == somebody {
+					r.take(untimed, d)
+				} else {
+					r.take(found, d)
+				}
 			}
 		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(untimed), compare) {
+		charge(found, untimed[key])
 	}
 	var all []iotrace.Cell
 	for _, c := range found {

@@ -94,7 +94,7 @@ type bpfRecorder struct {
 	coll    *ebpf.Collection
 	memory  *ebpf.Memory // of the table of pending requests
 	links   []link.Link
-	issue   []link.Link       // of the programs that tell of D, which rest at times
+	timing  []link.Link       // of the programs that rest at times
 	events  map[string]string // that programs are for
 
 	mu      sync.Mutex // of what follows
@@ -361,8 +361,8 @@ func (r *bpfRecorder) attachOne(name string, p *ebpf.Program) (err error) {
 	if err != nil {
 		return fmt.Errorf("attach to the kernel's event %s: %w", r.events[name], err)
 	}
-	if name == "rq_issue" || name == "nvme_setup" {
-		r.issue = append(r.issue, l)
+	if r.timesOnly(name) {
+		r.timing = append(r.timing, l)
 	} else {
 		r.links = append(r.links, l)
 	}
@@ -375,16 +375,16 @@ func (r *bpfRecorder) stop() error {
 	r.cancel()
 	r.tasks.Wait()
 	var all []error
-	for _, l := range slices.Backward(append(r.issue, r.links...)) {
+	for _, l := range slices.Backward(append(r.timing, r.links...)) {
 		all = append(all, l.Close())
 	}
-	r.links, r.issue = nil, nil
+	r.links, r.timing = nil, nil
 	return errors.Join(append(all, r.endStream())...)
 }
 
 // close has the kernel take the programs and their maps back.
 func (r *bpfRecorder) close() error {
-	for _, l := range append(r.issue, r.links...) { // of a start that failed
+	for _, l := range append(r.timing, r.links...) { // of a start that failed
 		_ = l.Close()
 	}
 	_ = r.endStream()

@@ -142,8 +142,8 @@ func TestAccountHoldsWhatTheApplicationDid(t *testing.T) {
 func TestAllAreCountedAndSomeAreTimed(t *testing.T) {
 	hosttest.Exclusive(t)
 	device, number := loop(t)
-	random := []string{"--rw=randrw", "--io_size=256m", "--norandommap"}
-	merged := []string{"--rw=rw", "--io_size=512m", "--iodepth_batch=16"}
+	random := []string{"--rw=randrw", "--io_size=1g", "--norandommap"}
+	merged := []string{"--rw=rw", "--io_size=1g", "--iodepth_batch=16"}
 	for name, load := range map[string][]string{"btf": random, "raw": random, "btf merged": merged, "raw merged": merged} {
 		t.Run(name, func(t *testing.T) {
 			forceRaw = strings.HasPrefix(name, "raw")

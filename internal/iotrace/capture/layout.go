@@ -1,8 +1,6 @@
 package capture
 
 import (
-	"math"
-	"math/big"
 	"math/bits"
 
 	"plimsoll/internal/iotrace"
@@ -93,6 +91,9 @@ type pace struct {
 	Timed, Stood                           uint64
 }
 
+// somebody is the owner of requests that were counted, and not timed.
+const somebody = 1<<32 - 1
+
 // cellKey is a cell's key as the programs have it.
 type cellKey uint64
 
@@ -139,44 +140,6 @@ func (d *kernelDist) dist() *iotrace.Dist {
 		}
 	}
 	return out
-}
-
-// stretch has the times of a cell, of which each stands for some, be of as many
-// requests as were counted: which were timed was left to chance.
-func stretch(c *iotrace.Cell) {
-	whole := c.Intervals[iotrace.Q2C]
-	if whole == nil || whole.Count == 0 || c.Requests == 0 || whole.Count == c.Requests {
-		return
-	}
-	n, of := c.Requests, whole.Count
-	scale := func(v uint64) uint64 {
-		hi, lo := bits.Mul64(v, n)
-		if hi >= of {
-			return math.MaxUint64
-		}
-		q, rest := bits.Div64(hi, lo, of)
-		if rest >= of-rest {
-			q++
-		}
-		return q
-	}
-	for i, d := range c.Intervals {
-		if d == nil {
-			continue
-		}
-		out := &iotrace.Dist{Count: scale(d.Count), SumNS: scale(d.SumNS), MinNS: d.MinNS, MaxNS: d.MaxNS}
-		squares := new(big.Int).SetUint64(d.Squares[0])
-		squares.Lsh(squares, 64).Add(squares, new(big.Int).SetUint64(d.Squares[1]))
-		squares.Mul(squares, new(big.Int).SetUint64(n)).Div(squares, new(big.Int).SetUint64(of))
-		out.Squares = [2]uint64{new(big.Int).Rsh(squares, 64).Uint64(), squares.Uint64()}
-		var before, below uint64 // of the bins so far: given, and scaled
-		for _, b := range d.Latency().Bins {
-			before += b.Count
-			out.AddBin(fineBin(b.NS), scale(before)-below)
-			below = scale(before)
-		}
-		c.Intervals[i] = out
-	}
 }
 
 type requestRecord struct {

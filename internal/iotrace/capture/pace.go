@@ -8,9 +8,9 @@ import (
 )
 
 // At high rates the programs count every request, and time some: see struct
-// pace of bpf/shared.h. What tells of D is of no use to the others, and costs its
-// attachment at each of them; so requests are timed for a slice of time, and then
-// for several slices none are. Each one that is timed stands for these, too.
+// pace of bpf/shared.h. What tells of Q and D is of no use to the others, and costs
+// its attachment at each of them; so requests are timed for a slice of time, and
+// then for several slices none are. Each one that is timed stands for these, too.
 const (
 	slice    = 50 * time.Millisecond
 	issuedIn = 10 * time.Millisecond // what is timed is issued by then, nearly always
@@ -18,7 +18,7 @@ const (
 
 	// A slice stands for so many, itself included; chance chooses, so that what
 	// takes turns as well is not always met, or never.
-	leastSlices, mostSlices = 3, 7
+	leastSlices, mostSlices = 3, 6
 
 	restAbove = 25000 // requests a second on a CPU
 )
@@ -28,6 +28,13 @@ const (
 func (r *bpfRecorder) paced() bool {
 	o := r.options
 	return !o.All && !o.Stages && !o.Application && o.Requests == nil && o.Events == nil
+}
+
+// timesOnly tells of a program that is of no use to requests that are not timed. A
+// bio that passes several devices is counted at those that have no requests, which
+// takes its Q.
+func (r *bpfRecorder) timesOnly(program string) bool {
+	return program == "rq_issue" || program == "nvme_setup" || program == "bio_queue" && r.coll.Programs["bio_remap"] == nil
 }
 
 // rest has the programs time in turns as long as there are many requests.
@@ -87,15 +94,15 @@ func (r *bpfRecorder) pause(ctx context.Context, began time.Time, slices uint32)
 	if !sleep(ctx, issuedIn) {
 		return nil
 	}
-	for _, l := range r.issue {
+	for _, l := range r.timing {
 		_ = l.Close() // nothing of it can fail
 	}
-	r.issue = nil
+	r.timing = nil
 	if !sleep(ctx, time.Until(end)-lead) {
 		return nil
 	}
-	for _, name := range []string{"rq_issue", "nvme_setup"} {
-		if p := r.coll.Programs[name]; p != nil {
+	for name, p := range r.coll.Programs {
+		if r.timesOnly(name) {
 			if err := r.attachOne(name, p); err != nil {
 				return err
 			}

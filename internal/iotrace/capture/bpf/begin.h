@@ -254,6 +254,20 @@ INLINE u32 owner_again(struct pace *c, struct bio *bio, bool timed)
 	return c->owner;
 }
 
+/*
+ * For how many requests the one stands that is queued now; 0 when it is not
+ * timed. Whoever was not the last to queue something on this CPU always is, so
+ * that nobody is overlooked beside those who do much.
+ */
+INLINE u32 weight_of(struct pace *c, u64 now)
+{
+	if (c->tid == (u32)bpf_get_current_pid_tgid())
+		return next_turn(now);
+	c->timed++;
+	c->stood += slices;
+	return slices;
+}
+
 INLINE struct pending *queued(struct bio *bio, u32 dev)
 {
 	u32 zero = 0, weight = 1;
@@ -265,14 +279,17 @@ INLINE struct pending *queued(struct bio *bio, u32 dev)
 		c = bpf_map_lookup_elem(&pace, &zero);
 	if (c && !slices) {
 		weight = 0;
-	} else if (c && c->left) {
+	} else if (c && c->left && c->tid == (u32)bpf_get_current_pid_tgid()) {
 		c->left--;
 		weight = 0;
 	} else {
 		now = bpf_ktime_get_ns();
 		if (c)
-			weight = next_turn(now);
+			weight = weight_of(c, now);
 	}
+	/* One that is not timed is counted when it is complete; whose it is, those tell that are. */
+	if (!weight && !remaps && !bio_based)
+		return NULL;
 	if (application && remaps) {
 		struct task *t = in_call();
 

@@ -156,6 +156,35 @@ INLINE void add_times(struct pending *p, u64 key, u32 slot, struct recent *r, u6
 		add_to(key, I2D, p->d - p->i, 1);
 }
 
+/* Counts a request that was not timed. Whose it was is told by those that were. */
+ONCE int count_complete(u64 key, u32 bytes)
+{
+	u32 slot = slot_of(key);
+	struct recent *r = bpf_map_lookup_elem(&recent, &slot);
+	struct dist *d;
+
+	if (!r)
+		return 0;
+	d = of_complete(key, slot, r, D2C);
+	if (d) {
+		d->requests++;
+		d->bytes += bytes;
+	}
+	return 0;
+}
+
+INLINE void untimed(struct request *rq, u32 bytes)
+{
+	struct bio *bio = GET(rq, bio);
+	u32 dev = index_of(request_disk(rq));
+
+	if (dev >= DEVICES || !bio || bytes < GET(rq, __data_len))
+		return;
+	if (bio != GET(rq, biotail))
+		forget_others(rq);
+	count_complete(key_of(SOMEBODY, dev, op_of(GET(rq, cmd_flags), bytes), bytes, 0), bytes);
+}
+
 INLINE int complete(u64 *ctx, bool follow)
 {
 	struct request *rq = (void *)ctx[0];
@@ -165,8 +194,11 @@ INLINE int complete(u64 *ctx, bool follow)
 	u64 now = 0, key, op;
 	bool timed;
 
-	if (!p)
+	if (!p) {
+		if (paced)
+			untimed(rq, bytes);
 		return 0;
+	}
 	if (bytes < GET(rq, __data_len)) {
 		partly(p, rq, bytes);
 		return 0;
@@ -186,7 +218,7 @@ INLINE int complete(u64 *ctx, bool follow)
 		}
 	}
 	key = key_of(p->owner, p->dev, op, bytes, !!p->call);
-	slot = key * 0x9E3779B97F4A7C15ULL >> 58; /* 64 - log2(RECENT) */
+	slot = slot_of(key);
 	r = bpf_map_lookup_elem(&recent, &slot);
 	if (r) {
 		struct dist *d = of_complete(key, slot, r, D2C);

@@ -76,8 +76,10 @@ TP(block_split) int split(u64 *ctx)
 		bpf_core_read(&parent, sizeof(parent), &bio->bi_private);
 		whole = find(raw_address(parent));
 	}
-	if (!whole)
+	if (!whole) {
+		count_untimed(bio_dev(bio), SPLITS);
 		return 0;
+	}
 	count(whole->dev, SPLITS);
 	if (whole->key == address(bio))
 		return 0;
@@ -104,8 +106,10 @@ INLINE void merged(struct bio *bio, u32 how)
 {
 	struct pending *p = find(address(bio));
 
-	if (!p)
+	if (!p) {
+		count_untimed(bio_dev(bio), how);
 		return;
+	}
 	if (p->weight) {
 		p->d = bpf_ktime_get_ns();
 		p->into = JOINED;
@@ -131,6 +135,8 @@ TP(block_rq_merge) int rq_merge(u64 *ctx)
 
 	if (p)
 		count(p->dev, OTHER_MERGES);
+	else
+		count_untimed(index_of(request_disk(ARG(struct request, ctx))), OTHER_MERGES);
 	return 0;
 }
 
@@ -160,6 +166,8 @@ TP(block_rq_requeue) int rq_requeue(u64 *ctx)
 		p->requeued++;
 		p->n = 0;
 		count(p->dev, REQUEUES);
+	} else {
+		count_untimed(index_of(request_disk(ARG(struct request, ctx))), REQUEUES);
 	}
 	return 0;
 }
@@ -229,8 +237,11 @@ TP(block_rq_issue) int rq_issue(u64 *ctx)
 	struct pending *p = find(key);
 
 	if (!p) { /* a driver's own, the flush of a cache, or one from before */
-		u32 dev = index_of(request_disk(rq));
+		u32 dev;
 
+		if (paced && GET(rq, bio))
+			return 0;
+		dev = index_of(request_disk(rq));
 		if (dev >= DEVICES)
 			return 0;
 		p = begin(key, dev);

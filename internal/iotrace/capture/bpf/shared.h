@@ -11,6 +11,7 @@
 #define FIFO_SLOTS 256 /* a power of two */
 #define RECENT 64      /* a power of two */
 #define NONE 255       /* no device */
+#define SOMEBODY 0xffffffff /* owner of requests that were not timed */
 
 /* In the order of iotrace.Interval. */
 enum { Q2Q, Q2G, G2I, Q2M, I2D, M2D, D2C, Q2C, D2N, N2C, Q2D, S2Q, S2X, C2R, T, X2W, DISTS };
@@ -33,7 +34,7 @@ enum { JOINED = 1, CAME };
 #define TURNS 64           /* timed ones after which the rate is looked at */
 #define LEAST_GAP 80000    /* nanoseconds between two that are timed, in the mean: fewer are timed below it, */
 #define GREATEST_GAP 320000 /* and more above */
-#define GREATEST_WEIGHT 32 /* times that of a slice of time it is one of pending's bytes */
+#define GREATEST_WEIGHT 16 /* times that of a slice of time it is one of pending's bytes */
 
 struct pace {
 	u64 since; /* when the turns began */

@@ -179,6 +179,13 @@ INLINE void count(u32 dev, u32 what)
 		*n += 1;
 }
 
+/* Of a request that is not timed. */
+INLINE void count_untimed(u32 dev, u32 what)
+{
+	if (paced && dev < DEVICES)
+		count(dev, what);
+}
+
 /* The exponent of the greatest power of two that is not above v; 0 for 0. */
 INLINE u32 log2(u64 v)
 {
@@ -295,6 +302,11 @@ struct {
 	__type(key, u32);
 	__type(value, struct recent);
 } recent SEC(".maps");
+
+INLINE u32 slot_of(u64 key)
+{
+	return key * 0x9E3779B97F4A7C15ULL >> 58; /* 64 - log2(RECENT) */
+}
 
 /* Where a cell has its times of an interval; 0 for nowhere. */
 INLINE u32 place_in(struct cell *c, u64 interval)
