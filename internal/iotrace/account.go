@@ -7,7 +7,7 @@ type Account struct {
 	Recorder string        `json:"recorder"`          // "blktrace capture", "BPF", "BPF, per request", "tracefs"
 	Duration time.Duration `json:"-"`                 // from the first event to the last, or that was recorded
 	Events   uint64        `json:"events"`            // that were seen; 0 where they were summed up in the kernel uncounted
-	Lost     uint64        `json:"lost"`              // events that the recorder says it lost
+	Lost     uint64        `json:"lost"`              // events that the recorder says it lost, and ends that the kernel did not show
 	Timed    uint64        `json:"timed,omitempty"`   // requests that were timed, where not all were: the others are counted, and of times like theirs
 	Missing  []string      `json:"missing,omitempty"` // what cannot be known, and why: "CPU 1 has no file", "no Q: ..."
 	Devices  []Device      `json:"devices"`
@@ -64,6 +64,8 @@ type Device struct {
 	Unplugs          uint64 `json:"unplugs"`
 	UnpluggedByTimer uint64 `json:"unplugged_by_timer"`
 	Unfinished       uint64 `json:"unfinished"` // queued or issued, and not completed when the trace ended
+
+	Unshown uint64 `json:"unshown,omitempty"` // completed by the device's own count, and their ends not shown to the recorder
 
 	Depth      float64 `json:"depth"` // mean number of requests between D and C
 	MaxDepth   uint64  `json:"max_depth"`

@@ -47,7 +47,10 @@ type Options struct {
 }
 
 // Recorder is a recording that is under way.
-type Recorder struct{ way recorder }
+type Recorder struct {
+	way   recorder
+	shown *shown
+}
 
 // recorder is one way of recording.
 type recorder interface {
@@ -109,6 +112,10 @@ func Start(ctx context.Context, j *journal.Journal, o Options) (*Recorder, error
 		return nil, err
 	}
 	offered := Ways()
+	s := &shown{}
+	if o.Events != nil {
+		o.Events = s.counted(o.Events)
+	}
 	for i, w := range ways {
 		if o.Way != "" && o.Way != w.name {
 			continue
@@ -123,7 +130,8 @@ func Start(ctx context.Context, j *journal.Journal, o Options) (*Recorder, error
 		if err != nil {
 			return nil, fmt.Errorf("record by %s: %w", w.name, err)
 		}
-		return &Recorder{r}, nil
+		s.watch(devices)
+		return &Recorder{r, s}, nil
 	}
 	if o.Way == "" {
 		return nil, &Unsupported{Ways: offered}
@@ -153,8 +161,12 @@ func (r *Recorder) Calls() bool {
 // Stop ends the recording, undoes what it changed on the host, and gives what
 // was recorded since Start.
 func (r *Recorder) Stop() (*iotrace.Account, error) {
+	counted := diskstats(r.shown.devices)
 	stopErr := r.way.stop()
 	a, err := r.way.account()
+	if a != nil {
+		r.shown.tell(a, counted)
+	}
 	return a, errors.Join(stopErr, err, r.way.close())
 }
 

@@ -27,13 +27,15 @@ func startNamespaces(ctx context.Context, j *journal.Journal, o Options) (_ *Rec
 	if r.target, err = StartTarget(); err != nil {
 		return nil, err
 	}
+	s := &shown{}
 	if len(o.Devices) > 0 {
 		o.Namespaces, o.Way = nil, "bpf"
 		if r.below, err = Start(ctx, j, o); err != nil {
 			return nil, errors.Join(err, r.target.Close())
 		}
+		s = r.below.shown
 	}
-	return &Recorder{r}, nil
+	return &Recorder{r, s}, nil
 }
 
 func (r *namespaces) stop() error {

@@ -44,15 +44,15 @@ func stat(t testing.TB, device string) (reads, writes, flushes uint64) {
 func TestAccountHoldsWhatTheDeviceCounted(t *testing.T) {
 	hosttest.Exclusive(t)
 	device, number := loop(t)
-	r := start(t, Options{Devices: []string{number}, Stages: true})
-	r0, w0, f0 := stat(t, device)
-	// Buffered, and in order: bios are merged, and kernel threads write them.
-	fio(t, "--filename="+device, "--direct=0", "--rw=write", "--ioengine=psync", "--io_size=16m", "--fsync=512")
-	r1, w1, f1 := stat(t, device)
-	a, err := r.Stop()
-	if err != nil {
-		t.Fatal(err)
-	}
+	var r0, w0, f0, r1, w1, f1 uint64
+	a := recorded(t, func() *iotrace.Account {
+		r := start(t, Options{Devices: []string{number}, Stages: true})
+		r0, w0, f0 = stat(t, device)
+		// Buffered, and in order: bios are merged, and kernel threads write them.
+		fio(t, "--filename="+device, "--direct=0", "--rw=write", "--ioengine=psync", "--io_size=16m", "--fsync=512")
+		r1, w1, f1 = stat(t, device)
+		return stopped(t, r)
+	})
 	// Who asks for a flush has a request of its own, which the kernel counts as a write.
 	asked, _, _ := sum(a, iotrace.Flush)
 	for op, want := range map[iotrace.Op]uint64{iotrace.Read: r1 - r0, iotrace.Write: w1 - w0 - asked, iotrace.Flush: f1 - f0} {
@@ -81,7 +81,7 @@ func TestEveryRequestIsGiven(t *testing.T) {
 	hosttest.Exclusive(t)
 	device, number := loop(t)
 	var seen, bytes uint64
-	r := start(t, Options{Devices: []string{number}, Stages: true, Requests: func(io *iotrace.IO) {
+	each := func(io *iotrace.IO) {
 		if io.Op == iotrace.Flush {
 			return
 		}
@@ -93,12 +93,14 @@ func TestEveryRequestIsGiven(t *testing.T) {
 		if io.Q < 0 || io.Q > io.G || io.G > io.D || io.D > io.C {
 			t.Errorf("%+v: times are not in order", io)
 		}
-	}})
-	j := mixedLoad(t, device)
-	a, err := r.Stop()
-	if err != nil {
-		t.Fatal(err)
 	}
+	var j job
+	a := recorded(t, func() *iotrace.Account {
+		seen, bytes = 0, 0
+		r := start(t, Options{Devices: []string{number}, Stages: true, Requests: each})
+		j = mixedLoad(t, device)
+		return stopped(t, r)
+	})
 	if seen != j.Read.TotalIOs+j.Write.TotalIOs || bytes != j.Read.Bytes+j.Write.Bytes || a.Lost != 0 {
 		t.Errorf("%d requests of %d bytes, %d lost; fio did %d of %d", seen, bytes, a.Lost, j.Read.TotalIOs+j.Write.TotalIOs, j.Read.Bytes+j.Write.Bytes)
 	}
@@ -113,38 +115,16 @@ func TestCapturesAreReadByOthers(t *testing.T) {
 			name, raw := strings.CutSuffix(way, " raw")
 			forceRaw = raw
 			defer func() { forceRaw = false }()
-			j, err := journal.Create(t.TempDir(), "trace")
-			if err != nil {
-				t.Fatal(err)
-			}
-			base := filepath.Join(t.TempDir(), "c")
+			var base string
 			var files []*os.File
-			w := blktrace.NewWriter(func(cpu uint32) (io.Writer, error) {
-				f, err := os.Create(blktrace.FileName(base, cpu))
-				files = append(files, f)
-				return f, err
+			var did job
+			a := recorded(t, func() (a *iotrace.Account) {
+				base = filepath.Join(t.TempDir(), "c")
+				a, files, did = captured(t, base, name, device, number)
+				return a
 			})
-			r, err := Start(context.Background(), j, Options{Devices: []string{number}, Way: name, Events: func(e *blktrace.Record) {
-				if err := w.Write(e); err != nil {
-					t.Error(err)
-				}
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			did := mixedLoad(t, device)
-			a, err := r.Stop()
-			if err != nil || a.Lost != 0 {
-				t.Fatal(err, a)
-			}
-			if left := j.Pending(); len(left) > 0 {
-				t.Errorf("%d changes are not undone: %s", len(left), left[0].Change.What())
-			}
-			if err := j.Close(); err != nil {
-				t.Error(err)
-			}
-			if err := w.Flush(); err != nil {
-				t.Fatal(err)
+			if a.Lost != 0 {
+				t.Fatal(a)
 			}
 			ours := analyze(t, files)
 			ios := did.Read.TotalIOs + did.Write.TotalIOs
@@ -158,6 +138,40 @@ func TestCapturesAreReadByOthers(t *testing.T) {
 			compareBtt(t, base, ios)
 		})
 	}
+}
+
+// captured makes a capture of a load.
+func captured(t *testing.T, base, way, device, number string) (a *iotrace.Account, files []*os.File, did job) {
+	t.Helper()
+	j, err := journal.Create(t.TempDir(), "trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := blktrace.NewWriter(func(cpu uint32) (io.Writer, error) {
+		f, err := os.Create(blktrace.FileName(base, cpu))
+		files = append(files, f)
+		return f, err
+	})
+	r, err := Start(context.Background(), j, Options{Devices: []string{number}, Way: way, Events: func(e *blktrace.Record) {
+		if err := w.Write(e); err != nil {
+			t.Error(err)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	did = mixedLoad(t, device)
+	a = stopped(t, r)
+	if left := j.Pending(); len(left) > 0 {
+		t.Errorf("%d changes are not undone: %s", len(left), left[0].Change.What())
+	}
+	if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return a, files, did
 }
 
 func analyze(t *testing.T, files []*os.File) *iotrace.Account {
@@ -221,22 +235,23 @@ func compareBtt(t *testing.T, base string, ios uint64) {
 func TestTracefsGivesAnAccount(t *testing.T) {
 	hosttest.Exclusive(t)
 	device, number := loop(t)
-	j, err := journal.Create(t.TempDir(), "trace")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Start(context.Background(), j, Options{Devices: []string{number}, Way: "tracefs"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	did := mixedLoad(t, device)
-	a, err := r.Stop()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Close(); err != nil {
-		t.Error(err)
-	}
+	var did job
+	a := recorded(t, func() *iotrace.Account {
+		j, err := journal.Create(t.TempDir(), "trace")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Start(context.Background(), j, Options{Devices: []string{number}, Way: "tracefs"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		did = mixedLoad(t, device)
+		a := stopped(t, r)
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+		return a
+	})
 	for op, want := range map[iotrace.Op]direction{iotrace.Read: did.Read, iotrace.Write: did.Write} {
 		if n, bytes, _ := sum(a, op); n != want.TotalIOs || bytes != want.Bytes {
 			t.Errorf("%s: %d requests of %d bytes, and fio did %d of %d", op, n, bytes, want.TotalIOs, want.Bytes)

@@ -194,6 +194,11 @@ INLINE int complete(u64 *ctx, bool follow)
 	u64 now = 0, key, op;
 	bool timed;
 
+	/* Of one whose end was not shown, when nobody said that this one was issued. */
+	if (paced && p && p->d && p->d < GET(rq, start_time_ns)) {
+		p->key = 0;
+		p = NULL;
+	}
 	if (!p) {
 		if (paced)
 			untimed(rq, bytes);

@@ -69,6 +69,7 @@ struct request {
 	unsigned int __data_len;
 	u64 __sector;
 	struct bio *bio, *biotail;
+	u64 start_time_ns;
 } MOVES;
 struct request___5_16 { struct gendisk *rq_disk; } MOVES;
 

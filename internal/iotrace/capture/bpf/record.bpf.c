@@ -236,6 +236,10 @@ TP(block_rq_issue) int rq_issue(u64 *ctx)
 	u64 key = request_key(rq), now;
 	struct pending *p = find(key);
 
+	if (paced && p && p->d && !p->requeued && p->into != JOINED) { /* of one whose end was not shown */
+		p->key = 0;
+		p = NULL;
+	}
 	if (!p) { /* a driver's own, the flush of a cache, or one from before */
 		u32 dev;
 

@@ -1,0 +1,119 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf/link"
+
+	"plimsoll/internal/hosttest"
+	"plimsoll/internal/iotrace"
+	"plimsoll/internal/iotrace/blktrace"
+)
+
+// An end that the kernel does not show is told of, however it was recorded.
+func TestWhatIsNotShownIsTold(t *testing.T) {
+	hosttest.Exclusive(t)
+	device, number := loop(t)
+	for name, o := range map[string]Options{
+		"default": {}, "all": {All: true}, "requests": {Requests: func(*iotrace.IO) {}}, "events": {Events: func(*blktrace.Record) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.Devices, o.Way = []string{number}, "bpf"
+			r, err := Start(context.Background(), nil, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := mixedLoad(t, device)
+			bpf := r.way.(*bpfRecorder)
+			for _, l := range bpf.links {
+				_ = l.Close() // from now on the kernel shows nothing
+			}
+			second := mixedLoad(t, device)
+			a := stopped(t, r)
+			// Of the loads, fio does not tell how often it asked for a flush.
+			done, hidden := first.Read.TotalIOs+first.Write.TotalIOs, second.Read.TotalIOs+second.Write.TotalIOs
+			got := a.Devices[0].Unshown
+			if flushes := hidden / 64; got < hidden || got > hidden+flushes+1 || a.Lost != got {
+				t.Errorf("%d ends were not shown, %d were lost, of %d shown and %d hidden I/Os", got, a.Lost, done, hidden)
+			}
+			if len(a.Missing) == 0 {
+				t.Error("nothing tells why")
+			}
+		})
+	}
+}
+
+// What begins at the address of one whose end was not shown has times of its own.
+func TestHiddenEndsSpoilNoTimes(t *testing.T) {
+	hosttest.Exclusive(t)
+	device, number := loop(t)
+	for _, kind := range []string{"btf", "raw"} {
+		t.Run(kind, func(t *testing.T) {
+			forceRaw = kind == "raw"
+			defer func() { forceRaw = false }()
+			all := start(t, Options{Devices: []string{number}, All: true})
+			some := start(t, Options{Devices: []string{number}})
+			hidden := make(chan error)
+			go func() {
+				time.Sleep(time.Second)
+				var err error
+				for i := 0; i < 40 && err == nil; i++ {
+					err = hide(some.way.(*bpfRecorder), time.Millisecond)
+					time.Sleep(40 * time.Millisecond)
+				}
+				hidden <- err
+			}()
+			ios := fio(t, "--filename="+device, "--ioengine=libaio", "--iodepth=32", "--rw=randrw", "--norandommap", "--io_size=100g", "--time_based", "--runtime=3")
+			if err := <-hidden; err != nil {
+				t.Fatal(err)
+			}
+			a, exact := stopped(t, some), stopped(t, all)
+			d := a.Devices[0]
+			if got, want := d.Requests+d.Unshown+d.FrontMerges, ios.Read.TotalIOs+ios.Write.TotalIOs; got != want || d.Unshown < 40 || a.Timed == 0 {
+				t.Errorf("%d requests, %d of them not shown, and fio did %d; %d were timed", got, d.Unshown, want, a.Timed)
+			}
+			for _, op := range []iotrace.Op{iotrace.Read, iotrace.Write} {
+				_, _, got := sum(a, op)
+				_, _, want := sum(exact, op)
+				for _, i := range []iotrace.Interval{iotrace.Q2D, iotrace.D2C, iotrace.Q2C} {
+					if got[i].MaxNS > 2*want[i].MaxNS+between {
+						t.Errorf("%s: %s up to %d ns, and of all to %d", op, i, got[i].MaxNS, want[i].MaxNS)
+					}
+				}
+			}
+			t.Logf("%d of %d ends were not shown", d.Unshown, d.Requests+d.Unshown)
+		})
+	}
+}
+
+// hide has the kernel show no end of a request for a while.
+func hide(r *bpfRecorder, d time.Duration) error {
+	const name = "rq_complete"
+	program := r.coll.Programs[name]
+	known, err := program.Info()
+	if err != nil {
+		return err
+	}
+	id, _ := known.ID()
+	at := slices.IndexFunc(r.links, func(l link.Link) bool {
+		info, err := l.Info()
+		return err == nil && info.Program == id
+	})
+	if at < 0 {
+		return errors.New("no program sees the ends of requests")
+	}
+	_ = r.links[at].Close()
+	r.links = slices.Delete(r.links, at, at+1)
+	time.Sleep(d)
+	return r.attachOne(name, program)
+}
+
+func TestWhatDevicesCountIsRead(t *testing.T) {
+	if got := diskstats([]device{{name: "nowhere"}}); got == nil || len(got) != 0 {
+		t.Errorf("%v of a device that there is not", got)
+	}
+}
