@@ -79,7 +79,8 @@ type tracefsRecorder struct {
 	lostYet uint64 // before the recording
 	lost    uint64
 	events  uint64
-	named   map[uint32]bool // tasks whose name was told
+	names   map[uint32]string
+	named   map[onCPU]bool // what they do at a CPU may be read before what they did earlier at another
 
 	spool  map[uint32]*os.File // of a CPU's records, without a name
 	writer *blktrace.Writer
@@ -87,6 +88,9 @@ type tracefsRecorder struct {
 	quit chan struct{}
 	done chan error
 }
+
+// onCPU is a task at a CPU.
+type onCPU struct{ cpu, pid uint32 }
 
 // cpuBuffer is the kernel's buffer of a CPU.
 type cpuBuffer struct {
@@ -101,7 +105,7 @@ func startTracefs(ctx context.Context, j *journal.Journal, o Options, devices []
 	}
 	r := &tracefsRecorder{
 		ctx: context.WithoutCancel(ctx), journal: j, options: o, devices: devices,
-		spool: map[uint32]*os.File{}, named: map[uint32]bool{}, quit: make(chan struct{}), done: make(chan error, 1),
+		spool: map[uint32]*os.File{}, names: map[uint32]string{}, named: map[onCPU]bool{}, quit: make(chan struct{}), done: make(chan error, 1),
 	}
 	defer func() {
 		if err != nil {
@@ -250,8 +254,8 @@ func (r *tracefsRecorder) takePage(cpu uint32, page []byte) error {
 			return nil // somebody else's
 		}
 		r.events++
-		if !r.named[record.PID] {
-			r.named[record.PID] = true
+		if task := (onCPU{cpu, record.PID}); !r.named[task] {
+			r.named[task] = true
 			note := &blktrace.Record{Time: record.Time, CPU: cpu, PID: record.PID, Action: blktrace.NoteProcess | blktrace.CatNotify, PDU: append([]byte(r.command(record.PID)), 0)}
 			if err := r.give(note); err != nil {
 				return err
@@ -272,6 +276,13 @@ func (r *tracefsRecorder) give(record *blktrace.Record) error {
 // command is the name of a task, which may be gone: the tracer keeps the names
 // of the last ones.
 func (r *tracefsRecorder) command(pid uint32) string {
+	if _, known := r.names[pid]; !known {
+		r.names[pid] = r.lookUp(pid)
+	}
+	return r.names[pid]
+}
+
+func (r *tracefsRecorder) lookUp(pid uint32) string {
 	if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil {
 		return strings.TrimSpace(string(name))
 	}
