@@ -273,7 +273,10 @@ func othersText(rows []servedRow, stack, workload string) string {
 	return strings.Join(words, "; ")
 }
 
-var digitsOf = regexp.MustCompile(`[0-9]+`)
+var (
+	digitsOf   = regexp.MustCompile(`[0-9]+`)
+	eventsLost = regexp.MustCompile(`^[0-9]+ events? (was|were) lost:`)
+)
 
 // tracesLack is what traces of a run cannot tell, each once with how many
 // trials it is of. What differs in its numbers alone is the same, with the first
@@ -292,7 +295,7 @@ func tracesLack(run *result.Run) []string {
 			losers++
 		}
 		for _, m := range t.Trace.Missing {
-			if strings.HasPrefix(m, fmt.Sprintf("%d events were lost", t.Trace.Lost)) {
+			if eventsLost.MatchString(m) {
 				continue // said below, of all trials
 			}
 			alike := digitsOf.ReplaceAllString(m, "N")
@@ -308,7 +311,11 @@ func tracesLack(run *result.Run) []string {
 		}
 	}
 	if lost > 0 {
-		order = append([]string{fmt.Sprintf("%s events were lost in %s: counts are too low, and parts are means of those that were seen", grouped(float64(lost)), counted(losers, "trial"))}, order...)
+		what := grouped(float64(lost)) + " events were"
+		if lost == 1 {
+			what = "1 event was"
+		}
+		order = append([]string{fmt.Sprintf("%s lost in %s: counts are too low, and parts are means of those that were seen", what, counted(losers, "trial"))}, order...)
 	}
 	return order
 }

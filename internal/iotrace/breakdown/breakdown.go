@@ -63,7 +63,11 @@ const least = 0.98
 func Join(in Input) *result.Trace {
 	a := in.Account
 	j := &join{Input: in, out: &result.Trace{Recorder: a.Recorder, Lost: a.Lost}}
-	if a.Lost > 0 {
+	switch a.Lost {
+	case 0:
+	case 1:
+		j.miss("1 event was lost: the parts are means of those that were seen")
+	default:
 		j.miss("%d events were lost: the parts are means of those that were seen", a.Lost)
 	}
 	j.out.Read = j.direction(iotrace.Read, "read", in.Saw.Read)
