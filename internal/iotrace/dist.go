@@ -47,39 +47,61 @@ func (d *Dist) Add(ns uint64) {
 	d.AddBin(bin(ns), 1)
 }
 
-// AddAll adds times, faster than one by one.
-func (d *Dist) AddAll(times []uint32) {
-	if len(times) == 0 {
-		return
+// Tally adds many times to a distribution: its counts are small, so that those
+// of many distributions stay in the processor's caches. The zero value is ready.
+type Tally struct {
+	bins   [1 << 11]uint16 // all of a Dist's; a power of two needs no check of its bounds
+	counts int             // in bins
+}
+
+// Add adds times. The histogram is complete once they are settled.
+func (t *Tally) Add(d *Dist, times []uint32) {
+	const most = 256 // squares of 28 bits each that 64 bits hold
+	for ; len(times) > most; times = times[most:] {
+		t.some(d, times[:most])
 	}
+	if len(times) > 0 {
+		t.some(d, times)
+	}
+}
+
+func (t *Tally) some(d *Dist, times []uint32) {
+	if t.counts+len(times) > math.MaxUint16 {
+		t.Settle(d)
+	}
+	t.counts += len(times)
 	least, most := d.MinNS, d.MaxNS
 	if d.Count == 0 {
 		least = uint64(times[0])
 	}
 	var sum, squares uint64
-	for _, t := range times {
-		ns := uint64(t)
+	for _, short := range times {
+		ns := uint64(short)
 		least, most = min(least, ns), max(most, ns)
 		sum += ns
 		squares += ns * ns
-		index := shortBin(t)
-		group := d.groups[index>>octaveBits]
-		if group == nil {
-			group = new([perOctave]uint64)
-			d.groups[index>>octaveBits] = group
-		}
-		group[index%perOctave]++
+		t.bins[shortBin(short)%uint(len(t.bins))]++
 	}
 	d.MinNS, d.MaxNS = least, most
 	d.Count += uint64(len(times))
 	d.SumNS += sum
-	if most>>28 == 0 && len(times) <= 256 {
+	if most>>28 == 0 {
 		d.addSquares(0, squares)
 		return
 	}
-	for _, t := range times { // their sum may have overflowed
-		d.addSquares(0, uint64(t)*uint64(t))
+	for _, short := range times { // their sum may not have fitted
+		d.addSquares(0, uint64(short)*uint64(short))
 	}
+}
+
+// Settle moves what was counted to the distribution's histogram.
+func (t *Tally) Settle(d *Dist) {
+	for i, n := range t.bins {
+		if n > 0 {
+			d.AddBin(i, uint64(n))
+		}
+	}
+	*t = Tally{}
 }
 
 func (d *Dist) addSquares(hi, lo uint64) {

@@ -40,10 +40,17 @@ func TestMergingLosesNothing(t *testing.T) {
 		}
 	}
 	a.Merge(&b)
-	together.AddAll(times[:100])
-	together.AddAll(times[100:])
-	if !reflect.DeepEqual(together, whole) {
-		t.Error("times that are added together give another distribution")
+	var tally Tally
+	for range 100 {
+		tally.Add(&together, times)
+	}
+	tally.Settle(&together)
+	var often Dist
+	for range 100 {
+		often.Merge(&whole)
+	}
+	if !reflect.DeepEqual(together, often) {
+		t.Error("times that are tallied give another distribution")
 	}
 	if a.Count != whole.Count || a.SumNS != whole.SumNS || a.MinNS != whole.MinNS || a.MaxNS != whole.MaxNS || a.Squares != whole.Squares {
 		t.Errorf("%+v differs from %+v", a, whole)
@@ -66,7 +73,7 @@ func TestMergingLosesNothing(t *testing.T) {
 }
 
 // Bins are found in two ways, and squares are summed in two.
-func TestAddAllIsAddOfEach(t *testing.T) {
+func TestATallyIsAddOfEach(t *testing.T) {
 	var times []uint32
 	for bit := range 32 {
 		for _, near := range []int64{-1, 0, 1} {
@@ -81,13 +88,30 @@ func TestAddAllIsAddOfEach(t *testing.T) {
 	}
 	for n := range times {
 		var all, each Dist
-		all.AddAll(times[:n])
-		all.AddAll(times[n:])
+		var tally Tally
+		tally.Add(&all, times[:n])
+		tally.Add(&all, times[n:])
+		tally.Settle(&all)
 		for _, ns := range times {
 			each.Add(uint64(ns))
 		}
 		if !reflect.DeepEqual(all, each) {
 			t.Fatalf("%d and %d at once: %+v, want %+v", n, len(times)-n, all, each)
 		}
+	}
+}
+
+// A bin of a tally is small, and nothing is lost when it is full.
+func TestATallyIsSettledInTime(t *testing.T) {
+	var d Dist
+	var tally Tally
+	times := make([]uint32, 1000) // all in one bin
+	const rounds = 200
+	for range rounds {
+		tally.Add(&d, times)
+	}
+	tally.Settle(&d)
+	if n := d.Latency().Bins[0].Count; n != rounds*1000 || d.Count != n {
+		t.Errorf("%d times are in the bin, and %d in all, of %d", n, d.Count, rounds*1000)
 	}
 }

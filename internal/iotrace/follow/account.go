@@ -34,6 +34,7 @@ func (k cellKey) pool() cellKey { return k&^(0xffff<<16) | pooled<<16 }
 type cell struct {
 	iotrace.Cell
 	key     cellKey
+	tallies [measured]*iotrace.Tally
 	waiting [measured]uint8
 	times   [measured][256]uint32
 }
@@ -57,16 +58,28 @@ func (c *cell) full(i iotrace.Interval, ns int64) {
 		c.dist(i).Add(uint64(ns))
 		return
 	}
-	c.dist(i).AddAll(c.times[i][:])
+	c.add(i, 256)
+}
+
+// add adds the first n times of an interval.
+func (c *cell) add(i iotrace.Interval, n int) {
+	if c.tallies[i] == nil {
+		c.tallies[i] = new(iotrace.Tally)
+	}
+	c.tallies[i].Add(c.dist(i), c.times[i][:n])
 }
 
 func (c *cell) flush() {
 	for i, n := range c.waiting {
+		interval := iotrace.Interval(i)
 		if n > 0 {
-			c.dist(iotrace.Interval(i)).AddAll(c.times[i][:n])
+			c.add(interval, int(n))
+		}
+		if t := c.tallies[i]; t != nil {
+			t.Settle(c.dist(interval))
 		}
 	}
-	c.waiting = [measured]uint8{}
+	c.waiting, c.tallies = [measured]uint8{}, [measured]*iotrace.Tally{}
 }
 
 func (c *cell) dist(i iotrace.Interval) *iotrace.Dist {
