@@ -39,25 +39,26 @@ func (a *analysis) sum() func(*told) {
 	}
 }
 
-// read gives records to take, in the order of time, until the end. They are
-// good until take returns.
-func (a *analysis) read(take func([]blktrace.Record) error) error {
+// read has records taken, in the order of time, until the end; take returns how
+// many there were, and 0 at the end.
+func (a *analysis) read(take func(*blktrace.Merge) (int, error)) error {
 	merge := blktrace.NewMerge(a.readers, a.damage.add)
 	const often = 4096 // records
 	for n := often; ; {
-		records := merge.Next()
-		if n += len(records); n >= often || records == nil {
+		if n >= often {
 			n = 0
 			if err := a.check(); err != nil {
 				return err
 			}
 		}
-		if records == nil {
-			return nil
-		}
-		if err := take(records); err != nil {
+		taken, err := take(merge)
+		if err != nil {
 			return err
 		}
+		if taken == 0 {
+			return a.check()
+		}
+		n += taken
 	}
 }
 
@@ -89,9 +90,10 @@ func (a *analysis) progress() {
 
 func (a *analysis) serial() error {
 	a.follower.done = a.sum()
-	err := a.read(func(records []blktrace.Record) error {
+	err := a.read(func(merge *blktrace.Merge) (int, error) {
+		records := merge.Next()
 		a.follower.follow(records)
-		return a.err
+		return len(records), a.err
 	})
 	if err != nil {
 		return err
@@ -106,13 +108,14 @@ type batch struct {
 	pdus    []byte // of those whose PDU the follower looks at
 }
 
-func newBatch() *batch { return &batch{records: make([]blktrace.Record, 0, 1024)} }
+func newBatch() *batch { return &batch{records: make([]blktrace.Record, 0, 4096)} }
 
-// add copies as many records as there is room for, and returns how many.
-func (b *batch) add(records []blktrace.Record) int {
-	n := min(len(records), cap(b.records)-len(b.records))
-	b.records = append(b.records, records[:n]...)
-	added := b.records[len(b.records)-n:]
+// fill adds records, and returns how many; 0 at the end.
+func (b *batch) fill(merge *blktrace.Merge) int {
+	before := len(b.records)
+	n := merge.Fill(b.records[before:cap(b.records)])
+	b.records = b.records[:before+n]
+	added := b.records[before:]
 	for i := range added {
 		r := &added[i]
 		if !r.Action.IsNote() && r.Action.Event() < blktrace.Split {
@@ -140,7 +143,7 @@ func (a *analysis) parallel() error {
 	defer cancel(nil)
 	a.ctx = ctx
 
-	const ahead = 8
+	const ahead = 4
 	full, empty := make(chan *batch, ahead), make(chan *batch, ahead)
 	for range ahead - 1 {
 		empty <- newBatch()
@@ -149,19 +152,16 @@ func (a *analysis) parallel() error {
 	go func() {
 		defer close(full)
 		b := newBatch()
-		err := a.read(func(records []blktrace.Record) error {
-			for {
-				records = records[b.add(records):]
-				if !b.full() {
-					return nil
-				}
+		err := a.read(func(merge *blktrace.Merge) (int, error) {
+			if b.full() {
 				full <- b // never waits: there are no more batches than it holds
 				select {
 				case b = <-empty:
 				case <-ctx.Done():
-					return context.Cause(ctx)
+					return 0, context.Cause(ctx)
 				}
 			}
+			return b.fill(merge), nil
 		})
 		if err == nil {
 			full <- b
@@ -200,7 +200,7 @@ func (a *analysis) summing() (wait func()) {
 		a.follower.done = a.sum()
 		return func() {}
 	}
-	const ahead, size = 16, 256
+	const ahead, size = 8, 1024
 	full, empty := make(chan []told, ahead), make(chan []told, ahead)
 	for range ahead - 1 {
 		empty <- make([]told, 0, size)
