@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // files collects what a Writer writes, by CPU.
@@ -125,6 +127,63 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if dev, sector, ok := got[2].RemappedFrom(); !ok || MajMin(dev) != "8:17" || sector != 0 {
 		t.Errorf("remapped from %d, %d", dev, sector)
 	}
+}
+
+// Who copies records gets the same ones as who looks at them, however many fit.
+func TestFillGivesWhatNextGives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var files [][]byte
+		for cpu := range rapid.IntRange(1, 4).Draw(t, "files") {
+			var f bytes.Buffer
+			w := NewWriter(func(uint32) (io.Writer, error) { return &f, nil })
+			now := uint64(0)
+			for i := range rapid.IntRange(0, 200).Draw(t, "records") {
+				now += rapid.Uint64Range(0, 3).Draw(t, "gap")
+				r := Record{Time: now, Sector: uint64(i), CPU: uint32(cpu), Device: 7 << 20, Bytes: 4096, Action: Queue | CatQueue}
+				if rapid.Bool().Draw(t, "note") {
+					r.Action, r.PDU = NoteProcess|CatNotify, []byte("name")
+				}
+				if err := w.Write(&r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, f.Bytes())
+		}
+		merge := func() *Merge {
+			var all []*Reader
+			for _, f := range files {
+				all = append(all, NewReader("file", bytes.NewReader(f)))
+			}
+			return NewMerge(all, func(err error) { t.Error(err) })
+		}
+		keep := func(to, records []Record) []Record {
+			for _, r := range records {
+				r.PDU = slices.Clone(r.PDU)
+				to = append(to, r)
+			}
+			return to
+		}
+		var want, got []Record
+		m := merge()
+		for records := m.Next(); records != nil; records = m.Next() {
+			want = keep(want, records)
+		}
+		m = merge()
+		for {
+			room := make([]Record, rapid.IntRange(1, 100).Draw(t, "room"))
+			n := m.Fill(room)
+			if n == 0 {
+				break
+			}
+			got = keep(got, room[:n])
+		}
+		if !slices.EqualFunc(got, want, equal) {
+			t.Fatalf("%d records, and not the same %d", len(got), len(want))
+		}
+	})
 }
 
 func equal(a, b Record) bool {
