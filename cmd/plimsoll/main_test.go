@@ -109,11 +109,13 @@ func (p *program) result() (string, *result.Run) {
 // cleanUp undoes what a killed run left, and nothing may be left to undo.
 func (p *program) cleanUp() {
 	p.t.Helper()
-	if code, out, errs := p.run("clean"); code != 0 {
+	code, out, errs := p.run("clean")
+	if code != 0 {
 		p.t.Fatalf("clean ends with %d: %s%s", code, out, errs)
 	}
 	if _, err := os.Stat(p.state); !errors.Is(err, os.ErrNotExist) {
-		p.t.Errorf("the state directory stays behind: %v", err)
+		left, _ := filepath.Glob(filepath.Join(p.state, "*"))
+		p.t.Errorf("the state directory stays behind, with %v (%v): %s%s", left, err, out, errs)
 	}
 }
 

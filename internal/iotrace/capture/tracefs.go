@@ -201,14 +201,26 @@ func (r *tracefsRecorder) losses() (n uint64) {
 	return n
 }
 
-// spoolFile makes the file that a CPU's records wait in. It has no name, so
-// nothing of it stays, however the process ends.
+// spoolFile makes the file that a CPU's records wait in.
 func (r *tracefsRecorder) spoolFile(cpu uint32) (io.Writer, error) {
-	f, err := os.CreateTemp(r.journal.State(), "trace")
+	f, err := nameless(r.journal.State())
 	if err != nil {
 		return nil, err
 	}
 	r.spool[cpu] = f
+	return f, nil
+}
+
+// nameless makes a file without a name, so that nothing of it stays, however the
+// process ends. Where the file system has no such files, it has a name at first.
+func nameless(dir string) (*os.File, error) {
+	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR, 0o600)
+	if err == nil || !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.EISDIR) {
+		return f, err
+	}
+	if f, err = os.CreateTemp(dir, "trace"); err != nil {
+		return nil, err
+	}
 	return f, os.Remove(f.Name())
 }
 
