@@ -6,8 +6,11 @@ SHELL       := bash
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
-# VERSION tells binaries apart; FUZZTIME is spent on each fuzz target.
+# VERSION and COMMIT tell binaries apart; FUZZTIME is spent on each fuzz target.
+# PREFIX is where make install puts things, below DESTDIR.
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null)
+PREFIX   ?= /usr/local
 FUZZTIME ?= 30s
 
 GO      := $(CURDIR)/scripts/with-go go
@@ -15,10 +18,10 @@ AS_ROOT := $(CURDIR)/scripts/as-root
 LINTER  := bin/golangci-lint
 
 # Releases are static and say the same wherever they are built.
-BUILD := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-X main.version=$(VERSION)"
+BUILD := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-# Tests of the kernel's side need root; everybody else's go through sudo.
-TEST := $(GO) test -count=1 -timeout 45m $(if $(filter-out 0,$(shell id -u)),-exec $(AS_ROOT))
+# Suites go on when one fails, and end with a table: see scripts/run-tests.
+SUITES := $(GO) run ./scripts/run-tests
 
 .PHONY: help
 help: ## list the targets
@@ -29,12 +32,16 @@ demo: setup-demo build ## install what is missing, build, compare nine stacks, s
 	$(AS_ROOT) ./plimsoll run quick
 
 .PHONY: test
-test: setup-test static format vet go-test lab-test lint ## install what is missing, then run every check and test, as root
+test: setup-build ## install what is missing, then run every check and test, as root: some 40 minutes
+	$(SUITES)
+
+.PHONY: check
+check: setup-build ## format, vet, lint and the tests that take no root and little time: up to 3 minutes
+	$(SUITES) format vet lint layers quick
 
 .PHONY: go-test
 go-test: setup-build bundle ## run the Go tests alone, as root; pictures of reports go to bin/screenshots
-	@mkdir -p bin/screenshots
-	PLIMSOLL_SCREENSHOTS=$(CURDIR)/bin/screenshots $(TEST) ./...
+	$(SUITES) pure host
 
 .PHONY: lab-test
 lab-test: setup-test build ## run the tests that need virtual machines, of an image that is kept in bin/lab
@@ -43,6 +50,27 @@ lab-test: setup-test build ## run the tests that need virtual machines, of an im
 .PHONY: build
 build: setup-build bundle ## build ./plimsoll, one static binary
 	$(BUILD) -o plimsoll ./cmd/plimsoll
+
+# It builds nothing, so that "sudo make install" leaves nothing of root's here.
+SHARE = $(DESTDIR)$(PREFIX)/share
+.PHONY: install
+install: ## install ./plimsoll, which make build builds, with its manual pages and completions, below PREFIX (/usr/local)
+	@[ -x ./plimsoll ] || { echo "make install: there is no ./plimsoll yet: run make build first" >&2; exit 1; }
+	install -D -m 755 plimsoll $(DESTDIR)$(PREFIX)/bin/plimsoll
+	./plimsoll man $(SHARE)/man/man1
+	mkdir -p $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+	./plimsoll completion bash > $(SHARE)/bash-completion/completions/plimsoll
+	./plimsoll completion zsh > $(SHARE)/zsh/site-functions/_plimsoll
+	./plimsoll completion fish > $(SHARE)/fish/vendor_completions.d/plimsoll.fish
+
+.PHONY: uninstall
+uninstall: ## remove what make install installed
+	rm -f $(DESTDIR)$(PREFIX)/bin/plimsoll $(SHARE)/man/man1/plimsoll{,-*}.1 \
+		$(SHARE)/bash-completion/completions/plimsoll $(SHARE)/zsh/site-functions/_plimsoll $(SHARE)/fish/vendor_completions.d/plimsoll.fish
+
+.PHONY: man
+man: build ## write the manual pages into bin/man/man1
+	./plimsoll man bin/man/man1
 
 .PHONY: bundle
 bundle: web/dist/report.js ## bundle the report's scripts, where Node is
@@ -67,8 +95,11 @@ vet: setup-build ## go vet
 	$(GO) vet ./...
 
 .PHONY: lint
-lint: setup-build $(LINTER) ## run golangci-lint, and prove that its layering rules bite
-	$(CURDIR)/scripts/with-go $(LINTER) run ./...
+lint: setup-build $(LINTER) ## run golangci-lint
+	$(CURDIR)/scripts/with-go $(LINTER) run --allow-serial-runners ./...
+
+.PHONY: layers
+layers: setup-build $(LINTER) ## prove that the linter's layering rules bite
 	scripts/lint-layers-test.sh
 
 $(LINTER): tools/go.mod tools/go.sum
@@ -89,6 +120,12 @@ bench-stopping: setup-build ## replay 68 series through the stopping rule: time 
 .PHONY: bench-study
 bench-study: setup-build ## run the rule across trials on points whose truth is known: trials saved, and how often it is right
 	$(GO) run ./scripts/bench-study
+
+.PHONY: bench-aa
+bench-aa: setup-demo ## measure copies of equal stacks: how many pairs are called different, and what slower is recognised
+	mkdir -p bin
+	CGO_ENABLED=0 $(GO) build -o bin/bench-aa ./scripts/bench-aa
+	$(AS_ROOT) bin/bench-aa
 
 .PHONY: bench-report
 bench-report: setup-test bundle ## open the report of a run of 200 trials in Chromium: how long it takes, and its size

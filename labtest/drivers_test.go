@@ -41,7 +41,8 @@ var driversRefused = map[string][2]string{
 // TestStorageDriversInTheLab runs the experiment as docs/lab.md has it, but for
 // fewer and smaller trials.
 func TestStorageDriversInTheLab(t *testing.T) {
-	ran := labRun(t, "--drives", "1", "--size", "64MiB", "--memory", "2GiB", "--",
+	t.Parallel()
+	ran := labRun(t, 1, "--drives", "1", "--size", "64MiB", "--memory", "2GiB", "--",
 		"plimsoll", "run", "storage-drivers", "--repeat", "1", "--jobs", "2", "--size", "32MiB", "--seed", "4")
 	run := ran.run
 	if run.Status != result.RunComplete || run.Environment.Hostname != "server" {

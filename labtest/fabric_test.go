@@ -85,6 +85,7 @@ workloads:
 
 // TestFabric exports drives of one machine to the other.
 func TestFabric(t *testing.T) {
+	t.Parallel()
 	const size = 256 << 20
 	g := start(t,
 		lab.Machine{Name: lab.Server, Memory: 1 << 30, Peer: lab.Target, Drives: drives(lab.Server, size)},

@@ -24,17 +24,38 @@ type labRan struct {
 	out, errs string
 }
 
-// labRun has plimsoll lab run a command that measures, and that must end well.
-func labRun(t *testing.T, args ...string) (ran labRan) {
+// labRun has plimsoll lab run a command that measures, on so many machines, and
+// that must end well.
+func labRun(t *testing.T, machines int, args ...string) (ran labRan) {
 	t.Helper()
-	return labRunEnding(t, 0, "", args...)
+	return labRunEnding(t, machines, 0, "", args...)
+}
+
+// labOfItsOwn returns a directory with the image in which no other lab runs.
+func labOfItsOwn(t *testing.T) string {
+	t.Helper()
+	// A short name: a socket's path has at most 107 letters.
+	dir, err := os.MkdirTemp("", "lab-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Symlink(filepath.Join(labDir(t), "images"), filepath.Join(dir, "images")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // labRunEnding has plimsoll lab run a command that ends with a status; in its
 // working directory, when not "", lies the text of experiment.yaml.
-func labRunEnding(t *testing.T, status int, experiment string, args ...string) (ran labRan) {
+func labRunEnding(t *testing.T, machines, status int, experiment string, args ...string) (ran labRan) {
 	t.Helper()
-	dir, work := labDir(t), t.TempDir()
+	dir, work := labOfItsOwn(t), t.TempDir()
+	takePlaces(t, machines)
 	if experiment != "" {
 		if err := os.WriteFile(filepath.Join(work, "experiment.yaml"), []byte(experiment), 0o644); err != nil {
 			t.Fatal(err)
@@ -75,8 +96,9 @@ workloads:
 
 // TestARunInTheLab starts a machine once and looks at all that it promises.
 func TestARunInTheLab(t *testing.T) {
+	t.Parallel()
 	const limit = 200 // I/Os per second, far below what the emulated drive reaches
-	ran := labRunEnding(t, 40, inTheLab, "--drives", "1", "--size", "256MiB", "--memory", "1GiB", "--profile", fmt.Sprintf("iops-read=%d", limit),
+	ran := labRunEnding(t, 1, 40, inTheLab, "--drives", "1", "--size", "256MiB", "--memory", "1GiB", "--profile", fmt.Sprintf("iops-read=%d", limit),
 		"--in", "experiment.yaml", "--", "sh", "-c", "plimsoll run experiment.yaml --destroy LAB1; code=$?; echo networks: $(ls /sys/class/net); exit $((code + 40))")
 	run := ran.run
 	if !strings.Contains(ran.out, "every number here: lab (emulated)") {
@@ -100,7 +122,9 @@ func TestARunInTheLab(t *testing.T) {
 
 // TestALabDiesWithItsOwner kills plimsoll without a chance to undo anything.
 func TestALabDiesWithItsOwner(t *testing.T) {
-	dir, plimsoll := labDir(t), program(t)
+	t.Parallel()
+	dir, plimsoll := labOfItsOwn(t), program(t)
+	takePlaces(t, 1)
 	cmd := exec.Command(plimsoll, "lab", "run", "--dir", dir, "--drives", "1", "--size", "64MiB", "--memory", "1GiB", "--", "true")
 	cmd.Dir = t.TempDir()
 	if err := cmd.Start(); err != nil {

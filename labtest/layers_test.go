@@ -13,6 +13,7 @@ import (
 // TestLayers brings every layer that needs drives of its own, or a kernel with
 // device mapper and md, up and down again on one machine.
 func TestLayers(t *testing.T) {
+	t.Parallel()
 	g := start(t, lab.Machine{Name: lab.Server, Memory: 2 << 30, Drives: drives(lab.Server, 512<<20, 512<<20, 512<<20, 2<<30)})[0]
 	var spare []string
 	for _, serial := range lab.Serials(lab.Server, 4) {
@@ -31,6 +32,11 @@ func TestLayers(t *testing.T) {
 	t.Run("cgroup v2", func(t *testing.T) {
 		g.runs(t, goTests{Package: "internal/container", Run: "^Test(CgroupV2|Exec)$", Env: env})
 	})
+	t.Run("groups of version 2", func(t *testing.T) {
+		g.runs(t, goTests{Package: "internal/cgroup", Env: env})
+		g.runs(t, goTests{Package: "internal/iotrace/capture", Run: "^TestTheTallyTellsWhoAsked$", Env: env})
+	})
+	t.Run("neighbours", func(t *testing.T) { neighbours(t, g) })
 	t.Run("killed runs", func(t *testing.T) { killedStripes(t, g) })
 	t.Run("killed stripes", stack("TestAStripeIsUndoneAfterACrashAtAnyStep"))
 	t.Run("killed pools", stack("TestAThinPoolIsUndoneAfterACrashAtAnyStep"))

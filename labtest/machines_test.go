@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -36,6 +37,35 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// places are for machines that run at a time: each has a thread for its processors
+// where they are emulated, and up to 2 GiB of memory.
+var (
+	places    = min(max(runtime.NumCPU(), 2), 4)
+	placing   sync.Mutex
+	placeLeft = sync.NewCond(&placing)
+)
+
+// takePlaces waits until there is room for so many machines, and keeps it until the
+// test ends. Suites run beside each other as far as there is room; those of one
+// machine do not wait for those of two.
+func takePlaces(t *testing.T, machines int) {
+	t.Helper()
+	began := time.Now()
+	placing.Lock()
+	for places < machines {
+		placeLeft.Wait()
+	}
+	places -= machines
+	placing.Unlock()
+	t.Cleanup(func() {
+		placing.Lock()
+		places += machines
+		placing.Unlock()
+		placeLeft.Broadcast()
+	})
+	t.Logf("lab: there was room after %s", time.Since(began).Round(time.Second))
 }
 
 // labDir gives the directory of an image. Without one the test is skipped;
@@ -101,6 +131,7 @@ type guest struct {
 func start(t *testing.T, machines ...lab.Machine) []*guest {
 	t.Helper()
 	dir := labDir(t)
+	takePlaces(t, len(machines))
 	began := time.Now()
 	for i := range machines {
 		if machines[i].CPUs == 0 {

@@ -14,7 +14,8 @@ import (
 // a drive of each over both transports, and says what the network costs, and
 // where an I/O's time goes.
 func TestLocalVsRemoteInTheLab(t *testing.T) {
-	ran := labRun(t, "--size", "256MiB", "--memory", "1GiB", "--",
+	t.Parallel()
+	ran := labRun(t, 2, "--size", "256MiB", "--memory", "1GiB", "--",
 		"plimsoll", "run", "local-vs-remote", "--trace", "--repeat", "1", "--runtime", "1s", "--jobs", "4", "--size", "16MiB")
 	run := ran.run
 	for _, want := range []string{"the target exports TGT1 over tcp", "the target exports TGT2 over rdma", "--on serial:LAB1 --destroy LAB1"} {

@@ -3,6 +3,7 @@
 # virtual machines: package labtest. What more it is given goes to go test:
 #
 #     scripts/lab-test.sh [-run TestFabric]
+#     scripts/lab-test.sh --image    makes the image, and runs no test
 #
 # Where QEMU or the image cannot be had, it says so, with the reason, and ends
 # well; set PLIMSOLL_LAB_REQUIRED=1 where that is a failure.
@@ -34,5 +35,7 @@ elif [ $status != 0 ]; then
 	exit $status
 fi
 
-# Verbose, so that the ten minutes under emulation show where they go.
-PLIMSOLL_TEST_LAB=$lab exec scripts/with-go go test -count=1 -timeout 60m -v "$@" ./labtest
+[ "${1-}" != --image ] || exit 0
+
+# Verbose, so that the minutes under emulation show where they go.
+PLIMSOLL_TEST_LAB=$lab exec scripts/with-go go test -count=1 -timeout 60m -parallel 16 -v "$@" ./labtest

@@ -22,6 +22,7 @@ name: in-budget
 question: Is a budget kept?
 repeat: 5
 runtime: 500ms
+control: false
 seed: 3
 stacks:
   a: tmpfs(size=32MiB)
@@ -56,7 +57,7 @@ func checkBudget(t *testing.T, run *result.Run, budget time.Duration) {
 	}
 	for _, p := range run.Points {
 		enough := []result.StopReason{result.StopPrecise, result.StopSettled}
-		if p.Trials != tried[p.Stack+p.Workload] || p.Why == "" || slices.Contains(enough, p.Reason) && p.Trials < steady.DefaultStudy.Fewest {
+		if p.Trials != tried[p.Stack+p.Workload] || p.Why == "" || slices.Contains(enough, p.Reason) && p.BringUps < steady.DefaultStudy.Fewest {
 			t.Errorf("%d trials: %+v", tried[p.Stack+p.Workload], p)
 		}
 	}
@@ -65,7 +66,7 @@ func checkBudget(t *testing.T, run *result.Run, budget time.Duration) {
 func TestABudgetIsKept(t *testing.T) {
 	hosttest.Exclusive(t)
 	p := newProgram(t)
-	const budget = 9 * time.Second
+	const budget = 14 * time.Second
 	start := time.Now()
 	code, _, errs := p.run("run", p.experiment(inBudget), "--budget", budget.String())
 	took := time.Since(start)
@@ -77,7 +78,7 @@ func TestABudgetIsKept(t *testing.T) {
 	if took > budget+10*time.Second {
 		t.Errorf("it took %s", took)
 	}
-	contains(t, errs, "in-budget: 9s for at least ")
+	contains(t, errs, "in-budget: 14s for at least ")
 	_, run := p.result()
 	checkBudget(t, run, budget)
 	if run.Experiment.RuntimeSeconds > 0.5 || run.Experiment.Repeat > steady.DefaultStudy.Fewest || len(run.Trials) < 4 {
@@ -90,7 +91,7 @@ func TestABudgetIsKept(t *testing.T) {
 func TestABudgetThatIsInterruptedAndKilled(t *testing.T) {
 	hosttest.Exclusive(t)
 	p := newProgram(t)
-	const budget = 11 * time.Second
+	const budget = 16 * time.Second
 	args := []string{"run", p.experiment(inBudget), "--quiet", "--budget", budget.String()}
 	done := map[int]time.Time{}
 	for i, stop := range []struct {
@@ -129,7 +130,7 @@ func TestABudgetThatIsInterruptedAndKilled(t *testing.T) {
 	if len(done) < 3 {
 		t.Errorf("only %d trials were done", len(done))
 	}
-	if code, out, errs := p.run("run", "--resume", "last", "--dry-run"); code != 0 || !strings.Contains(out, "then more where they are needed, 11s in all") {
+	if code, out, errs := p.run("run", "--resume", "last", "--dry-run"); code != 0 || !strings.Contains(out, "then more where they are needed, 16s in all") {
 		t.Errorf("a dry run of the rest ends with %d: %s%s", code, out, errs)
 	}
 	if code, _, errs := p.run(args...); code != 0 {
@@ -163,6 +164,7 @@ name: preconditioned
 question: Is it what it was asked to be?
 repeat: 2
 runtime: 250ms
+control: false
 stacks:
   raw: loop
   ext4: loop > ext4
@@ -175,21 +177,16 @@ workloads:
 		t.Fatalf("ends with %d: %s", code, errs)
 	}
 	_, run := p.result()
-	first := map[string]bool{}
-	onDevice := "" // the stack that is up there
+	first := map[string]int{} // bring-ups of each stack
 	for _, trial := range run.Trials {
 		c := trial.Preconditioning
-		again := trial.Stack == "here" && first["here"] || trial.Stack == onDevice
-		if trial.Stack != "here" {
-			onDevice = trial.Stack
-		}
-		if again {
+		if trial.BringUp == first[trial.Stack] {
 			if c != nil {
 				t.Errorf("trial %d is not the first since its stack came up, and has %+v", trial.Seq, c)
 			}
 			continue
 		}
-		first[trial.Stack] = true
+		first[trial.Stack] = trial.BringUp
 		if c == nil || c.Rounds == nil {
 			t.Fatalf("trial %d on %s: %s, %+v, %+v", trial.Seq, trial.Stack, trial.Status, trial.Problem, c)
 		}
@@ -208,8 +205,8 @@ workloads:
 			t.Errorf("%s: %+v", trial.Stack, r)
 		}
 	}
-	if len(first) != 3 {
-		t.Errorf("stacks: %v", first)
+	if len(first) != 3 || first["raw"] != 2 {
+		t.Errorf("bring-ups: %v", first)
 	}
 	if run.Experiment.Precondition != "device,passes=2,rounds=6,round=250ms" {
 		t.Errorf("asked for %q", run.Experiment.Precondition)
@@ -229,6 +226,8 @@ name: scaled
 question: Does it stay as it was?
 baseline: raw
 repeat: 3
+trials: 1
+control: false
 runtime: 300ms
 factors: {jobs: [1, 2, 64]}
 stacks:
@@ -260,7 +259,7 @@ workloads:
 		t.Fatalf("resuming ends with %d: %s", code, errs)
 	}
 	dir, run := p.result()
-	if len(run.Trials) != 3*2*2 || len(run.Experiment.LeftOut) != 2 || run.Experiment.Baseline != "" || run.Experiment.Jobs != 2 || run.Experiment.SizeBytes != 16<<20 || !run.Experiment.Trace {
+	if len(run.Trials) != 3*2*2 || run.Experiment.Trials != 1 || !run.Experiment.NoControl || len(run.Experiment.LeftOut) != 2 || run.Experiment.Baseline != "" || run.Experiment.Jobs != 2 || run.Experiment.SizeBytes != 16<<20 || !run.Experiment.Trace {
 		t.Errorf("%d trials, %+v", len(run.Trials), run.Experiment)
 	}
 	if run.Stacks[0].Line != "dir:"+data || run.Stacks[1].Line != "tmpfs(size=64MiB)" {

@@ -75,7 +75,7 @@ against both. docs/compare.md says it precisely.`,
   plimsoll compare quick-20260512 last --metric iops --metric p99 --threshold 10%
   plimsoll compare baseline/ last --quiet || echo "look into it"
   plimsoll compare baseline/ last --json | jq -r .verdict`,
-		Args: cobra.ExactArgs(2),
+		Args: exactly(2, "two runs, the one before and the one after"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			opt, err := flags.options(ids)
 			if err != nil {
@@ -99,6 +99,7 @@ against both. docs/compare.md says it precisely.`,
 			}
 			return nil
 		},
+		ValidArgsFunction: completeRuns(2),
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.threshold, "threshold", percent(finding.DefaultThreshold), "how much worse B may be: 5% or 0.05")
@@ -107,7 +108,8 @@ against both. docs/compare.md says it precisely.`,
 	f.BoolVar(&flags.all, "all", false, "show the metrics that do not decide, too")
 	f.BoolVar(&a.jsonOutput, "json", false, "print all metrics, and everything else, as JSON")
 	f.BoolVarP(&flags.quiet, "quiet", "q", false, "print the verdict alone, on one line")
-	cmd.MarkFlagsMutuallyExclusive("json", "quiet")
+	excludes(cmd, "json", "quiet")
+	completes(cmd, "metric", completeWords(ids...))
 	return cmd
 }
 

@@ -66,7 +66,7 @@ func TestCompare(t *testing.T) {
 		{exitTooNoisy, "before noisy", "too noisy to tell: a regression beyond 5% could hide in 1 of 1 row"},
 		{exitTooNoisy, "before noisy --all", "too noisy to tell: a regression beyond 5% could hide in 1 of 1 row"},
 		{exitTooFew, "before short", "too few trials to tell in 1 of 1 row: p is 0.024 at best with 6 against 3 trials"},
-		{exitOK, "before short --alpha 5%", "no regression beyond 5% in 1 row"},
+		{exitTooFew, "before short --alpha 5%", "too few trials to tell in 1 of 1 row: 6 trials against 3 have no interval; repeat each 4 times or more"},
 	} {
 		out, _ := plimsoll(t, c.code, append([]string{"compare"}, strings.Fields(c.args)...)...)
 		lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -96,14 +96,14 @@ func TestCompareRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	storeRates(t, "before", 1000)
 	for args, want := range map[string]string{
-		"before":                           "accepts 2 arg(s)",
+		"before":                           "compare takes two runs, the one before and the one after, but was given before",
 		"before nosuch":                    `"nosuch"`,
 		"before before --threshold 5":      "--threshold 5: it is a share above 0 and below 1, such as 5% or 0.05",
 		"before before --alpha 0":          "--alpha 0: it is a share",
 		"before before --alpha NaN":        "--alpha NaN: it is a share",
 		"before before --metric clat":      "--metric clat: there is no such metric; there are iops, bandwidth, p50, p99, p99.9",
-		"before before --json --quiet":     "none of the others can be",
-		"before before --alpha x --metric": "flag needs an argument",
+		"before before --json --quiet":     "--json and --quiet do not go together",
+		"before before --alpha x --metric": "--metric takes a value",
 	} {
 		if _, errs := plimsoll(t, exitUsage, append([]string{"compare"}, strings.Fields(args)...)...); !strings.Contains(errs, want) {
 			t.Errorf("compare %s says %q, not %q", args, errs, want)

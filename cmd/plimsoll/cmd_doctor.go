@@ -74,7 +74,7 @@ type doctorPrinter struct {
 func printDoctor(out io.Writer, r hostinfo.Report, width int, color bool) {
 	p := doctorPrinter{out: out, width: width, color: color}
 	for _, s := range r.Sections {
-		for _, i := range s.Items {
+		for _, i := range s.Brief() {
 			p.name = max(p.name, len(i.Name))
 		}
 	}
@@ -82,10 +82,11 @@ func printDoctor(out io.Writer, r hostinfo.Report, width int, color bool) {
 	p.environment(r.Environment)
 	for _, s := range r.Sections {
 		p.heading(s.Name)
-		for n, i := range s.Items {
+		items := s.Brief()
+		for n, i := range items {
 			p.line(i.OK, i.Name, i.Value)
 			remedy := i.Remedy
-			if n+1 < len(s.Items) && s.Items[n+1].Remedy == remedy {
+			if n+1 < len(items) && items[n+1].Remedy == remedy {
 				remedy = "" // it is said once, beneath the last
 			}
 			p.reason(i.Why, remedy)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/fioimport"
 	"plimsoll/internal/result/store"
@@ -57,7 +58,7 @@ EXIT STATUS
 		Example: `  plimsoll import old/*.json
   plimsoll import fio.json job_clat_hist.1.log --stack nvme='/dev/nvme0n1 > xfs' --workload RR
   plimsoll import before/*.json -o before && plimsoll import after/*.json -o after`,
-		Args: cobra.MinimumNArgs(1),
+		Args: atLeastOne("files that fio wrote"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.importFiles(args, o) },
 	}
 	f := cmd.Flags()
@@ -118,7 +119,6 @@ func (a *app) showImported(dir string) error {
 	}
 	findings := finding.All(run)
 	err = writeReport(filepath.Join(dir, store.ReportFile), run, findings)
-	store.HandOver(dir)
 	if err := errors.Join(err, a.printRun(run, findings, dir)); err != nil {
 		return &exitError{exitFailure, err}
 	}
@@ -129,7 +129,7 @@ func (a *app) showImported(dir string) error {
 		}
 	}
 	if without > 0 {
-		return &exitError{exitPartial, fmt.Errorf("%d of %d results have no number; the reasons are above", without, len(run.Trials))}
+		return &exitError{exitPartial, fmt.Errorf("%d of %s %s no number; the reasons are above", without, plural.Count(len(run.Trials), "result"), plural.Choose(without, "has", "have"))}
 	}
 	return nil
 }

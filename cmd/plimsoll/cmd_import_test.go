@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 )
@@ -104,7 +105,7 @@ func TestImportRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"import"}, "requires at least 1 arg"},
+		{[]string{"import"}, "import takes files that fio wrote"},
 		{[]string{"import", "json.json", "--stack", "=loop"}, "write NAME='LINE'"},
 		{[]string{"import", "json.json", "--stack", "x=loop("}, "--stack x: "},
 		{[]string{"import", "json.json", "json.json"}, "the same as json.json"},
@@ -126,7 +127,7 @@ func TestImportOfAFailure(t *testing.T) {
 	importHere(t, "json.json", "trim.json")
 	out, errs := plimsoll(t, exitPartial, "import", "json.json", "trim.json")
 	contains(t, out, "1 failed", "Problems")
-	contains(t, errs, "1 of 2 results have no number")
+	contains(t, errs, "1 of 2 results has no number")
 }
 
 // A run of plimsoll's own, imported from the raw output of fio that it kept,
@@ -135,6 +136,7 @@ func TestImportOfARunOfOurOwn(t *testing.T) {
 	if _, err := exec.LookPath("fio"); err != nil {
 		t.Skip("needs fio")
 	}
+	hosttest.Alone(t)
 	p := newProgram(t)
 	file := p.experiment(`
 name: own

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/lab"
+	"plimsoll/internal/plural"
 )
 
 func newLabCommand(a *app) *cobra.Command {
@@ -32,18 +33,15 @@ A lab tells whether something works and what it changes, not how fast a drive
 is: the drives are files in the host's memory, and without KVM processors are
 emulated. Every stack that is measured in a lab carries the mark "lab (emulated)".
 
-Root is not needed, except where noted by build --help.`,
+Root is not needed, except where noted by build --help.
+
+EXIT STATUS
+  that of the command below it`,
 		Example: `  plimsoll lab build
   plimsoll lab run -- plimsoll run quick
   plimsoll lab run --drives 3 --profile sata-ssd -- plimsoll doctor`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("lab has no command %q; there are build, run, up, shell and down", args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	isGroup(cmd)
 	cmd.PersistentFlags().StringVar(&dir, "dir", "", "`directory` of images and machines (default: lab below the state directory)")
 	labDir := func() string {
 		if dir != "" {
@@ -86,6 +84,8 @@ EXIT STATUS
   2    the command line is wrong
   3    programs are missing; they are named with their packages
   130  interrupted; nothing is left of the attempt`,
+		Example: `  plimsoll lab build
+  plimsoll lab build --dir /srv/lab --force`,
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			recipe := lab.DefaultRecipe()
@@ -105,8 +105,8 @@ EXIT STATUS
 			if err != nil {
 				return labError(err)
 			}
-			fmt.Fprintf(a.stdout, "Made the lab's image in %s: Linux %s, %d packages, in %s\n",
-				image.Took.Round(time.Second), image.Release, len(image.Installed), image.Dir)
+			fmt.Fprintf(a.stdout, "Made the lab's image in %s: Linux %s, %s, in %s\n",
+				image.Took.Round(time.Second), image.Release, plural.Count(len(image.Installed), "package"), image.Dir)
 			return nil
 		},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"time"
@@ -12,7 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"plimsoll/internal/lab"
-	"plimsoll/internal/result/store"
+	"plimsoll/internal/owner"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/trial"
 )
 
@@ -91,7 +93,7 @@ func (o *labOptions) readProfiles() (profiles []lab.Profile, err error) {
 		profiles, problems = append(profiles, p), append(problems, err)
 	}
 	if n := len(o.profiles); n > 1 && n > o.drives {
-		problems = append(problems, fmt.Errorf("--profile is given for %d drives, and there are %d: add --drives %d", n, o.drives, n))
+		problems = append(problems, fmt.Errorf("--profile is given for %d drives, and there %s %d: add --drives %d", n, plural.Choose(o.drives, "is", "are"), o.drives, n))
 	}
 	return profiles, errors.Join(problems...)
 }
@@ -248,10 +250,14 @@ func shellLine(args []string) string {
 func (a *app) labBring(ctx context.Context, machine string, note func(string)) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
+	_, missing := os.Lstat(trial.DefaultRuns)
 	brought, err := lab.Bring(ctx, machine, trial.DefaultRuns, ".")
 	for _, dir := range brought {
-		store.HandOver(dir)
+		owner.GiveTree(dir)
 		note("brought out " + dir)
+	}
+	if missing != nil {
+		owner.GiveTree(trial.DefaultRuns)
 	}
 	if err != nil {
 		return fmt.Errorf("bring the run directories out of the lab: %w", err)

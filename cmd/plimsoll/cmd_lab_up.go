@@ -39,6 +39,8 @@ EXIT STATUS
   2    the command line is wrong
   3    the image or a program is missing; how to get it is printed
   130  interrupted; the machines are gone`,
+		Example: `  plimsoll lab up
+  plimsoll lab up --target --drives 3 --profile sata-ssd`,
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			options, err := o.options(dir())
@@ -149,7 +151,8 @@ EXIT STATUS
   0  no lab is up
   1  it could not be ended; the reason is printed
   2  the command line is wrong`,
-		Args: none,
+		Example: `  plimsoll lab down`,
+		Args:    none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := lab.Down(cmd.Context(), dir())
 			if errors.Is(err, lab.NotUpError{}) {
@@ -186,6 +189,7 @@ EXIT STATUS
 	}
 	cmd.Flags().SetInterspersed(false)
 	cmd.Flags().StringVar(&machine, "machine", lab.Server, "`name` of the machine: server or target")
+	completes(cmd, "machine", completeWords(lab.Server, lab.Target))
 	return cmd
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"plimsoll/examples"
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/plural"
 )
 
 // listed is a built-in experiment as `plimsoll list --json` prints it.
@@ -56,8 +57,10 @@ func (a *app) list() error {
 		if err != nil {
 			return err
 		}
+		stacks := len(e.Stacks)
+		experiment.AddControl(e) // which a run measures as well
 		all = append(all, listed{
-			Name: e.Name, Question: e.Question, Stacks: len(e.Stacks), Workloads: len(e.Workloads),
+			Name: e.Name, Question: e.Question, Stacks: stacks, Workloads: len(e.Workloads),
 			Trials: len(experiment.Trials(e, 0)), Seconds: experiment.Estimate(e).Seconds(),
 		})
 	}
@@ -70,16 +73,8 @@ func (a *app) list() error {
 	for _, l := range all {
 		about := time.Duration(l.Seconds * float64(time.Second)).Round(10 * time.Second)
 		fmt.Fprintf(&out, "%s: %s, %s, %s, about %s\n  %s\n", l.Name,
-			counted(l.Stacks, "stack"), counted(l.Workloads, "workload"), counted(l.Trials, "trial"), about, l.Question)
+			plural.Count(l.Stacks, "stack"), plural.Count(l.Workloads, "workload"), plural.Count(l.Trials, "trial"), about, l.Question)
 	}
 	_, err := io.WriteString(a.stdout, out.String())
 	return err
-}
-
-// counted gives a number of things: "1 stack", "9 stacks".
-func counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
 }

@@ -18,6 +18,8 @@ import (
 	"plimsoll/examples"
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/finding"
+	"plimsoll/internal/owner"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/report"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
@@ -63,6 +65,10 @@ a signature, say so for that very device:
 
   --destroy S4EVNF0M123456=signature,partitioned
 
+What others do meanwhile on the disks, and with the processors, is measured with
+every trial, and said under the verdict when it matters. A busy host, and another
+run that is under way, are said at the start.
+
 Ctrl-C ends a run cleanly: all is undone, results are kept, --resume goes on.
 After a crash, --resume undoes what was left behind first.
 
@@ -88,6 +94,8 @@ EXIT STATUS
   sudo plimsoll run --resume last`,
 		Args: atMostOne("one experiment"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args, o) },
+
+		ValidArgsFunction: completeExperiments,
 	}
 	f := cmd.Flags()
 	o.addTo(f)
@@ -97,10 +105,15 @@ EXIT STATUS
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the trials, what would be changed on the host, and the time it would take")
 	f.BoolVar(&a.jsonOutput, "json", false, "print results and findings as JSON, and no progress")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
+	completes(cmd, "resume", completeRuns(1))
+	completes(cmd, "destroy", completeDevices)
+	completes(cmd, "on", completeDevices)
+	completes(cmd, "precondition", completeWords("snia"))
 	return cmd
 }
 
 func (a *app) run(cmd *cobra.Command, args []string, o runOptions) error {
+	watch := trial.StartWatch()
 	options, err := a.prepareRun(args, o)
 	if err != nil {
 		return err
@@ -120,6 +133,9 @@ func (a *app) run(cmd *cobra.Command, args []string, o runOptions) error {
 			return runError(err, "")
 		}
 	}
+	for _, w := range watch.Warnings(cmd.Context(), options) {
+		fmt.Fprintf(a.stderr, "warning: %s: %s (%s)\n", w.What, w.Why, w.Remedy)
+	}
 	progress := newProgress(a.stderr, o.quiet || a.jsonOutput, options)
 	options.Progress = progress
 	run, err := trial.Run(cmd.Context(), options)
@@ -133,7 +149,6 @@ func (a *app) run(cmd *cobra.Command, args []string, o runOptions) error {
 	if reportErr := writeReport(path, run, findings); reportErr != nil {
 		err = errors.Join(err, reportErr)
 	}
-	store.HandOver(options.Dir)
 	if cutOff && !a.jsonOutput {
 		return runError(err, options.Dir) // few trials say little; show tells what they do
 	}
@@ -210,7 +225,7 @@ func runStatus(run *result.Run, dir string) error {
 	}
 	switch {
 	case n[result.TrialFailed] > 0:
-		return &exitError{exitPartial, fmt.Errorf("%d of %d trials failed; plimsoll show %s tells why", n[result.TrialFailed], len(run.Trials), dir)}
+		return &exitError{exitPartial, fmt.Errorf("%d of %s failed; plimsoll show %s tells why", n[result.TrialFailed], plural.Count(len(run.Trials), "trial"), dir)}
 	case n[result.TrialDone] == 0:
 		return &exitError{exitHost, fmt.Errorf("this host can do no trial of the experiment; plimsoll show %s tells why", dir)}
 	}
@@ -231,14 +246,18 @@ func (a *app) prepareRun(args []string, o runOptions) (trial.Options, error) {
 		t.Allow = append(t.Allow, p)
 	}
 	if o.resume != "" {
+		more, err := moreBudget(&o)
+		if err != nil {
+			return usage("%w", err)
+		}
 		if len(args) > 0 || o.given() || o.out != "" {
-			return usage("--resume goes on with a run as it was started: give no experiment and no other settings with it")
+			return usage("--resume goes on with a run as it was started: give no experiment and no other settings with it but --budget +TIME, which is so much more")
 		}
 		dir, err := store.Find(store.RunsDir, o.resume)
 		if err != nil {
 			return usage("%w", err)
 		}
-		return a.resumeRun(t, dir)
+		return a.resumeRun(t, dir, more)
 	}
 	if len(args) == 0 {
 		return usage("which experiment? plimsoll list names the built-in ones, anything else is a file")
@@ -258,8 +277,23 @@ func (a *app) prepareRun(args []string, o runOptions) (trial.Options, error) {
 	return t, nil
 }
 
-// resumeRun takes the experiment as the run that is resumed was given it.
-func (a *app) resumeRun(t trial.Options, dir string) (trial.Options, error) {
+// moreBudget takes from o the time that a resumed run is given on top.
+func moreBudget(o *runOptions) (time.Duration, error) {
+	text, ok := strings.CutPrefix(o.budget, "+")
+	if !ok {
+		return 0, nil
+	}
+	more, err := time.ParseDuration(text)
+	if err != nil || more <= 0 {
+		return 0, fmt.Errorf("--budget takes +TIME with --resume, such as +6m, not %q", o.budget)
+	}
+	o.budget = ""
+	return more, nil
+}
+
+// resumeRun takes the experiment as the run that is resumed was given it, with
+// more time where that is given.
+func (a *app) resumeRun(t trial.Options, dir string, more time.Duration) (trial.Options, error) {
 	run, err := store.Read(dir)
 	if err != nil {
 		return t, &exitError{exitUsage, err}
@@ -270,6 +304,10 @@ func (a *app) resumeRun(t trial.Options, dir string) (trial.Options, error) {
 	}
 	if err := restore(e, run); err != nil {
 		return t, &exitError{exitFailure, err}
+	}
+	if more > 0 {
+		// What was left of the old budget was not enough for another block.
+		e.Budget = trial.Spent(run) + more
 	}
 	t.Experiment, t.Seed, t.Dir, t.Resume = e, run.Seed, dir, true
 	return t, nil
@@ -286,7 +324,11 @@ func loadExperiment(name string) (*experiment.Experiment, error) {
 	}
 	text, err := os.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, "./") {
-		return nil, fmt.Errorf("no experiment is called %q: %s; plimsoll list tells what they do, anything else is a file", name, suggest.DidYouMean(name, examples.List()))
+		meant := ""
+		if near := suggest.Closest(name, examples.List()); near != "" {
+			meant = fmt.Sprintf("did you mean %q? ", near)
+		}
+		return nil, fmt.Errorf("no experiment is called %q, and there is no such file: %splimsoll list tells which are built in", name, meant)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the experiment: %w", err)
@@ -414,22 +456,17 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 	if e.Budget > 0 {
 		more = fmt.Sprintf(", then more where they are needed, %s in all", e.Budget)
 	}
-	fmt.Fprintf(&out, "\n%d trials, about %s%s. Nothing was changed.\n", len(p.Trials), takes.Round(time.Second), more)
+	fmt.Fprintf(&out, "\n%s, about %s%s. Nothing was changed.\n", plural.Count(len(p.Trials), "trial"), takes.Round(time.Second), more)
 	if _, err := io.WriteString(a.stdout, out.String()); err != nil {
 		return &exitError{exitFailure, err}
 	}
 	return runError(refused, "")
 }
 
-// writeReport writes the HTML report.
+// writeReport writes the HTML report, in the place of one that is there.
 func writeReport(path string, run *result.Run, findings []finding.Finding) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	if err := report.HTML(f, run, findings); err != nil {
-		f.Close()
+	if err := owner.Replace(path, func(w io.Writer) error { return report.HTML(w, run, findings) }); err != nil {
 		return fmt.Errorf("write the report %s: %w", path, err)
 	}
-	return f.Close()
+	return nil
 }

@@ -57,10 +57,11 @@ EXIT STATUS
 			}
 			return nil
 		},
+		ValidArgsFunction: completeRuns(1),
 	}
 	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print results and findings as JSON, as run --json does")
 	cmd.Flags().BoolVar(&rewrite, "report", false, "write the run's report.html anew and print its path")
-	cmd.MarkFlagsMutuallyExclusive("json", "report")
+	excludes(cmd, "json", "report")
 	return cmd
 }
 

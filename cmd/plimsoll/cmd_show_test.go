@@ -14,9 +14,15 @@ import (
 	"plimsoll/internal/result/store"
 )
 
-// storeRun stores a run of two stacks, each tried twice.
 func storeRun(t *testing.T, dir, id string, started time.Time) {
 	t.Helper()
+	if err := makeRun(dir, id, started); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// makeRun stores a run of two stacks, each tried twice.
+func makeRun(dir, id string, started time.Time) error {
 	run := result.Run{
 		ID: id, Version: "test", Status: result.RunRunning, Seed: 7, Started: started, Command: []string{"plimsoll", "run", "two.yaml"},
 		Experiment:  result.Experiment{Name: "two", Question: "Which of the two?", Baseline: "raw", Repeat: 2},
@@ -29,7 +35,7 @@ func storeRun(t *testing.T, dir, id string, started time.Time) {
 	}
 	s, err := store.Create(dir, run)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	defer s.Close()
 	for i, trial := range s.Run().Trials[:3] {
@@ -37,17 +43,15 @@ func storeRun(t *testing.T, dir, id string, started time.Time) {
 		total := result.Latency{Count: 10, MeanNS: 1e6, MinNS: 1e6, MaxNS: 1e6, Bins: []result.Bin{{NS: 1e6, Count: 10}}}
 		trial.Measurement = &result.Measurement{RuntimeSeconds: 1, Read: result.Direction{IOs: 10, IOPS: 12345 + float64(i), Total: total}}
 		if err := s.SaveTrial(trial); err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
 	failed := s.Run().Trials[3]
 	failed.Status, failed.Problem = result.TrialFailed, &result.Problem{What: "fio on xfs", Why: "killed", Remedy: "more memory"}
 	if err := s.SaveTrial(failed); err != nil {
-		t.Fatal(err)
+		return err
 	}
-	if err := s.Finish(result.RunComplete); err != nil {
-		t.Fatal(err)
-	}
+	return s.Finish(result.RunComplete)
 }
 
 // plimsoll runs a command line and gives what it printed.
@@ -109,7 +113,7 @@ func TestShowRefuses(t *testing.T) {
 		{exitUsage, []string{"show"}, "no run below plimsoll-runs"},
 		{exitUsage, []string{"show", "nosuch"}, `"nosuch"`},
 		{exitUsage, []string{"show", "."}, "no run"},
-		{exitUsage, []string{"show", "--json", "--report"}, "none of the others can be"},
+		{exitUsage, []string{"show", "--json", "--report"}, "--json and --report do not go together"},
 		{exitUsage, []string{"show", "a", "b"}, "show takes one run, but was given a and b"},
 		{exitUsage, []string{"export", "--format", "xml"}, `no export format "xml": --format takes ndjson or csv`},
 		{exitUsage, []string{"export", "nosuch"}, `"nosuch"`},

@@ -25,12 +25,18 @@ func newTargetCommand(a *app) *cobra.Command {
 		Short: "Export a block device over NVMe over Fabrics, and take that back",
 		Long: `Make this host an NVMe over Fabrics target, through the kernel's nvmet: other
 hosts then connect to its device by nvmeof(...) as the source of a stack, or by
-"nvme connect". No other program is needed.`,
+"nvme connect". No other program is needed.
+
+EXIT STATUS
+  that of the command below it`,
+		Example: `  sudo plimsoll target export serial:S4EV --destroy S4EV --addr 10.0.0.1 --host "$(cat hostnqn)"
+  plimsoll target list`,
 	}
 	f := cmd.PersistentFlags()
 	f.StringVar(&t.Configfs, "path.configfs", configfs.Root, "where configfs is mounted")
 	f.StringVar(&t.Host.Sys, "path.sysfs", t.Host.Sys, "where sysfs is mounted")
 	f.BoolVar(&a.jsonOutput, "json", false, "print JSON")
+	isGroup(cmd)
 	cmd.AddCommand(newTargetExport(a, t), newTargetUnexport(a, t), newTargetList(a, t), newTargetMetrics(a, t))
 	return cmd
 }
@@ -67,7 +73,7 @@ EXIT STATUS
   130  interrupted; everything was undone`,
 		Example: `  sudo plimsoll target export serial:S4EV --destroy S4EV --addr 10.0.0.1 --host "$(cat hostnqn)"
   sudo plimsoll target export /dev/nvme1n1 --destroy /dev/nvme1n1 --transport rdma --addr 10.0.0.1 --allow-any`,
-		Args: oneArgument("the device"),
+		Args: exactly(1, "the device to export"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e.Device = deviceName(args[0])
 			t.State = a.state
@@ -96,6 +102,7 @@ EXIT STATUS
 			}
 			return a.printTargets([]target.Standing{s}, printExported)
 		},
+		ValidArgsFunction: completeDevice,
 	}
 	f := cmd.Flags()
 	f.StringVar(&e.Port.Transport, "transport", "tcp", "tcp, rdma, or loop for this host itself")
@@ -107,6 +114,8 @@ EXIT STATUS
 	f.BoolVar(&e.AllowAny, "allow-any", false, "let every host connect that reaches the port")
 	f.StringVar(&secret, "secret-file", "", "`file` with the hosts' DH-HMAC-CHAP secret")
 	f.StringArrayVar(&destroy, "destroy", nil, "the `device`, by serial or path: it may be overwritten")
+	completes(cmd, "destroy", completeDevices)
+	completes(cmd, "transport", completeWords("tcp", "rdma", "loop"))
 	return cmd
 }
 
@@ -134,9 +143,9 @@ EXIT STATUS
   1  something could not be undone; the reason is printed, plimsoll clean goes on
   2  the command line is wrong, or nothing of that name is exported
   4  plimsoll did not export it`,
-		Example: `  sudo plimsoll target unexport nqn.2014-08.org.nvmexpress:uuid:6d1f…
+		Example: `  sudo plimsoll target unexport nqn.2014-08.org.nvmexpress:uuid:6d1f0c1e-5d4c-4c0f-9a53-3f0f6a6f1a11
   sudo plimsoll target unexport /dev/nvme1n1`,
-		Args: oneArgument("what was exported"),
+		Args: exactly(1, "what was exported: its NQN, its UUID or the device"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.State = a.state
 			s, err := t.Unexport(cmd.Context(), args[0])
@@ -161,6 +170,8 @@ EXIT STATUS
   0  told
   1  it cannot be read
   2  the command line is wrong`,
+		Example: `  plimsoll target list
+  plimsoll target list --json | jq -r '.[].nqn'`,
 		Args: none,
 		RunE: func(*cobra.Command, []string) error {
 			t.State = a.state
@@ -174,16 +185,6 @@ EXIT STATUS
 			}
 			return a.printTargets(all, printStanding)
 		},
-	}
-}
-
-// oneArgument wants exactly one.
-func oneArgument(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return fmt.Errorf("%s takes %s, and nothing else; it was given %d arguments", cmd.CommandPath(), what, len(args))
-		}
-		return nil
 	}
 }
 

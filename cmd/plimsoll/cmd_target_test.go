@@ -58,17 +58,7 @@ func loopDevice(t *testing.T) string {
 	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, 16<<20)); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("losetup", "-f", "--show", file).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	device := strings.TrimSpace(string(out))
-	t.Cleanup(func() {
-		if out, err := exec.Command("losetup", "-d", device).CombinedOutput(); err != nil {
-			t.Errorf("losetup -d %s: %v: %s", device, err, out)
-		}
-	})
-	return device
+	return hosttest.Loop(t, file)
 }
 
 // target runs plimsoll target ..., which must end with a status.

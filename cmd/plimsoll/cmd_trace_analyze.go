@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/follow"
+	"plimsoll/internal/owner"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/report"
 )
 
@@ -62,12 +63,7 @@ Ctrl-C ends reading from standard input, and what was read is analysed.`,
   plimsoll trace analyze sda --json | jq '.total.intervals.D2C.p99_ns'
   blktrace -d /dev/sda -o - | plimsoll trace analyze -
   plimsoll trace analyze sda --per-io | grep ,fio,`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("trace analyze takes a capture: its base name (sda for sda.blktrace.0), its files, or - for standard input")
-			}
-			return nil
-		},
+		Args: atLeastOne("a capture: its base name (sda for sda.blktrace.0), its files, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.names = args
 			if err := t.check(); err != nil {
@@ -83,24 +79,32 @@ Ctrl-C ends reading from standard input, and what was read is analysed.`,
 	f.StringVar(&t.html, "html", "", "write a page with figures to this `file`, too")
 	f.StringVar(&t.by, "by", "", "device, op, size or process: tables of all intervals by it (default device); with --json and --csv, it alone (default all)")
 	f.BoolVar(&t.strict, "strict", false, "refuse a damaged capture")
-	f.IntVar(&t.threads, "threads", min(2, runtime.GOMAXPROCS(0)), "threads to use; the output is the same")
-	cmd.MarkFlagsMutuallyExclusive("json", "csv", "per-io")
+	f.IntVar(&t.threads, "threads", min(2, runtime.GOMAXPROCS(0)), "`number` of threads to use; the output is the same (default 2, or 1 on one CPU)")
+	f.Lookup("threads").DefValue = "" // the text has it
+	excludes(cmd, "json", "csv", "per-io")
+	completes(cmd, "by", completeWords(traceDimensions()...))
 	return cmd
+}
+
+// traceDimensions are what tables are by.
+func traceDimensions() []string {
+	var known []string
+	for _, d := range report.TraceDimensions {
+		known = append(known, string(d))
+	}
+	return known
 }
 
 // check reads flags and names; all that is wrong with them is said at once.
 func (t *traceAnalyze) check() error {
 	var problems []string
-	known := []string{}
-	for _, d := range report.TraceDimensions {
-		known = append(known, string(d))
-	}
+	known := traceDimensions()
 	switch {
 	case t.by == "":
 	case slices.Contains(known, t.by):
 		t.dimensions = []report.TraceDimension{report.TraceDimension(t.by)}
 	default:
-		problems = append(problems, fmt.Sprintf("--by %s: it takes %s", t.by, strings.Join(known, ", ")))
+		problems = append(problems, fmt.Sprintf("--by %s: it takes %s", t.by, plural.Or(known)))
 	}
 	if t.by != "" && t.perIO {
 		problems = append(problems, "--by has no meaning with --per-io: a row is one request")
@@ -136,14 +140,10 @@ func (t *traceAnalyze) title() string {
 	if name == standardInput {
 		name = "standard input"
 	}
-	switch n := len(t.files) - 1; n {
-	case 0:
-		return name
-	case 1:
-		return name + " and 1 more file"
-	default:
-		return fmt.Sprintf("%s and %d more files", name, n)
+	if more := len(t.files) - 1; more > 0 {
+		name += " and " + plural.Count(more, "more file")
 	}
+	return name
 }
 
 func (t *traceAnalyze) run(ctx context.Context) error {
@@ -235,7 +235,7 @@ func (t *traceAnalyze) print(account *iotrace.Account) error {
 }
 
 func (t *traceAnalyze) writePage(account *iotrace.Account) error {
-	f, err := os.Create(t.html)
+	f, err := owner.Create(t.html)
 	if err != nil {
 		return err
 	}

@@ -237,13 +237,13 @@ func TestTraceAnalyzeRefuses(t *testing.T) {
 		wants []string
 	}{
 		{nil, []string{"takes a capture"}},
-		{[]string{"nosuch", "dir", "--by", "colour", "--threads", "0"}, []string{"nosuch: there is no such file, and no nosuch.blktrace.0", "dir: it is a directory", "--by colour: it takes device, op, size, process", "--threads 0"}},
+		{[]string{"nosuch", "dir", "--by", "colour", "--threads", "0"}, []string{"nosuch: there is no such file, and no nosuch.blktrace.0", "dir: it is a directory", "--by colour: it takes device, op, size or process", "--threads 0"}},
 		{[]string{"sda", "sda.blktrace.0"}, []string{"sda.blktrace.0: it is named twice"}},
 		{[]string{"text"}, []string{"text", "at byte 0"}},
 		{[]string{"empty"}, []string{"empty", "no events"}},
 		{[]string{"broken.gz"}, []string{"broken.gz"}},
 		{[]string{"-", "--strict", "--per-io"}, []string{"standard input cannot be"}},
-		{[]string{"sda", "--json", "--csv"}, []string{"none of the others can be"}},
+		{[]string{"sda", "--json", "--csv"}, []string{"--json and --csv do not go together"}},
 		{[]string{"sda", "--per-io", "--by", "op"}, []string{"--by has no meaning"}},
 	} {
 		out, errs := plimsoll(t, exitUsage, append([]string{"trace", "analyze"}, c.args...)...)

@@ -21,6 +21,8 @@ import (
 	"plimsoll/internal/iotrace/blktrace"
 	"plimsoll/internal/iotrace/capture"
 	"plimsoll/internal/journal"
+	"plimsoll/internal/owner"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/report"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
@@ -123,8 +125,12 @@ EXIT STATUS
 	f.StringVar(&t.options.Way, "way", "", "bpf or tracefs (default the best that this host offers)")
 	f.StringVar(&t.by, "by", "", "device, op, size or process: tables of all intervals by it (default device)")
 	f.BoolVar(&a.jsonOutput, "json", false, "print all of it as JSON")
-	cmd.MarkFlagsMutuallyExclusive("json", "requests")
-	cmd.MarkFlagsMutuallyExclusive("requests", "output")
+	excludes(cmd, "json", "requests")
+	excludes(cmd, "requests", "output")
+	completes(cmd, "device", completeDevices)
+	completes(cmd, "destroy", completeDevices)
+	completes(cmd, "way", completeWords(capture.WayNames()...))
+	completes(cmd, "by", completeWords(traceDimensions()...))
 	return cmd
 }
 
@@ -196,7 +202,7 @@ func (t *traceRecord) check(dash int) error {
 			}
 		}
 		if err != nil {
-			say("--device %s: %v", name, err)
+			say("--device %s: %v (plimsoll doctor lists the devices of this host)", name, err)
 			continue
 		}
 		t.numbers = append(t.numbers, d.MajMin)
@@ -341,7 +347,7 @@ func (t *traceRecord) captureFiles() (closeAll func() error, err error) {
 	}
 	var files []*os.File
 	w := blktrace.NewWriter(func(cpu uint32) (io.Writer, error) {
-		f, err := os.Create(blktrace.FileName(t.output, cpu))
+		f, err := owner.Create(blktrace.FileName(t.output, cpu))
 		if err == nil {
 			files = append(files, f)
 		}
@@ -417,11 +423,11 @@ func (t *traceRecord) print(a *iotrace.Account) error {
 	switch {
 	case t.requests:
 		if a.Lost > 0 {
-			fmt.Fprintf(t.stderr, "%d events were lost\n", a.Lost)
+			fmt.Fprintf(t.stderr, "%s %s lost\n", plural.Count(int(a.Lost), "event"), plural.Choose(int(a.Lost), "was", "were"))
 		}
 		return nil
 	case t.output != "" && !t.jsonOutput:
-		fmt.Fprintf(t.stdout, "%s: %d events of %s, %d lost; plimsoll trace analyze %s reads it\n", blktrace.FileName(t.output, 0), a.Events, title, a.Lost, t.output)
+		fmt.Fprintf(t.stdout, "%s: %s of %s, %d lost; plimsoll trace analyze %s reads it\n", blktrace.FileName(t.output, 0), plural.Count(int(a.Events), "event"), title, a.Lost, t.output)
 		return nil
 	case t.jsonOutput:
 		return report.TraceJSON(t.stdout, a)

@@ -1,14 +1,16 @@
 package main
 
 import (
-	"os"
+	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/hosttest"
+	"plimsoll/internal/journal"
 )
 
 // recording is a command line of trace record, whose COMMAND follows.
@@ -19,7 +21,9 @@ func recording(p *program, args ...string) []string {
 // reads reads the stack 64 times; what p.run appends is ignored.
 var reads = []string{"sh", "-c", `exec dd if="$PLIMSOLL_TARGET" of=/dev/null bs=4k count=64 iflag=direct status=none`}
 
-// tracer is what the kernel's tracer of block devices is set to.
+// tracer returns what the kernel's tracer of block devices is set to, by what it
+// means: the size of a buffer that nobody has used yet is the one that it will
+// get, and the kernel rounds sizes to pages of 4080 bytes of events.
 func tracer(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,13 +42,45 @@ func tracer(t *testing.T) string {
 	}
 	var all strings.Builder
 	for _, name := range append(files, devices...) {
-		text, err := os.ReadFile(name)
+		value, _, err := journal.Choices(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.WriteString(filepath.Base(name) + ": " + string(text))
+		if filepath.Base(name) == "buffer_size_kb" {
+			const page = 4080
+			kib, err := strconv.Atoi(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			value = fmt.Sprintf("%d pages", (kib<<10+page-1)/page)
+		}
+		fmt.Fprintf(&all, "%s: %s\n", filepath.Base(name), value)
 	}
 	return all.String()
+}
+
+// The first recording since the kernel was booted, and one that is killed when all
+// settings are made: the lab runs this test on a kernel that was just booted.
+func TestARecordingLeavesTheTracerAsItWas(t *testing.T) {
+	hosttest.Exclusive(t)
+	was := tracer(t)
+	record := func(want int, env ...string) {
+		t.Helper()
+		p := newProgram(t)
+		p.env = env
+		code, out, errs := p.run(append(recording(p, "--way", "tracefs", "--stack", "loop(size=16MiB)"), reads...)...)
+		if code != want {
+			t.Fatalf("ends with %d, want %d: %s%s", code, want, out, errs)
+		}
+		if p.env = nil; want != exitOK {
+			p.cleanUp()
+		}
+		if now := tracer(t); now != was {
+			t.Errorf("the tracer is set to\n%sand was\n%s", now, was)
+		}
+	}
+	record(exitOK)
+	record(-1, journal.CrashVariable+"=6:made")
 }
 
 func TestACrashOfARecordingIsUndone(t *testing.T) {

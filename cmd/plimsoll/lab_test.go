@@ -13,7 +13,7 @@ func TestLabArguments(t *testing.T) {
 		want []string
 	}{
 		{[]string{"run"}, exitUsage, []string{"which command?"}},
-		{[]string{"run", "--drives", "1", "--profile", "sata-ssd", "--profile", "nwme", "--", "true"}, exitUsage, []string{`"nwme"`, "--profile is given for 2 drives, and there are 1"}},
+		{[]string{"run", "--drives", "1", "--profile", "sata-ssd", "--profile", "nwme", "--", "true"}, exitUsage, []string{`"nwme"`, "--profile is given for 2 drives, and there is 1"}},
 		{[]string{"run", "--size", "1MiB", "--memory", "much", "--profile", "satan-ssd", "--", "true"}, exitUsage, []string{"--size 1MiB", `--memory "much"`, `"satan-ssd"`}},
 		{[]string{"run", "--cpus", "0", "--memory", "64MiB", "--", "true"}, exitUsage, []string{"0 CPUs", "64 MiB"}},
 		{[]string{"run", "--drives", "-1", "--", "true"}, exitUsage, []string{"--drives -1"}},

@@ -14,10 +14,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
-
-// version is set at link time by the Makefile.
-var version = "devel"
 
 // Exit codes that every command shares. What a command adds is in its help,
 // under EXIT STATUS.
@@ -133,51 +131,106 @@ EXIT STATUS
 Each command's help tells what these mean for it.`,
 		Example: `  plimsoll doctor        what this host can do, and what it lacks
   plimsoll run quick     compare nine stacks in under three minutes
-  plimsoll show          the results of the last run`,
-		Version:       version,
+  plimsoll show          the results of the last run
+  plimsoll open          its report, in the browser
+  plimsoll init          an experiment file for this host, to change`,
+		Version:       version, // printed by the template below
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.PersistentFlags().StringVar(&a.state, "state-dir", defaultState(), "`directory` of journals and of what runs are working on")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath())
-	})
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.state, "state-dir", defaultState(), "`directory` of journals and of what runs are working on (default: $PLIMSOLL_STATE_DIR, or /var/lib/plimsoll for root and ~/.local/state/plimsoll for others)")
+	flags.Lookup("state-dir").DefValue = "" // the text has it
+	flags.BoolP("help", "h", false, "print this help")
+	root.Flags().BoolP("version", "v", false, "tell which plimsoll this is")
+	root.SetFlagErrorFunc(flagError)
+	cobra.AddTemplateFunc("fitting", fitting)
+	root.SetUsageTemplate(strings.NewReplacer(
+		".LocalFlags.FlagUsages", "fitting .LocalFlags", ".InheritedFlags.FlagUsages", "fitting .InheritedFlags").Replace(root.UsageTemplate()))
+	root.SetVersionTemplate(thisBuild().String() + "\n")
+	isGroup(root)
 	cobra.EnableCommandSorting = false
-	for _, command := range []func(*app) *cobra.Command{
-		// In the order of the help: as they are first needed.
-		newDoctorCommand,
-		newListCommand,
-		newRunCommand,
-		newShowCommand,
-		newCompareCommand,
-		newExportCommand,
-		newImportCommand,
-		newTraceCommand,
-		newLabCommand,
-		newTargetCommand,
-		newCleanCommand,
-		newSchemaCommand,
-	} {
-		root.AddCommand(command(a))
+	groups := commandGroups()
+	for _, group := range groups {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
+		for _, command := range group.commands {
+			c := command(a)
+			c.GroupID = group.title
+			root.AddCommand(c)
+		}
 	}
+	root.AddCommand(newManCommand(a))
+	root.SetHelpCommand(newHelpCommand())
+	root.SetHelpCommandGroupID(groups[len(groups)-1].title)
+	root.CompletionOptions.DisableDefaultCmd = true
 	return root
 }
 
-// none refuses arguments.
-func none(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("%s takes no argument, but was given %s", cmd.Name(), strings.Join(args, " "))
-	}
-	return nil
+// fitting is the help of flags, in lines that fit the terminal.
+func fitting(f *pflag.FlagSet) string {
+	return f.FlagUsagesWrapped(max(60, min(columns(os.Stdout, 80), 100)))
 }
 
-// atMostOne refuses a second argument.
-func atMostOne(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 {
-			return fmt.Errorf("%s takes %s, but was given %s", cmd.Name(), what, strings.Join(args, " and "))
-		}
-		return nil
+// commandGroup is commands that the help shows together.
+type commandGroup struct {
+	title    string
+	commands []func(*app) *cobra.Command
+}
+
+// commandGroups are the commands in the order of the help.
+func commandGroups() []commandGroup {
+	return []commandGroup{
+		{"To begin with", []func(*app) *cobra.Command{newDoctorCommand, newListCommand, newInitCommand, newValidateCommand}},
+		{"To measure", []func(*app) *cobra.Command{newRunCommand, newCleanCommand}},
+		{"To read what was measured", []func(*app) *cobra.Command{
+			newRunsCommand, newShowCommand, newOpenCommand, newCompareCommand, newExportCommand, newImportCommand,
+		}},
+		{"To go further", []func(*app) *cobra.Command{newTraceCommand, newLabCommand, newTargetCommand}},
+		{"Besides", []func(*app) *cobra.Command{newSchemaCommand, newCompletionCommand, newVersionCommand}},
+	}
+}
+
+// newHelpCommand prints the help of a command, or says that there is none.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND...]",
+		Short: "Print the help of a command",
+		Long: `Print the help of a command, as its flag --help does. "man plimsoll-run" has the
+same text, once "make install" was run.
+
+EXIT STATUS
+  0  printed
+  2  there is no such command`,
+		Example: `  plimsoll help
+  plimsoll help lab run`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) > 0 && found.HasSubCommands() {
+				err = found.ValidateArgs(rest) // it says which commands there are
+			}
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return fmt.Errorf("%s has no commands: %s --help tells all of it", called(found), found.CommandPath())
+			}
+			found.InitDefaultHelpFlag()
+			found.InitDefaultVersionFlag()
+			return found.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			found, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var names []string
+			for _, c := range found.Commands() {
+				if c.IsAvailableCommand() {
+					names = append(names, c.Name())
+				}
+			}
+			return beginning(names, begun), cobra.ShellCompDirectiveNoFileComp
+		},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/trial"
@@ -55,11 +56,11 @@ func newProgress(w io.Writer, quiet bool, o trial.Options) progress {
 			p.began = p.began.Add(-trial.Spent(run))
 		}
 	case o.Experiment.Budget > 0:
-		fmt.Fprintf(w, "%s: %s for at least %d trials of %s each; results go to %s\n",
-			o.Experiment.Name, o.Experiment.Budget, len(p.trials), o.Experiment.Timing.Runtime, o.Dir)
+		fmt.Fprintf(w, "%s: %s for at least %s of %s each; results go to %s\n",
+			o.Experiment.Name, o.Experiment.Budget, plural.Count(len(p.trials), "trial"), o.Experiment.Timing.Runtime, o.Dir)
 	default:
-		fmt.Fprintf(w, "%s: %d trials, about %s; results go to %s\n",
-			o.Experiment.Name, len(p.trials), experiment.Estimate(o.Experiment).Round(time.Second), o.Dir)
+		fmt.Fprintf(w, "%s: %s, about %s; results go to %s\n",
+			o.Experiment.Name, plural.Count(len(p.trials), "trial"), experiment.Estimate(o.Experiment).Round(time.Second), o.Dir)
 	}
 	if !isTerminal(w) {
 		return &lines{w: w, pace: p}

@@ -37,13 +37,7 @@ func disk(t *testing.T, mib int64) string {
 	if err := os.Truncate(file, mib<<20); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("losetup", "-f", "--show", "--direct-io=on", file).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	device := strings.TrimSpace(string(out))
-	t.Cleanup(func() { _ = exec.Command("losetup", "-d", device).Run() })
-	return device
+	return hosttest.Loop(t, file, "--direct-io=on")
 }
 
 // Stacks on one device cannot be up at the same time: they take turns, each

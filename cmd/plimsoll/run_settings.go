@@ -26,6 +26,7 @@ import (
 type runOptions struct {
 	seed    string
 	repeat  string
+	trials  string
 	runtime string
 	ramp    string
 	fixed   string
@@ -38,6 +39,7 @@ type runOptions struct {
 	trace   bool
 	noTrace bool
 
+	noControl    bool
 	precondition string
 
 	out     string
@@ -50,25 +52,27 @@ type runOptions struct {
 // addTo adds the flags that change an experiment.
 func (o *runOptions) addTo(f *pflag.FlagSet) {
 	f.StringVar(&o.seed, "seed", "", "`number` that fixes the trials' random order (default: the file's, or a random one)")
-	f.StringVar(&o.repeat, "repeat", "", "`number` of trials of each stack and workload (default: the file's)")
+	f.StringVar(&o.repeat, "repeat", "", "`number` of blocks: in each, every stack is brought up anew and measured (default: the file's)")
+	f.StringVar(&o.trials, "trials", "", "`number` of trials of each workload in one bring-up (default: the file's, or two in the first block and one in the others)")
 	f.StringVar(&o.runtime, "runtime", "", "measured `time` of each trial, such as 30s; of longer ones than 40s, the most (default: the file's)")
 	f.StringVar(&o.ramp, "ramp", "", "`time` before it that is not measured (default: the file's)")
 	f.StringVar(&o.fixed, "fixed", "", "measure every trial for exactly this `time`, such as 10m, however soon its mean is known")
 	f.StringVar(&o.target, "target", "", "how precisely to know a mean: half of its 95% interval, as a `share` of it (default: the file's, or 3%)")
-	f.StringVar(&o.budget, "budget", "", "`time` for the whole run, such as 15m: it goes where intervals are widest")
+	f.StringVar(&o.budget, "budget", "", "`time` for the whole run, such as 15m: it goes where intervals are widest; with --resume, +6m is so much more")
 	f.StringVar(&o.jobs, "jobs", "", "`number` of jobs of the workloads that have most; the others get no more")
 	f.StringVar(&o.size, "size", "", "`size` of every workload's file, such as 4GiB; loop devices grow with it")
 	f.StringVar(&o.precondition, "precondition", "", "what is written before the first trial, such as `snia`, or passes=2,rounds=25,round=10s (default: the file's, or the workload's files once)")
 	f.BoolVar(&o.trace, "trace", false, "record what block requests do meanwhile, and tell where the latency of I/Os is spent (default: the file's)")
 	f.BoolVar(&o.noTrace, "no-trace", false, "record nothing, whatever the file says")
+	f.BoolVar(&o.noControl, "no-control", false, "measure no twin of the baseline, which tells the run's noise floor")
 	f.StringArrayVar(&o.ons, "on", nil, "a `device` (see --destroy) or dir:PATH to take the place of loop devices; with several --on, each stack is measured on each device")
 	f.StringArrayVar(&o.remotes, "remote", nil, "where stacks on nvmeof(transport=T) find their target: `nvmeof(...)`, as plimsoll target export prints it; one for each transport")
 }
 
 // given tells whether one of these flags was used.
 func (o runOptions) given() bool {
-	return slices.ContainsFunc([]string{o.seed, o.repeat, o.runtime, o.ramp, o.fixed, o.target, o.budget, o.jobs, o.size, o.precondition},
-		func(s string) bool { return s != "" }) || len(o.ons) > 0 || len(o.remotes) > 0 || o.trace || o.noTrace
+	return slices.ContainsFunc([]string{o.seed, o.repeat, o.trials, o.runtime, o.ramp, o.fixed, o.target, o.budget, o.jobs, o.size, o.precondition},
+		func(s string) bool { return s != "" }) || len(o.ons) > 0 || len(o.remotes) > 0 || o.trace || o.noTrace || o.noControl
 }
 
 // settings has the command line win over the experiment, which is nil when it
@@ -79,12 +83,9 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 	if !known {
 		e = new(experiment.Experiment)
 	}
-	if o.repeat != "" {
-		n, err := strconv.Atoi(o.repeat)
-		if e.Repeat = n; err != nil || n < 1 || n > experiment.MaxRepeat {
-			r.wrong("repeat", o.repeat, fmt.Sprintf("a number from 1 to %d", experiment.MaxRepeat))
-		}
-	}
+	r.times("repeat", o.repeat, &e.Repeat)
+	r.times("trials", o.trials, &e.Trials)
+	e.NoControl = e.NoControl || o.noControl
 	const aTime = "a time of more than nothing with its unit, such as 500ms, 10s or 2m30s"
 	r.time("runtime", o.runtime, 1, aTime, &e.Timing.Runtime)
 	r.time("ramp", o.ramp, 0, "a time with its unit, such as 5s, or 0s for none", &e.Timing.Ramp)
@@ -137,12 +138,10 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 		return err
 	}
 	e.Scaled = scale
+	experiment.AddControl(e)
 	t.LeftOut = slices.Concat(leftOut, unreached)
-	fills := func(w experiment.Workload) bool { _, ok := w.Workload.(workload.Filler); return ok }
-	onDevice := func(s experiment.Stack) bool { return stack.WritesDevice(s.Line) }
-	if e.Precondition.Device && slices.ContainsFunc(e.Stacks, onDevice) && !slices.ContainsFunc(e.Workloads, fills) {
-		return fmt.Errorf("no workload of %s can write a whole device, as preconditioning asks for (%s): job files do only what they say; add one like W: {fio: {rw: randwrite, size: 1GiB}}",
-			e.Name, e.Precondition)
+	if err := checkPreconditioning(e); err != nil {
+		return err
 	}
 	if budget > 0 {
 		return experiment.Fit(e, budget)
@@ -155,11 +154,35 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 	return nil
 }
 
+// checkPreconditioning refuses to write whole devices where no workload can.
+func checkPreconditioning(e *experiment.Experiment) error {
+	fills := func(w experiment.Workload) bool { _, ok := w.Workload.(workload.Filler); return ok }
+	onDevice := func(s experiment.Stack) bool { return stack.WritesDevice(s.Line) }
+	if e.Precondition.Device && slices.ContainsFunc(e.Stacks, onDevice) && !slices.ContainsFunc(e.Workloads, fills) {
+		return fmt.Errorf("no workload of %s can write a whole device, as preconditioning asks for (%s): job files do only what they say; add one like W: {fio: {rw: randwrite, size: 1GiB}}",
+			e.Name, e.Precondition)
+	}
+	return nil
+}
+
 // settingsReader reads flags and collects what is wrong with them.
 type settingsReader struct{ problems []error }
 
 func (r *settingsReader) wrong(flag, text, what string) {
 	r.problems = append(r.problems, fmt.Errorf("--%s takes %s, not %q", flag, what, text))
+}
+
+// times reads a number of repetitions into to, if the flag was given.
+func (r *settingsReader) times(flag, text string, to *int) {
+	if text == "" {
+		return
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > experiment.MaxRepeat {
+		r.wrong(flag, text, fmt.Sprintf("a number from 1 to %d", experiment.MaxRepeat))
+		return
+	}
+	*to = n
 }
 
 // time reads a time of at least least into to, if the flag was given.
@@ -275,6 +298,11 @@ func restore(e *experiment.Experiment, run *result.Run) error {
 		if at < 0 {
 			at = slices.IndexFunc(e.Stacks, func(d experiment.Stack) bool { return d.Name == name })
 		}
+		if at < 0 && s.Control != "" { // it is in no file
+			at = slices.IndexFunc(e.Stacks, func(d experiment.Stack) bool {
+				return d.Name == s.Control || d.Name == strings.TrimSuffix(s.Control, "-"+s.Levels[experiment.FactorDevice])
+			})
+		}
 		if at < 0 {
 			return fmt.Errorf("run %s has a stack %s that its experiment does not", run.ID, s.Name)
 		}
@@ -283,11 +311,11 @@ func restore(e *experiment.Experiment, run *result.Run) error {
 			return err
 		}
 		declared := e.Stacks[at]
-		declared.Name, declared.Line, declared.Levels = s.Name, l, s.Levels
+		declared.Name, declared.Line, declared.Levels, declared.Control = s.Name, l, s.Levels, s.Control
 		stacks = append(stacks, declared)
 	}
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-	e.Stacks, e.Baseline, e.Repeat = stacks, was.Baseline, was.Repeat
+	e.Stacks, e.Baseline, e.Repeat, e.Trials, e.NoControl = stacks, was.Baseline, was.Repeat, was.Trials, was.NoControl
 	e.Timing.Runtime, e.Timing.Ramp, e.Budget = seconds(was.RuntimeSeconds), seconds(was.RampSeconds), seconds(was.BudgetSeconds)
 	e.Fixed, e.Target, e.Trace, e.Precondition = was.Fixed, was.Target, was.Trace, experiment.Precondition{}
 	if was.Precondition == "" {

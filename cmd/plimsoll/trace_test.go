@@ -136,10 +136,13 @@ workloads: {RR: {fio: {rw: randread, size: 4MiB}}}
 	}
 }
 
-// The parts of an I/O's latency sum up to what fio saw, on every kind of stack.
+// The parts of an I/O's latency sum up to what fio saw, on every kind of stack,
+// beside a neighbour on the same disk that is a fio as well, in the control group
+// that we are in.
 func TestTheAccountCloses(t *testing.T) {
 	hosttest.Exclusive(t)
 	canTrace(t)
+	n := startNeighbour(t, 300)
 	const workloads = `
 workloads:
   RR-1: {fio: &one {rw: randread, bs: 4KiB, iodepth: 1, size: 48MiB}}
@@ -155,8 +158,16 @@ trace: true
 	p := newProgram(t)
 	closes := func(text string) {
 		t.Helper()
-		if code, out, errs := p.run("run", p.experiment(text), "--quiet"); code != 0 {
+		before := n.read()
+		code, out, errs := p.run("run", p.experiment(text), "--quiet")
+		if code != 0 {
 			t.Fatalf("the run ends with %d: %s%s", code, out, errs)
+		}
+		if n.read() == before {
+			t.Error("the neighbour did nothing meanwhile")
+		}
+		if !strings.Contains(strings.Join(strings.Fields(out), " "), " of the I/O on "+n.disk) {
+			t.Errorf("the verdict does not name the neighbour:\n%s", out)
 		}
 		_, run := p.result()
 		checkCloses(t, run)

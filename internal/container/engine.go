@@ -28,6 +28,7 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/moby/sys/mountinfo"
 
+	"plimsoll/internal/cgroup"
 	"plimsoll/internal/journal"
 )
 
@@ -47,6 +48,8 @@ type Engine struct {
 	Version string // "20.10.24"
 	Socket  string
 
+	group      *cgroup.Group // of its own processes, below that of all that runs for it; nil for none
+	noGroup    error         // why there is none
 	journal    *journal.Journal
 	entries    []*journal.Entry // oldest first
 	execRoot   string
@@ -92,9 +95,13 @@ func Start(ctx context.Context, j *journal.Journal, cfg Config) (*Engine, error)
 	if err != nil {
 		return nil, err
 	}
-	group := &journal.Cgroup{Path: "plimsoll-" + id}
-	// dockerd makes the group when it starts a container in it.
-	entry, err := j.Do(ctx, group, func(string) error { return nil })
+	group := &journal.Cgroup{Path: cgroup.Prefix + id}
+	// The engine's own processes are in a group of theirs, so that they are told
+	// from others; beside it, dockerd makes the containers' groups.
+	entry, err := j.Do(ctx, group, func(string) error {
+		e.group, e.noGroup = cgroup.NewAt(ctx, filepath.Join(group.Path, "engine"))
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +111,7 @@ func Start(ctx context.Context, j *journal.Journal, cfg Config) (*Engine, error)
 		if err := e.change.MakeDirs(); err != nil {
 			return err
 		}
-		return e.start(ctx, cfg, programs, group.Path, mark)
+		return e.start(ctx, cfg, programs, mark)
 	})
 	if err != nil {
 		return nil, errors.Join(err, e.Stop(context.WithoutCancel(ctx)))
@@ -160,7 +167,7 @@ func lookIn(path, name string) string {
 
 // start writes the configuration into the exec-root, starts containerd and
 // dockerd, and waits until the engine answers with the wanted driver.
-func (e *Engine) start(ctx context.Context, cfg Config, p programs, cgroup, mark string) error {
+func (e *Engine) start(ctx context.Context, cfg Config, p programs, mark string) error {
 	at := func(name string) string { return filepath.Join(e.execRoot, name) }
 	files := map[string]string{
 		// The only way to keep dockerd from writing /etc/docker/key.json; newer
@@ -190,7 +197,7 @@ func (e *Engine) start(ctx context.Context, cfg Config, p programs, cgroup, mark
 		"--containerd", at("containerd.sock"),
 		"--storage-driver", cfg.Driver,
 		"--exec-opt", "native.cgroupdriver=cgroupfs",
-		"--cgroup-parent", "/" + cgroup,
+		"--cgroup-parent", "/" + e.change.Cgroup,
 		"--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false", "--userland-proxy=false",
 		"--live-restore=false", "--shutdown-timeout", "3", "--log-level", "warn",
 	}
@@ -240,7 +247,7 @@ func (e *Engine) spawn(mark string, p programs, log string, argv ...string) (<-c
 	cmd.Env = []string{"PATH=" + p.path, "HOME=" + e.execRoot, "TMPDIR=" + e.execRoot, journal.MarkVariable + "=" + mark}
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	if err := e.group.Start(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", argv[0], err)
 	}
 	ended := make(chan struct{})
@@ -298,6 +305,15 @@ func (e *Engine) logTail(name string) string {
 		b = b[len(b)-tailBytes:]
 	}
 	return string(b)
+}
+
+// Group returns the control group of all that runs for the engine: its own
+// processes and its containers. The error is why its own are in none.
+func (e *Engine) Group() (*cgroup.Group, error) {
+	if e.group == nil {
+		return nil, e.noGroup
+	}
+	return e.group.Parent(), nil
 }
 
 // Entries are the engine's changes in the journal, oldest first.

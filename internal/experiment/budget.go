@@ -5,16 +5,17 @@ import (
 	"math"
 	"time"
 
+	"plimsoll/internal/plural"
+	"plimsoll/internal/stats"
 	"plimsoll/internal/steady"
 	"plimsoll/internal/workload"
 )
 
 // How a budget is spent.
 const (
-	// enoughRepeats are the trials of a point below which no test can find a
-	// difference from another.
-	enoughRepeats = 4
-	// firstShare of a budget goes to so many trials of every point; the rest is
+	// enoughRepeats are the blocks below which no test can find a difference.
+	enoughRepeats = stats.FewestPairs
+	// firstShare of a budget goes to so many blocks of every stack; the rest is
 	// for those of which least is known then.
 	firstShare = 0.7
 	// shortest is the least measured time of a trial that a budget can force.
@@ -35,10 +36,13 @@ func Fit(e *Experiment, budget time.Duration) error {
 	}
 	least := min(1, float64(shortest)/float64(full.Runtime))
 	if need := takes(1, least); need > budget {
-		return fmt.Errorf("a budget of %s is too short for %s: to set up its %d stacks and measure each point once takes about %s; give it more, smaller files (--size), or an experiment with fewer stacks and workloads",
-			budget, e.Name, len(e.Stacks), need.Round(time.Second))
+		return fmt.Errorf("a budget of %s is too short for %s: to set up its %s and measure each point once takes about %s; give it more, smaller files (--size), or an experiment with fewer stacks and workloads",
+			budget, e.Name, plural.Count(len(e.Stacks), "stack"), need.Round(time.Second))
 	}
 	first := time.Duration(firstShare * float64(budget))
+	if e.Trials == 0 && takes(enoughRepeats, least) > first {
+		e.Trials = 1 // blocks say more than what trials of one bring-up differ by
+	}
 	for e.Repeat = enoughRepeats; e.Repeat > 1 && takes(e.Repeat, least) > budget; e.Repeat-- {
 	}
 	affordable := func() (share float64) {

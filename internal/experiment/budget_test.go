@@ -159,5 +159,5 @@ func ExampleFit() {
 	e.Timing.Runtime = 10 * time.Minute
 	_ = Fit(e, 15*time.Minute)
 	fmt.Println(e.Repeat, "times", e.Timing.Runtime.Round(time.Second))
-	// Output: 4 times 1m18s
+	// Output: 4 times 1m1s
 }

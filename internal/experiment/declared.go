@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/plural"
 )
 
 // declared is a stack or a workload as the file has it. It stands for one of
@@ -183,7 +185,7 @@ func (p *parser) countTrials(stacks, workloads []*declared) int {
 					both = append(both, f)
 				}
 			}
-			if n += max(1, count(both)) * min(max(1, p.e.Repeat), MaxRepeat); n > MaxTrials {
+			if n += max(1, count(both)) * p.times(); n > MaxTrials {
 				return n
 			}
 		}
@@ -191,13 +193,20 @@ func (p *parser) countTrials(stacks, workloads []*declared) int {
 	return n
 }
 
+// times is how many trials a stack and a workload make, or something above
+// MaxTrials.
+func (p *parser) times() int {
+	within := func(n int) int { return min(max(1, n), MaxRepeat) }
+	return within(p.e.Repeat) * within(p.e.Trials)
+}
+
 // checkCount notes when there are too many trials.
 func (p *parser) checkCount(at *yaml.Node, stacks, workloads []*declared) (ok bool) {
 	if p.countTrials(stacks, workloads) <= MaxTrials {
 		return true
 	}
-	what := fmt.Sprintf("this makes more than %d trials: %s and %s, %d times each",
-		MaxTrials, product("stack", stacks), product("workload", workloads), p.e.Repeat)
+	what := fmt.Sprintf("this makes more than %d trials: %s and %s, %s each",
+		MaxTrials, product("stack", stacks), product("workload", workloads), plural.Count(p.times(), "time"))
 	p.problem(at, what, "take fewer levels, or fewer factors in one experiment: every stack meets every workload")
 	return false
 }

@@ -19,6 +19,9 @@ const (
 	// and on whatever a loop device or directory shares with others.
 	deviceSpeed = 1 << 30
 	sharedSpeed = 200 << 20
+
+	// Bytes per second that the region of a block is written with.
+	regionSpeed = 600 << 20
 )
 
 // Estimate is how long a run of e will take, its stacks' set-up and tear-down
@@ -32,7 +35,8 @@ func Estimate(e *Experiment) time.Duration {
 }
 
 // Costs is how long each of the trials will take, in their order. What a stack
-// needs to come up, and to go, counts for the trial that brings it up.
+// needs to come up, and to go, counts for the trial that brings it up, and what
+// a region of the disk needs to be made for the first trial on it.
 func Costs(e *Experiment, trials []Planned) []time.Duration {
 	stacks, workloads := map[string]line.Line{}, map[string]Workload{}
 	for _, s := range e.Stacks {
@@ -41,47 +45,78 @@ func Costs(e *Experiment, trials []Planned) []time.Duration {
 	for _, w := range e.Workloads {
 		workloads[w.Name] = w
 	}
-	up := map[string]map[string]bool{} // stacks, and the files that were laid out on them
-	holder := map[string]string{}      // of a device: the stack that is up on it
-	costs := make([]time.Duration, len(trials))
+	type bringUp struct {
+		stack string
+		block int
+	}
+	var (
+		up     bringUp
+		laid   map[string]bool    // of the stack that is up: files that were laid out, rounds that were driven
+		region = map[int64]bool{} // files of so many bytes were made, in the block
+		block  int
+		costs  = make([]time.Duration, len(trials))
+	)
 	for i, t := range trials {
 		l, w := stacks[t.Stack], workloads[t.Workload]
 		timing := w.Timing(e.Timing)
 		costs[i] = timing.Ramp + timing.Runtime + perTrial
 		speed := sharedSpeed
-		for _, d := range devices(l) {
+		if len(devices(l)) > 0 {
 			speed = deviceSpeed
-			if holder[d] != t.Stack {
-				delete(up, holder[d])
-			}
-			holder[d] = t.Stack
 		}
-		if up[t.Stack] == nil {
-			up[t.Stack] = map[string]bool{}
+		if t.Block != block {
+			block, region = t.Block, map[int64]bool{}
+		}
+		if now := (bringUp{t.Stack, t.Block}); now != up {
+			up, laid = now, map[string]bool{}
 			costs[i] += setUp(l)
+			if bytes := loopBytes(l); bytes > 0 && !region[bytes] {
+				region[bytes] = true
+				costs[i] += seconds(float64(bytes) / regionSpeed)
+			}
 		}
 		// Workloads that need the same space of the same files lay them out once.
-		if files := fmt.Sprint(w.Layout(), w.NeedBytes()); !up[t.Stack][files] {
-			up[t.Stack][files] = true
+		if files := fmt.Sprint(w.Layout(), w.NeedBytes()); !laid[files] {
+			laid[files] = true
 			passes := max(1, e.Precondition.Passes)
-			costs[i] += time.Duration(float64(passes) * float64(w.NeedBytes()) / float64(speed) * float64(time.Second))
+			costs[i] += seconds(float64(passes) * float64(w.NeedBytes()) / float64(speed))
 		}
 		// At least a window of rounds; how many more it takes is not known.
-		if rounds := "rounds of " + t.Workload; e.Precondition.Rounds > 0 && !up[t.Stack][rounds] {
-			up[t.Stack][rounds] = true
+		if rounds := "rounds of " + t.Workload; e.Precondition.Rounds > 0 && !laid[rounds] {
+			laid[rounds] = true
 			costs[i] += time.Duration(steady.SNIA.Window) * e.Precondition.Round
 		}
 	}
 	return costs
 }
 
-// Undo is how long it takes to undo what a run of e changes.
-func Undo(e *Experiment) time.Duration {
-	var total time.Duration
-	for _, s := range e.Stacks {
-		total += setUp(s.Line) / 3
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// loopBytes is the size of a line's loop devices.
+func loopBytes(l line.Line) (bytes int64) {
+	for _, n := range l.Sources() {
+		if n.Name != "loop" {
+			continue
+		}
+		text, ok := n.Option("size")
+		if !ok {
+			text = "1GiB"
+		}
+		size, err := line.ParseSize(text)
+		if err == nil {
+			bytes += size
+		}
 	}
-	return total
+	return bytes
+}
+
+// Undo is how long it takes to undo what a run of e changes, at its end: one
+// stack is up then.
+func Undo(e *Experiment) (longest time.Duration) {
+	for _, s := range e.Stacks {
+		longest = max(longest, setUp(s.Line))
+	}
+	return longest/2 + perNode
 }
 
 // devices names the devices that a stack has to itself; sources that are made

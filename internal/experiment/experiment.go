@@ -15,13 +15,15 @@ import (
 )
 
 // Experiment is a question and what answers it. Parse makes valid ones; a
-// command line may then change Repeat, Timing, Precondition, Fixed, Target, Trace, and
+// command line may then change Repeat, Trials, NoControl, Timing, Precondition, Fixed, Target, Trace, and
 // Budget (see Fit).
 type Experiment struct {
 	Name         string
 	Question     string
 	Baseline     string // name of the stack that others are compared with; "" for none
-	Repeat       int    // trials of each stack and workload
+	Repeat       int    // blocks: in each, every stack is brought up anew once
+	Trials       int    // of each workload in a bring-up; 0 for as many as Rounds says
+	NoControl    bool   // the run carries no twin of its baseline: see AddControl
 	Timing       workload.Timing
 	Fixed        bool          // every trial takes its whole time
 	Target       float64       // precision at which a trial or a point may end before its time: half of the 95% interval as a share of the mean
@@ -44,6 +46,8 @@ type Stack struct {
 	Raw  bool   // the workload uses a block device, and there are no files
 
 	Levels map[string]string // of each factor that the stack depends on, its level's name; nil for none
+
+	Control string // the stack that this one is an unnamed twin of; "" for a stack of the file
 }
 
 // Workload is a named workload.
@@ -62,7 +66,7 @@ func (e *Experiment) Need(s Stack) int64 {
 	layouts := map[string]int64{}
 	var need int64
 	for _, w := range e.Workloads {
-		if !Meet(s, w) {
+		if !Compatible(s, w) {
 			continue
 		}
 		layout := w.Layout()

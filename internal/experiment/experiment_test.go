@@ -186,27 +186,87 @@ func made(stacks, workloads, repeat int) *Experiment {
 func TestTrialsAreCompleteBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := made(rapid.IntRange(1, 12).Draw(t, "stacks"), rapid.IntRange(1, 6).Draw(t, "workloads"), rapid.IntRange(1, 9).Draw(t, "repeat"))
+		e.Trials = rapid.IntRange(0, 3).Draw(t, "trials")
 		seed := rapid.Uint64().Draw(t, "seed")
 		trials := Trials(e, seed)
-		pairs := len(e.Stacks) * len(e.Workloads)
-		if len(trials) != pairs*e.Repeat {
-			t.Fatalf("%d trials, want %d", len(trials), pairs*e.Repeat)
+		points := len(e.Stacks) * len(e.Workloads)
+		want := 0
+		for b := 1; b <= e.Repeat; b++ {
+			want += points * e.Rounds(b)
 		}
-		seen := map[Planned]bool{}
+		if len(trials) != want {
+			t.Fatalf("%d trials, want %d", len(trials), want)
+		}
+		type point struct{ stack, workload string }
+		repeats := map[point]int{}
 		for i, p := range trials {
-			if p.Seq != i+1 || p.Block != i/pairs+1 || p.Repeat != p.Block {
+			of := point{p.Stack, p.Workload}
+			repeats[of]++
+			if p.Seq != i+1 || p.Repeat != repeats[of] {
 				t.Fatalf("trial %d is %+v", i+1, p)
 			}
-			p.Seq = 0
-			if seen[p] {
-				t.Fatalf("%+v stands twice in its block", p)
+		}
+		for b := 1; b <= e.Repeat; b++ {
+			block := slices.DeleteFunc(slices.Clone(trials), func(p Planned) bool { return p.Block != b })
+			counts, last := map[point]int{}, map[string]int{}
+			for i, p := range block {
+				if at, before := last[p.Stack]; before && at != i-1 {
+					t.Fatalf("block %d comes back to stack %s: it would be brought up twice", b, p.Stack)
+				}
+				last[p.Stack] = i
+				counts[point{p.Stack, p.Workload}]++
 			}
-			seen[p] = true
+			for of, n := range counts {
+				if n != e.Rounds(b) {
+					t.Fatalf("block %d has %d trials of %v, want %d", b, n, of, e.Rounds(b))
+				}
+			}
+			if len(counts) != points {
+				t.Fatalf("block %d has %d points, want %d", b, len(counts), points)
+			}
 		}
 		if again := Trials(e, seed); !reflect.DeepEqual(trials, again) {
-			t.Fatal("the same seed gives another order")
+			t.Fatal("the same seed makes another order")
 		}
 	})
+}
+
+// What trials of one bring-up differ by is found out once, in the first block.
+func TestRounds(t *testing.T) {
+	e := made(2, 1, 3)
+	if e.Rounds(1) != 2 || e.Rounds(2) != 1 {
+		t.Errorf("%d and %d trials in the first and second bring-up", e.Rounds(1), e.Rounds(2))
+	}
+	if e.Trials = 3; e.Rounds(1) != 3 || e.Rounds(2) != 3 {
+		t.Errorf("%d and %d trials in the first and second bring-up, 3 were asked for", e.Rounds(1), e.Rounds(2))
+	}
+	if once := made(2, 1, 1); once.Rounds(1) != 1 {
+		t.Errorf("%d trials where one block was asked for", once.Rounds(1))
+	}
+}
+
+func TestAddControl(t *testing.T) {
+	e := made(3, 1, 1)
+	e.Baseline = "s1"
+	e.Stacks[2].Name = "control"
+	AddControl(e)
+	AddControl(e)
+	if n := len(e.Stacks); n != 4 || e.Stacks[3].Name != "control-2" || e.Stacks[3].Control != "s1" || e.Stacks[3].Line.String() != e.Stacks[1].Line.String() {
+		t.Errorf("%d stacks: %+v", n, e.Stacks)
+	}
+	for what, e := range map[string]*Experiment{
+		"one stack":    made(1, 1, 1),
+		"none wanted ": func() *Experiment { e := made(3, 1, 1); e.NoControl = true; return e }(),
+	} {
+		n := len(e.Stacks)
+		if AddControl(e); len(e.Stacks) != n {
+			t.Errorf("%s: %+v", what, e.Stacks)
+		}
+	}
+	first := made(2, 1, 1)
+	if AddControl(first); first.Stacks[2].Control != "s0" {
+		t.Errorf("without a baseline: %+v", first.Stacks)
+	}
 }
 
 // TestBlocksDiffer uses so many trials a block that two equal orders are out
@@ -217,6 +277,7 @@ func TestBlocksDiffer(t *testing.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		orders := map[string]string{}
 		for _, s := range []uint64{seed, seed + 1} {
+			e.Trials = 1
 			for block := range slices.Chunk(Trials(e, s), 30) {
 				var order strings.Builder
 				for _, p := range block {
@@ -258,10 +319,12 @@ func TestShuffleIsFair(t *testing.T) {
 // rely on it.
 func TestOrderIsStable(t *testing.T) {
 	var order []string
-	for _, p := range Trials(made(3, 2, 2), 42) {
+	e := made(3, 2, 2)
+	e.Trials = 1
+	for _, p := range Trials(e, 42) {
 		order = append(order, p.Stack+p.Workload)
 	}
-	const want = "s0w0 s1w1 s2w1 s2w0 s1w0 s0w1 s0w1 s1w1 s1w0 s2w1 s2w0 s0w0"
+	const want = "s2w0 s2w1 s1w0 s1w1 s0w0 s0w1 s2w1 s2w0 s1w0 s1w1 s0w1 s0w0"
 	if got := strings.Join(order, " "); got != want {
 		t.Errorf("order of seed 42 is %s, was %s", got, want)
 	}
@@ -281,34 +344,28 @@ func TestEstimateGrows(t *testing.T) {
 	}
 }
 
-// TestEstimateCountsSharedDevices: stacks on one device are brought up again
-// and again.
-func TestEstimateCountsSharedDevices(t *testing.T) {
-	loops, device := made(3, 2, 5), made(3, 2, 5)
-	for i := range device.Stacks {
-		device.Stacks[i].Line.Nodes[0] = line.Node{Name: line.NameDevice, Arg: "/dev/nvme0n1"}
-	}
-	if Estimate(device) <= Estimate(loops) {
-		t.Errorf("three stacks on one device: %s, on three: %s", Estimate(device), Estimate(loops))
-	}
-}
-
 // TestCostsFollowTheTrials: what brings a stack up, or lays out files, costs
-// the trial that needs it first.
+// the first trial on it in each block.
 func TestCostsFollowTheTrials(t *testing.T) {
 	e := made(2, 2, 3)
 	trials := Trials(e, 1)
 	costs := Costs(e, trials)
-	dearest := map[string]int{} // by stack: the trial that costs most
+	type bringUp struct {
+		stack string
+		block int
+	}
+	first := map[bringUp]int{}
 	for i, p := range trials {
-		if j, ok := dearest[p.Stack]; !ok || costs[i] > costs[j] {
-			dearest[p.Stack] = i
+		up := bringUp{p.Stack, p.Block}
+		at, known := first[up]
+		if !known {
+			first[up] = i
+		} else if costs[i] >= costs[at] {
+			t.Errorf("trial %d costs %s, and %s the one that brings its stack up", i, costs[i], costs[at])
 		}
 	}
-	for stack, i := range dearest {
-		if first := slices.IndexFunc(trials, func(p Planned) bool { return p.Stack == stack }); i != first {
-			t.Errorf("of stack %s, trial %d costs most, not its first, %d", stack, i, first)
-		}
+	if len(first) != 6 {
+		t.Fatalf("%d bring-ups", len(first))
 	}
 	// A run that is resumed brings its stacks up again.
 	if rest := Costs(e, trials[len(trials)-1:]); rest[0] <= costs[len(costs)-1] {

@@ -13,7 +13,9 @@ type File struct {
 	Name         Name                 `yaml:"name" jsonschema:"required" jsonschema_description:"Name of the experiment, part of file names."`
 	Question     string               `yaml:"question" jsonschema:"required,minLength=1" jsonschema_description:"The question that the experiment answers, in one sentence."`
 	Baseline     Name                 `yaml:"baseline" jsonschema_description:"The stack that the others are compared with. Without one, stacks are ranked but not compared."`
-	Repeat       int                  `yaml:"repeat" jsonschema:"minimum=1,maximum=1000,default=5" jsonschema_description:"Trials of each stack and workload. At least 4 are needed to tell a difference from chance."`
+	Repeat       int                  `yaml:"repeat" jsonschema:"minimum=1,maximum=1000,default=5" jsonschema_description:"Blocks. In each, every stack is brought up anew once and its workloads are measured. At least 4 are needed to tell a difference from chance."`
+	Trials       int                  `yaml:"trials" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Trials of each workload in one bring-up of a stack. Without it, two in the first block, which tell what trials differ by, and one in the others."`
+	Control      bool                 `yaml:"control" jsonschema:"default=true" jsonschema_description:"Whether the run carries a twin of its baseline, brought up like any other stack: what the two differ by is the run's noise floor."`
 	Runtime      Duration             `yaml:"runtime" jsonschema:"default=10s" jsonschema_description:"Measured time of each trial: 1s, 500ms, 2m30s."`
 	Ramp         Duration             `yaml:"ramp" jsonschema:"default=0s" jsonschema_description:"Time before the measured time in which load is driven but not counted."`
 	Fixed        bool                 `yaml:"fixed" jsonschema:"default=false" jsonschema_description:"Every trial takes its whole runtime. Otherwise trials of more than 40 s end once their mean is known."`

@@ -140,10 +140,14 @@ func yamlProblem(text []byte, err error) Problem {
 func (p *parser) file(root *yaml.Node) {
 	var factors, stacks, workloads *yaml.Node
 	seen := p.mapping(root, "an experiment", map[string]func(*yaml.Node){
-		"name":         func(n *yaml.Node) { p.e.Name = p.name(n, "name") },
-		"question":     func(n *yaml.Node) { p.e.Question = p.text(n, "question") },
-		"baseline":     func(n *yaml.Node) { p.e.Baseline, p.baseline = p.text(n, "baseline"), n },
-		"repeat":       func(n *yaml.Node) { p.e.Repeat = p.repeat(n) },
+		"name":     func(n *yaml.Node) { p.e.Name = p.name(n, "name") },
+		"question": func(n *yaml.Node) { p.e.Question = p.text(n, "question") },
+		"baseline": func(n *yaml.Node) { p.e.Baseline, p.baseline = p.text(n, "baseline"), n },
+		"repeat":   func(n *yaml.Node) { p.e.Repeat = p.repeat(n, "repeat", "4 or more can tell a difference from chance") },
+		"trials": func(n *yaml.Node) {
+			p.e.Trials = p.repeat(n, "trials", "trials of one bring-up tell nothing of the next one")
+		},
+		"control":      func(n *yaml.Node) { p.e.NoControl = !p.flag(n, "control") },
 		"runtime":      func(n *yaml.Node) { p.e.Timing.Runtime = p.duration(n, "runtime", 1) },
 		"ramp":         func(n *yaml.Node) { p.e.Timing.Ramp = p.duration(n, "ramp", 0) },
 		"fixed":        func(n *yaml.Node) { p.e.Fixed = p.flag(n, "fixed") },
@@ -328,7 +332,7 @@ func (p *parser) checkSpace() {
 		}
 		alone := false
 		for _, w := range p.e.Workloads {
-			if need := w.NeedBytes(); need > room && Meet(s, w) {
+			if need := w.NeedBytes(); need > room && Compatible(s, w) {
 				alone = true
 				short("workload "+w.Name, need)
 			}
@@ -436,12 +440,12 @@ func (p *parser) precondition(n *yaml.Node) Precondition {
 	return asked
 }
 
-func (p *parser) repeat(n *yaml.Node) int {
-	repeat, err := strconv.Atoi(n.Value)
-	if n.Tag != "!!int" || err != nil || repeat < 1 || repeat > MaxRepeat {
-		p.problem(n, fmt.Sprintf("repeat is a number from 1 to %d, not %s", MaxRepeat, describe(n)), "4 or more can tell a difference from chance")
+func (p *parser) repeat(n *yaml.Node, key, remedy string) int {
+	times, err := strconv.Atoi(n.Value)
+	if n.Tag != "!!int" || err != nil || times < 1 || times > MaxRepeat {
+		p.problem(n, fmt.Sprintf("%s is a number from 1 to %d, not %s", key, MaxRepeat, describe(n)), remedy)
 	}
-	return repeat
+	return times
 }
 
 func (p *parser) seed(n *yaml.Node) *uint64 {
@@ -467,6 +471,10 @@ func describe(n *yaml.Node) string {
 		return "the number " + n.Value
 	case n.Tag == "!!bool":
 		return n.Value
+	}
+	const enough = 60 // what is no experiment may be anything, of any length
+	if text := []rune(n.Value); len(text) > enough {
+		return strconv.Quote(string(text[:enough])) + "..."
 	}
 	return strconv.Quote(n.Value)
 }

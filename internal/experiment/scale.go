@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/workload"
 )
@@ -306,7 +307,7 @@ func (s Scale) source(l line.Line, device line.Node) (on line.Line, takes bool, 
 		rest = rest[1:]
 	}
 	if len(devs) < len(sources) {
-		return l, true, fmt.Sprintf("it stands on %d devices, and there are %d to put it on: join as many with +", len(sources), len(devs))
+		return l, true, fmt.Sprintf("it stands on %d devices, and there %s %d to put it on: join as many with +", len(sources), plural.Choose(len(devs), "is", "are"), len(devs))
 	}
 	return line.Line{Nodes: append([]line.Node{line.Join(devs[:len(sources)]...)}, rest...)}, true, ""
 }

@@ -3,20 +3,21 @@ package experiment
 import (
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 )
 
 // Planned is a trial before it is run.
 type Planned struct {
 	Seq      int    `json:"seq"`    // from 1, the order of execution
 	Block    int    `json:"block"`  // from 1, the random block it belongs to
-	Repeat   int    `json:"repeat"` // from 1: the how-manieth trial of its stack and workload; a block has one of each, so it equals Block
+	Repeat   int    `json:"repeat"` // from 1: the trial's number among those of its stack and workload
 	Stack    string `json:"stack"`
 	Workload string `json:"workload"`
 }
 
-// Meet tells whether a stack and a workload make a trial. All do, unless a
-// factor would have two levels at once.
-func Meet(s Stack, w Workload) bool {
+// Compatible reports whether a stack and a workload make a trial. All do,
+// unless a factor would have two levels at once.
+func Compatible(s Stack, w Workload) bool {
 	for factor, level := range s.Levels {
 		if other, ok := w.Levels[factor]; ok && other != level {
 			return false
@@ -25,46 +26,100 @@ func Meet(s Stack, w Workload) bool {
 	return true
 }
 
-// Trials lays out the trials of e: Repeat blocks, each with every stack and
-// workload once (see Meet), in a random order of its own. A drift of the host, as it
-// warms up or its neighbours wake, then meets all stacks alike and does not
-// look like a difference between them.
+// pilotRounds is how many trials of each workload a stack gets in its first
+// bring-up, unless the experiment says how many it gets in all: what trials of
+// the same bring-up differ by is known from them.
+const pilotRounds = 2
+
+// Rounds returns how many trials of each workload a stack gets in its bring-up
+// of a block, counted from 1.
+func (e *Experiment) Rounds(block int) int {
+	switch {
+	case e.Trials > 0:
+		return e.Trials
+	case block == 1 && (e.Repeat > 1 || e.Budget > 0):
+		return pilotRounds
+	}
+	return 1
+}
+
+// Trials lays out the trials of e: Repeat blocks, each with every stack once,
+// one after the other, brought up anew on the region of the disk that belongs
+// to the block; while it is up, each workload that it is Compatible with gets
+// Rounds trials. Stacks, and the workloads of a round, come in a random order:
+// a drift of the host, as it warms up or its neighbours wake, then meets all
+// stacks alike and does not look like a difference between them.
 //
-// The same seed gives the same order with every version of Plimsoll and Go.
-// Block b, from 1, is shuffled by Fisher and Yates's method from the end of
-// stack-major order, with the numbers of a PCG generator (math/rand/v2) that
-// is seeded with the seed and b. A 64-bit number x picks one of n as the upper
-// half of the 128-bit product x*n; its bias is below n/2^64.
+// The same seed makes the same order with every version of Plimsoll and Go:
+// see Arrange.
 func Trials(e *Experiment, seed uint64) []Planned {
-	var block []Planned
+	var points []Planned
 	for _, s := range e.Stacks {
 		for _, w := range e.Workloads {
-			if Meet(s, w) {
-				block = append(block, Planned{Stack: s.Name, Workload: w.Name})
+			if Compatible(s, w) {
+				points = append(points, Planned{Stack: s.Name, Workload: w.Name})
 			}
 		}
 	}
-	trials := make([]Planned, 0, len(block)*e.Repeat)
+	var trials []Planned
 	for b := 1; b <= e.Repeat; b++ {
-		start := len(trials)
-		trials = append(trials, block...)
-		Shuffle(trials[start:], seed, b)
-		for i := start; i < len(trials); i++ {
-			trials[i].Seq, trials[i].Block, trials[i].Repeat = i+1, b, b
-		}
+		trials = append(trials, Arrange(points, e.Rounds(b), seed, b)...)
 	}
+	Number(trials, nil)
 	return trials
 }
 
-// Shuffle puts the trials of a block, counted from 1, into the random order
-// that Trials describes.
-func Shuffle(trials []Planned, seed uint64, block int) {
-	shuffle(trials, rand.NewPCG(seed, uint64(block)))
+// Arrange puts points, stack-major, into the random order of a block, counted
+// from 1, and repeats each so many rounds: stack by stack, round by round.
+//
+// Order is Fisher and Yates's, from the end, with the numbers of a PCG
+// generator (math/rand/v2) that is seeded with the seed and the block; stacks
+// are shuffled first, then the workloads of each round in the order in which
+// they run. A 64-bit number x picks one of n as the upper half of the 128-bit
+// product x*n; its bias is below n/2^64.
+func Arrange(points []Planned, rounds int, seed uint64, block int) []Planned {
+	random := rand.NewPCG(seed, uint64(block))
+	var stacks []string
+	for _, p := range points {
+		if !slices.Contains(stacks, p.Stack) {
+			stacks = append(stacks, p.Stack)
+		}
+	}
+	shuffle(stacks, random)
+	var out []Planned
+	for _, s := range stacks {
+		var round []Planned
+		for _, p := range points {
+			if p.Stack == s {
+				p.Block = block
+				round = append(round, p)
+			}
+		}
+		for range rounds {
+			shuffle(round, random)
+			out = append(out, round...)
+		}
+	}
+	return out
 }
 
-func shuffle(trials []Planned, random *rand.PCG) {
-	for i := len(trials) - 1; i > 0; i-- {
+func shuffle[T any](list []T, random *rand.PCG) {
+	for i := len(list) - 1; i > 0; i-- {
 		j, _ := bits.Mul64(random.Uint64(), uint64(i+1))
-		trials[i], trials[j] = trials[j], trials[i]
+		list[i], list[j] = list[j], list[i]
+	}
+}
+
+// Number counts trials that follow others: in all, and by stack and workload.
+func Number(trials, before []Planned) {
+	type point struct{ stack, workload string }
+	repeats := map[point]int{}
+	for _, t := range before {
+		repeats[point{t.Stack, t.Workload}]++
+	}
+	for i := range trials {
+		p := point{trials[i].Stack, trials[i].Workload}
+		repeats[p]++
+		trials[i].Seq, trials[i].Repeat = len(before)+i+1, repeats[p]
 	}
 }

@@ -41,7 +41,7 @@ func (v *view) attributed(c *cell, d direction) *charged {
 	if twin := v.uncopied(c.stack); twin != nil && d.noun == "writes" {
 		if other := v.cell(twin.Name, c.workload.Name); other != nil && other.span(d) != nil {
 			a.uncopied = newCharged(other.span(d))
-			if e, ok := v.effect("device writes per write", c.stack.Name, twin.Name, a.all, a.uncopied.all); ok {
+			if e, ok := v.effect("device writes per write", c.stack.Name, twin.Name, a.sampleOf(a.all), a.uncopied.sampleOf(a.uncopied.all)); ok {
 				a.effect = &e
 			}
 		}

@@ -68,11 +68,10 @@ func caveats(v *view) []Finding {
 	say("mixed", mixed, fmt.Sprintf("The device seems to have answered some trials of %s, and memory others: taken as memory", list(mixed)),
 		"Other processes can add to a device's counters and hide a cache; nothing can take from them. A cache that fills up, or is emptied under memory pressure, also looks like this.")
 
-	needed := stats.RepeatsNeeded()
-	few := stacksOf(cells, func(c *cell) bool { return c.point.N < needed })
-	say("repeats", few, fmt.Sprintf("%s fewer than %d trials of a workload: no difference between such stacks can be significant", have(few, len(v.stacks)), needed),
-		fmt.Sprintf("Two samples that do not overlap at all give p = %s with 3 against 3, %s with %d against %d. Set repeat to %d or more; from 6 on the intervals of medians reach 95%%.",
-			digits(stats.SmallestP(3, 3)), digits(stats.SmallestP(needed, needed)), needed, needed, needed))
+	needed := stats.FewestPairs
+	few := stacksOf(cells, func(c *cell) bool { return c.rates.Nested() && c.point.N < needed })
+	say("repeats", few, fmt.Sprintf("%s brought up fewer than %d times under a workload: no difference between such stacks can be told from chance", were(few, len(v.stacks)), needed),
+		fmt.Sprintf("What is made anew counts, and not what is measured again: a stack that was brought up once stood on one region of the disk. Set repeat to %d or more; from 6 on the intervals of medians reach 95%%.", needed))
 
 	wide := stacksOf(cells, func(c *cell) bool { return spread(c) > wideInterval })
 	if len(wide) > 0 {
@@ -82,30 +81,15 @@ func caveats(v *view) []Finding {
 			fmt.Sprintf("The interval of the median is wider than %s of it. Small differences cannot be seen: repeat more often, measure longer, or quiet the host.", percent(wideInterval)))
 	}
 
-	if tests, stacks := tests(againstBaseline(v), siblings(v)); float64(tests)*stats.Alpha >= 1 {
-		say("chance", stacks, fmt.Sprintf("%d comparisons at the 5%% level: about %.0f would look significant by chance alone", tests, float64(tests)*stats.Alpha),
-			"p values are not corrected for the number of comparisons. Trust large ratios before small ones, and repeat the experiment for what matters.")
-	}
 	return out
 }
 
-// have says "All stacks have", "xfs and ext4 have".
-func have(stacks []string, all int) string {
+// were says "All stacks were", "xfs and ext4 were".
+func were(stacks []string, all int) string {
 	if len(stacks) == all && all > 1 {
-		return "All stacks have"
+		return "All stacks were"
 	}
-	return list(stacks) + choose(len(stacks), " has", " have")
-}
-
-// tests counts the tests behind findings, and names the stacks in them.
-func tests(findings ...[]Finding) (n int, stacks []string) {
-	for _, f := range slices.Concat(findings...) {
-		if f.Effect != nil {
-			n++
-			stacks = appendNew(appendNew(stacks, f.Effect.Subject), f.Effect.Baseline)
-		}
-	}
-	return n, stacks
+	return list(stacks) + choose(len(stacks), " was", " were")
 }
 
 // marked names the measured stacks with a mark.
@@ -117,8 +101,8 @@ func (v *view) marked(m result.Mark) []string {
 // the stacks on them.
 func (v *view) sharedBottoms() (devices, stacks []string) {
 	for _, c := range v.all() {
-		if !c.below() {
-			continue
+		if !c.below() || c.watched() {
+			continue // what others did there is known
 		}
 		for _, d := range c.stack.Devices {
 			if d.Role == roleBottom {
@@ -127,6 +111,14 @@ func (v *view) sharedBottoms() (devices, stacks []string) {
 		}
 	}
 	return devices, stacks
+}
+
+// watched reports whether it is known of every trial what others did on its
+// disks.
+func (c *cell) watched() bool {
+	return !slices.ContainsFunc(c.trials, func(t *result.Trial) bool {
+		return t.Neighbours == nil || !slices.ContainsFunc(t.Neighbours.Disks, func(d result.DiskShare) bool { return d.How == result.ByControlGroup })
+	})
 }
 
 // stacksOf names the stacks with a cell that is so.

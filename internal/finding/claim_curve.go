@@ -125,7 +125,7 @@ func (t curveTest) judge(curve stats.Curve) judgement {
 		}
 		place := t.span(c.Low, "to", c.High)
 		if t.at(c) {
-			return judgement{ClaimConfirmed, fmt.Sprintf("its interval, %s, holds %s (p = %s)", place, t.text(t.place), digits(c.P))}
+			return judgement{ClaimConfirmed, fmt.Sprintf("its interval, %s, holds %s (%s)", place, t.text(t.place), pText(c.P))}
 		}
 		elsewhere = append(elsewhere, place)
 	}

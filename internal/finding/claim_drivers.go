@@ -126,10 +126,10 @@ func judgeIllusion(c claims.Claim, subject, baseline *cell, e Effect) judgement 
 		return notTestable("memory answered (%s), but %s", served(subject), why)
 	}
 	if e.Ratio < 1 {
-		return judgement{ClaimContradicted, fmt.Sprintf("memory answered (%s), and yet it is slower than the device (p = %s)", served(subject), digits(e.P))}
+		return judgement{ClaimContradicted, fmt.Sprintf("memory answered (%s), and yet it is slower than the device (%s)", served(subject), pText(e.P))}
 	}
-	return judgement{ClaimConfirmed, fmt.Sprintf("the illusion is there: memory answered (%s), and seems significantly faster than the device (p = %s); how much faster, of other memory and another device, is not judged",
-		served(subject), digits(e.P))}
+	return judgement{ClaimConfirmed, fmt.Sprintf("the illusion is there: memory answered (%s), and seems significantly faster than the device (%s); how much faster, of other memory and another device, is not judged",
+		served(subject), pText(e.P))}
 }
 
 func servedHonestly(c *cell) string {
@@ -224,14 +224,14 @@ func (v *view) orderOn(on *stack, d driven, found bool) (k claimCase) {
 	k.measured = last.stack.Name + " is " + list(measured)
 	k.says = k.measured
 	switch e := *k.effect; {
-	case tooFew(e.N) != nil:
-		k.judgement = notTestable("%s", tooFew(e.N)[0])
+	case tooFew(e) != nil:
+		k.judgement = notTestable("%s", tooFew(e)[0])
 	case e.Differs && e.Ratio > 1:
-		k.judgement = judgement{ClaimContradicted, fmt.Sprintf("%s is significantly faster than %s (p = %s)", e.Subject, e.Baseline, digits(e.P))}
+		k.judgement = judgement{ClaimContradicted, fmt.Sprintf("%s is significantly faster than %s (%s)", e.Subject, e.Baseline, pText(e.P))}
 	case behind == len(ahead):
-		k.judgement = judgement{ClaimConfirmed, fmt.Sprintf("%s is significantly behind %s (p = %s)", e.Subject, list(names(ahead)), digits(e.P))}
+		k.judgement = judgement{ClaimConfirmed, fmt.Sprintf("%s is significantly behind %s (%s)", e.Subject, list(names(ahead)), pText(e.P))}
 	default:
-		k.judgement = notTestable("the data does not decide: %s and %s do not differ significantly (p = %s); repeat more often, or measure longer", e.Subject, e.Baseline, digits(e.P))
+		k.judgement = notTestable("the data does not decide: %s and %s do not differ significantly (%s); repeat more often, or measure longer", e.Subject, e.Baseline, pText(e.P))
 	}
 	return k
 }

@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	samples "plimsoll/internal/cell"
 	"slices"
 
 	"plimsoll/internal/claims"
@@ -133,7 +134,7 @@ func (v *view) underLoad(k *claimCase, c claims.Claim, s *stack, low, high drive
 			x, high.name, y, low.name, fmt.Sprint(high.load.InFlight()), fmt.Sprint(low.load.InFlight()))
 		k.grounds = sentences(k.grounds, a.parts("under "+high.name), b.parts("under "+low.name))
 	}
-	e, ok := v.effect("mean total latency", s.Name+" under "+high.name, s.Name+" under "+low.name, a.meanLatencies(), b.meanLatencies())
+	e, ok := v.effect("mean total latency", s.Name+" under "+high.name, s.Name+" under "+low.name, a.totals(), b.totals())
 	if !ok {
 		k.judgement = notTestable("no ratio of latencies: a trial does not tell them")
 		return
@@ -162,21 +163,21 @@ func trialLatency(t *result.Trial, of func(result.Direction) result.Latency) flo
 	return sum
 }
 
-// meanLatencies are the mean total latencies of the trials, in ns.
-func (c *cell) meanLatencies() []float64 { return c.means(totalOf) }
+// meanLatencies are the mean total latencies of the bring-ups, in ns.
+func (c *cell) meanLatencies() []float64 { return c.totals().Means() }
 
-// meanCompletions are the mean completion latencies of the trials, in ns.
-func (c *cell) meanCompletions() []float64 {
+// totals are the mean total latencies of the trials, in ns, by bring-up.
+func (c *cell) totals() samples.Sample { return c.means(totalOf) }
+
+// completions are the mean completion latencies of the trials, in ns, by
+// bring-up.
+func (c *cell) completions() samples.Sample {
 	return c.means(func(d result.Direction) result.Latency { return d.Completion })
 }
 
-func (c *cell) means(of func(result.Direction) result.Latency) []float64 {
-	var out []float64
-	for _, t := range c.trials {
+func (c *cell) means(of func(result.Direction) result.Latency) samples.Sample {
+	return samples.Take(c.trials, func(t *result.Trial) (float64, bool) {
 		l := stats.MergeLatency(of(t.Measurement.Read), of(t.Measurement.Write))
-		if l.Count > 0 && finite(l.MeanNS) {
-			out = append(out, l.MeanNS)
-		}
-	}
-	return out
+		return l.MeanNS, l.Count > 0 && finite(l.MeanNS)
+	})
 }

@@ -117,11 +117,11 @@ func (p pairTest) one(v *view, c claims.Claim, w wanted, s *stack) (k claimCase,
 
 // unverified is why an effect on the device cannot be judged; "" when it can.
 func unverified(e Effect) string {
-	if few := tooFew(e.N); few != nil {
+	if few := tooFew(e); few != nil {
 		return few[0]
 	}
 	if !e.Differs {
-		return fmt.Sprintf("no difference is significant (p = %s); repeat more often, or measure longer", digits(e.P))
+		return fmt.Sprintf("no difference is significant (%s); repeat more often, or measure longer", pText(e.P))
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	samples "plimsoll/internal/cell"
 	"slices"
 
 	"plimsoll/internal/claims"
@@ -24,14 +25,14 @@ var remoteClaims = []claimRule{
 		"submission does not wait for the network, so its share stays small", submissionAtLowLoad(remote)},
 	{"lat-clat-nvmf-low", "local-vs-remote",
 		"under low load nothing hides the way over the network", besideTwin{
-			load: lowLoad("RR"), metric: "mean completion latency", latencies: (*cell).meanCompletions, judge: judgeRatio,
+			load: lowLoad("RR"), metric: "mean completion latency", latencies: (*cell).completions, judge: judgeRatio,
 		}.test},
 	{"lat-high-nvmf", "local-vs-remote",
 		"under high load an I/O waits in the queues of the storage, next to which the network is short", latencyUnderLoad(remote)},
 	{"lat-high-extra", "local-vs-remote",
 		"what the network adds is short beside the time in the queues", besideTwin{
 			load:   wanted{role: "RR", jobs: manyJobs, inFlight: manyJobs, paper: fio.Load{Jobs: manyJobs, Depth: 32}},
-			metric: "mean total latency", latencies: (*cell).meanLatencies, share: true, judge: judgeExtra,
+			metric: "mean total latency", latencies: (*cell).totals, share: true, judge: judgeExtra,
 		}.test},
 }
 
@@ -40,8 +41,8 @@ var remoteClaims = []claimRule{
 type besideTwin struct {
 	load      wanted
 	metric    string
-	latencies func(*cell) []float64 // one per trial, in ns
-	share     bool                  // the claim is about the part of the remote latency that the local one has not
+	latencies func(*cell) samples.Sample // in ns
+	share     bool                       // the claim is about the part of the remote latency that the local one has not
 	judge     func(claims.Claim, Effect) judgement
 }
 
@@ -110,7 +111,7 @@ func (b besideTwin) one(v *view, k *claimCase, c claims.Claim, s *stack) {
 // judgeExtra holds the share of a remote latency that is extra, 1 - 1/ratio,
 // against a published limit, which the interval decides.
 func judgeExtra(c claims.Claim, e Effect) judgement {
-	if few := tooFew(e.N); few != nil {
+	if few := tooFew(e); few != nil {
 		return notTestable("%s", few[0])
 	}
 	limit := c.Value.High

@@ -301,7 +301,7 @@ func TestJudgeRatio(t *testing.T) {
 		{"not above", above3, 2, 1.5, 2.9, true, 5, ClaimContradicted},
 		{"perhaps above", above3, 3, 2, 4, true, 5, ClaimNotTestable},
 	} {
-		e := Effect{Ratio: c.ratio, Low: c.low, High: c.high, Differs: c.differs, P: 0.01, N: [2]int{c.n, c.n}}
+		e := Effect{Ratio: c.ratio, Low: c.low, High: c.high, Differs: c.differs, P: 0.01, N: [2]int{c.n, c.n}, Pairs: c.n, TooFew: c.n < stats.FewestPairs}
 		if got := judgeRatio(c.claim, e); got.verdict != c.want || got.why == "" {
 			t.Errorf("%s: %s (%s), want %s", c.name, got.verdict, got.why, c.want)
 		}

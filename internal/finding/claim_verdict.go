@@ -102,7 +102,7 @@ func trimmed(x float64) string { return fmt.Sprintf("%.4g", x) }
 // judgeRatio holds a measured ratio against a published one. docs/findings.md
 // has the rules.
 func judgeRatio(c claims.Claim, e Effect) judgement {
-	if few := tooFew(e.N); few != nil {
+	if few := tooFew(e); few != nil {
 		return notTestable("%s", few[0])
 	}
 	if bound(*c.Value) {
@@ -131,9 +131,9 @@ func judgeRatio(c claims.Claim, e Effect) judgement {
 	case e.High/e.Low > min(widest, farther(c.Value.Low), farther(c.Value.High)):
 		return notTestable("the data does not decide: the interval, %s, is too wide to tell a factor such as %s; repeat more often, or measure longer", interval, publishedText(c))
 	case e.Differs && (e.Low > 1 || e.High < 1):
-		return judgement{ClaimConfirmed, fmt.Sprintf("the interval, %s, overlaps %s and excludes 1 (p = %s)", interval, published, digits(e.P))}
+		return judgement{ClaimConfirmed, fmt.Sprintf("the interval, %s, overlaps %s and excludes 1 (%s)", interval, published, pText(e.P))}
 	}
-	return notTestable("the data does not decide: the interval, %s, overlaps %s, but no difference is significant (p = %s); repeat more often, or measure longer", interval, published, digits(e.P))
+	return notTestable("the data does not decide: the interval, %s, overlaps %s, but no difference is significant (%s); repeat more often, or measure longer", interval, published, pText(e.P))
 }
 
 // farther is how far a ratio is from 1, as a factor above it.
@@ -153,11 +153,11 @@ func judgeBound(c claims.Claim, e Effect) judgement {
 	}
 	switch {
 	case below && less, !below && more:
-		return judgement{ClaimConfirmed, fmt.Sprintf("%s is significantly %s (p = %s)", ratioText(e), publishedText(c), digits(e.P))}
+		return judgement{ClaimConfirmed, fmt.Sprintf("%s is significantly %s (%s)", ratioText(e), publishedText(c), pText(e.P))}
 	case less || more:
-		return judgement{ClaimContradicted, fmt.Sprintf("%s is on the other side, significantly (p = %s)", ratioText(e), digits(e.P))}
+		return judgement{ClaimContradicted, fmt.Sprintf("%s is on the other side, significantly (%s)", ratioText(e), pText(e.P))}
 	}
-	return notTestable("the data does not decide: %s is not significantly on either side of %s (p = %s); repeat more often, or measure longer", ratioText(e), trimmed(limit), digits(e.P))
+	return notTestable("the data does not decide: %s is not significantly on either side of %s (%s); repeat more often, or measure longer", ratioText(e), trimmed(limit), pText(e.P))
 }
 
 // judgeShare holds the median of measured shares against a published one.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	samples "plimsoll/internal/cell"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 )
@@ -90,13 +91,14 @@ type ComparisonRow struct {
 
 // ComparedSample is the trials of one run behind a row. All is 0 without them.
 type ComparedSample struct {
-	N        int     `json:"n"`
+	N        int     `json:"n"`      // bring-ups; trials where bring-ups are not known
+	Trials   int     `json:"trials"` // in all of them
 	Median   float64 `json:"median"`
 	Low      float64 `json:"low"` // stats.MedianInterval
 	High     float64 `json:"high"`
 	Coverage float64 `json:"coverage"`
 
-	values []float64
+	values []float64 // of each bring-up
 }
 
 // Metric is a number that every trial has, and that two runs are compared by.
@@ -222,7 +224,8 @@ func (p comparedPair) row(m Metric, seed uint64, decides bool) ComparisonRow {
 	if ratio := r.B.Median / r.A.Median; r.B.N > 0 && (ratio == 0 || invertible(ratio)) {
 		r.Ratio = &ratio
 	}
-	if iv, ok := ratioInterval(r.B.values, r.A.values, seed); ok {
+	enough := min(r.A.N, r.B.N) >= stats.FewestPairs
+	if iv, ok := ratioInterval(r.B.values, r.A.values, seed); ok && enough {
 		r.Low, r.High = &iv.Low, &iv.High
 	}
 	return r
@@ -233,14 +236,10 @@ func sample(u *unit, m Metric) ComparedSample {
 	if u.cell == nil {
 		return s
 	}
-	for _, t := range u.cell.trials {
-		if v, ok := m.of(t.Measurement); ok {
-			s.values = append(s.values, v)
-		}
-	}
-	if s.N = len(s.values); s.N > 0 {
-		iv := stats.MedianInterval(s.values)
-		s.Median, s.Low, s.High, s.Coverage = stats.Median(s.values), iv.Low, iv.High, iv.Coverage
+	taken := samples.Take(u.cell.trials, func(t *result.Trial) (float64, bool) { return m.of(t.Measurement) })
+	s.values, s.N, s.Trials = taken.Means(), len(taken), taken.Trials()
+	if s.N > 0 {
+		s.Median, s.Low, s.High, s.Coverage = medianOf(s.values)
 	}
 	return s
 }
@@ -291,7 +290,7 @@ func (r *ComparisonRow) judge(opt CompareOptions, family int) {
 		r.Verdict = VerdictRegression
 	case r.Differs && r.better*(r.B.Median-r.A.Median) > 0:
 		r.Verdict = VerdictImprovement
-	case !r.Differs && smallest(r.A.N, r.B.N, family) >= opt.Alpha:
+	case !r.Differs && (smallest(r.A.N, r.B.N, family) >= opt.Alpha || min(r.A.N, r.B.N) < stats.FewestPairs):
 		r.Verdict = VerdictTooFew
 	case r.Low == nil || r.beyond(r.worst(), opt.Threshold):
 		r.Verdict = VerdictTooNoisy

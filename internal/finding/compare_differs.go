@@ -41,6 +41,9 @@ func differences(a, b *result.Run, pairs []comparedPair) []Difference {
 		add("", f.Name, f.Value, other[i].Value)
 	}
 	for _, p := range pairs {
+		if p.a.shape.line == "" {
+			add("", "files or devices", p.a.stack.Name, p.b.stack.Name)
+		}
 		ours, theirs := facts(a, p.a.stack), facts(b, p.b.stack)
 		for _, f := range ours {
 			add(p.a.stack.Name, f.Name, f.Value, valueOf(theirs, f.Name))

@@ -38,14 +38,18 @@ type unit struct {
 
 // shape is what must be the same for two units to be alike.
 type shape struct {
-	line     string  // canonical
+	line     string  // canonical; "" when an import does not tell
 	kind     string  // of workload
+	name     string  // of the workload
 	declared string  // canonical; "" when the run does not tell
+	identity string  // of an imported workload; "" when the import does not tell
 	summary  string  // stands in for declared where a run does not tell
 	runtime  float64 // seconds, of the experiment; 0 where the workload has its own
 	ramp     float64
 	before   string // what was written before, beyond one pass over the files
 	traced   bool   // requests were recorded meanwhile, which costs some of the speed
+	imported bool   // it was measured elsewhere
+	unknown  string // what stands for the stack where an import does not tell its line; "" otherwise
 }
 
 // comparedPair is two units that are alike.
@@ -55,6 +59,7 @@ type comparedPair struct{ a, b *unit }
 // names decide; that they are called the same does not make them alike.
 func pair(va, vb *view) (pairs []comparedPair, apart []Apart) {
 	left, right := va.units(), vb.units()
+	nameUnknown(left, right)
 	partner := map[*unit]*unit{} // both ways
 	for _, byName := range []bool{true, false} {
 		for _, a := range sortedByName(left) {
@@ -116,7 +121,10 @@ func (v *view) units() []*unit {
 }
 
 func (v *view) shape(s *stack, w result.Workload) shape {
-	h := shape{line: s.Line, kind: w.Kind, declared: strings.TrimSpace(w.Declared), summary: cmp.Or(w.Summary, w.Name)}
+	h := shape{
+		line: s.Line, kind: w.Kind, name: w.Name, declared: strings.TrimSpace(w.Declared), identity: w.Identity,
+		summary: cmp.Or(w.Summary, w.Name), imported: v.run.Imported != nil,
+	}
 	if parsed, err := line.Parse(s.Line); err == nil {
 		h.line = parsed.String()
 	}
@@ -146,16 +154,25 @@ func (a *unit) named(b *unit) bool {
 }
 
 func (h shape) sameWorkload(o shape) bool {
-	if h.declared == "" || o.declared == "" {
-		return h.kind == o.kind && h.summary == o.summary
+	switch {
+	case h.kind != o.kind:
+		return false
+	case h.identity != "" && o.identity != "":
+		return h.identity == o.identity
+	case h.imported && o.imported && h.declared == "" && o.declared == "" && h.name == o.name:
+		return true // as whoever imported them called them
+	case h.declared == "" || o.declared == "":
+		return h.summary == o.summary
 	}
-	return h.kind == o.kind && h.declared == o.declared
+	return h.declared == o.declared
 }
+
+func (h shape) sameStack(o shape) bool { return h.line == o.line && h.unknown == o.unknown }
 
 func (h shape) sameTimes(o shape) bool { return h.runtime == o.runtime && h.ramp == o.ramp }
 
 func (h shape) like(o shape) bool {
-	return h.line == o.line && h.sameWorkload(o) && h.sameTimes(o) && h.before == o.before && h.traced == o.traced
+	return h.sameStack(o) && h.sameWorkload(o) && h.sameTimes(o) && h.before == o.before && h.traced == o.traced
 }
 
 // alone says why a unit has no partner among those of the other run, by what
@@ -163,16 +180,16 @@ func (h shape) like(o shape) bool {
 func alone(u *unit, others []*unit, here, there string) Apart {
 	a := Apart{u.stack.Name, u.workload.Name, here, "only in " + here}
 	for _, o := range others {
-		if u.shape.line == o.shape.line && u.shape.sameWorkload(o.shape) && !u.shape.sameTimes(o.shape) {
+		if u.shape.sameStack(o.shape) && u.shape.sameWorkload(o.shape) && !u.shape.sameTimes(o.shape) {
 			a.Why = fmt.Sprintf("measured for %g s (ramp %g s) in %s, for %g s (ramp %g s) in %s",
 				u.shape.runtime, u.shape.ramp, here, o.shape.runtime, o.shape.ramp, there)
 			return a
 		}
-		if u.shape.line == o.shape.line && u.shape.sameWorkload(o.shape) && u.shape.before != o.shape.before {
+		if u.shape.sameStack(o.shape) && u.shape.sameWorkload(o.shape) && u.shape.before != o.shape.before {
 			a.Why = fmt.Sprintf("another preconditioning: %s in %s, %s in %s", cmp.Or(u.shape.before, "none"), here, cmp.Or(o.shape.before, "none"), there)
 			return a
 		}
-		if u.shape.line == o.shape.line && u.shape.sameWorkload(o.shape) && u.shape.traced != o.shape.traced {
+		if u.shape.sameStack(o.shape) && u.shape.sameWorkload(o.shape) && u.shape.traced != o.shape.traced {
 			which := map[bool]string{true: here, false: there}
 			a.Why = fmt.Sprintf("traced in %s and not in %s: tracing costs some of the speed", which[u.shape.traced], which[o.shape.traced])
 			return a
@@ -181,11 +198,14 @@ func alone(u *unit, others []*unit, here, there string) Apart {
 	for _, o := range others {
 		switch {
 		case !u.named(o):
-		case u.shape.line != o.shape.line:
-			a.Why = fmt.Sprintf("another stack: %s in %s, %s in %s", u.shape.line, here, o.shape.line, there)
+		case !u.shape.sameStack(o.shape):
+			a.Why = fmt.Sprintf("another stack: %s in %s, %s in %s", cmp.Or(u.shape.line, "unknown"), here, cmp.Or(o.shape.line, "unknown"), there)
 		case !u.shape.sameWorkload(o.shape):
 			a.Why = fmt.Sprintf("another workload: %s in %s, %s in %s", u.shape.text(), here, o.shape.text(), there)
 		}
+	}
+	if alone := "only in " + here; a.Why == alone {
+		a.Why += importRemedy(u, others, there)
 	}
 	return a
 }

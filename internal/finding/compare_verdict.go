@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"plimsoll/internal/stats"
 )
 
 // conclude gives a comparison its verdict: the gravest one of the rows that
@@ -30,8 +32,8 @@ func (c *Comparison) conclude() {
 		if len(found) > 1 {
 			largest = "the largest: "
 		}
-		c.Title = fmt.Sprintf("regression beyond %s in %d of %s: %s%s is %s of A, p = %s",
-			percent, len(found), count(deciding, "row"), largest, worst.subject(), worst.ratioText(), digits(worst.PAdjusted))
+		c.Title = fmt.Sprintf("regression beyond %s in %d of %s: %s%s is %s of A, %s",
+			percent, len(found), count(deciding, "row"), largest, worst.subject(), worst.ratioText(), pText(worst.PAdjusted))
 	case deciding == 0 && len(open) == 0:
 		c.Verdict = VerdictTooFew
 		c.Title = "nothing to compare: no stack and workload is alike in both runs"
@@ -63,6 +65,10 @@ func (c *Comparison) tooFew(rows []ComparisonRow, deciding int) string {
 	remedy := fmt.Sprintf("repeat each %d times", repeatsFor(max(1, c.Family), c.Alpha))
 	if min(least.A.N, least.B.N) == 0 {
 		return fmt.Sprintf("too few trials to tell %s: %s has %d in A and %d in B", where, least.subject(), least.A.N, least.B.N)
+	}
+	if small := smallest(least.A.N, least.B.N, c.Family); small < c.Alpha {
+		return fmt.Sprintf("too few trials to tell %s: %s against %d have no interval; repeat each %d times or more",
+			where, count(least.A.N, "trial"), least.B.N, stats.FewestPairs)
 	}
 	together := ""
 	if c.Family > 1 {

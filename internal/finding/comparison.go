@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
 )
 
 // comparison is what both rules that compare two stacks say.
@@ -30,14 +31,31 @@ func (v *view) comparison(id string, subject, baseline *cell, why string) Findin
 		return f
 	}
 	f.Effect = &e
-	f.Caveats = append(f.Caveats, tooFew(e.N)...)
+	f.Caveats = append(f.Caveats, tooFew(e)...)
 	f.Title = comparisonTitle(subject, e)
-	f.Why = strings.TrimSpace(fmt.Sprintf("%s Medians: %s IOPS of %s against %s of %s; Mann-Whitney p = %s.", why,
-		number(subject.point.Median), count(e.N[0], "trial"), number(baseline.point.Median), count(e.N[1], "trial"), digits(e.P)))
-	if !e.Differs {
+	f.Why = strings.TrimSpace(fmt.Sprintf("%s Medians: %s IOPS of %s against %s of %s; %s.", why,
+		number(subject.point.Median), e.units(e.N[0]), number(baseline.point.Median), e.units(e.N[1]), e.test()))
+	switch {
+	case e.TooFew:
+	case e.P < stats.Alpha && e.Adjusted >= stats.Alpha:
+		f.Why += " Among so many comparisons that may be chance (~)."
+	case e.P < stats.Alpha && !e.Differs:
+		f.Why += fmt.Sprintf(" Two copies of one stack differed by as much here, %sx, so that it is not taken for real (~).", times(e.Floor))
+	case !e.Differs:
 		f.Why += " That is not significant at the 5% level (~)."
 	}
 	return f
+}
+
+// test writes what the test of an effect said.
+func (e Effect) test() string {
+	switch {
+	case e.TooFew && e.Pairs > 0:
+		return "no test of " + count(e.Pairs, "pair")
+	case e.Pairs > 0:
+		return fmt.Sprintf("%s in %s, %s for all comparisons together", pText(e.P), count(e.Pairs, "pair"), pText(e.Adjusted))
+	}
+	return "Mann-Whitney " + pText(e.P)
 }
 
 func comparisonTitle(subject *cell, e Effect) string {

@@ -123,9 +123,9 @@ func (v *view) contention(s *stack, d direction, g loads) *Finding {
 	if !alone {
 		where = "The kernel's part above the block layer, the way back included,"
 	}
-	why := fmt.Sprintf("%s takes of %s: %s. It is %sx as long with the most jobs (%s to %s; the trend over %s has p = %s), and the device takes %sx as long. "+
+	why := fmt.Sprintf("%s takes of %s: %s. It is %sx as long with the most jobs (%s to %s; the trend over %s has %s), and the device takes %sx as long. "+
 		"Time that grows with the jobs, and not with the device, is time in which they wait for each other: for a lock, or in a queue.",
-		where, d.one, strings.Join(each, ", "), times(e.Ratio), times(e.Low), times(e.High), count(len(levels), "level"), digits(e.P), times(device.ratio.Ratio))
+		where, d.one, strings.Join(each, ", "), times(e.Ratio), times(e.Low), times(e.High), count(len(levels), "level"), pText(e.P), times(device.ratio.Ratio))
 	if bare != nil {
 		why += fmt.Sprintf(" Without a file system, on %s, that time goes from %s to %s.", bareSpans[0].stack.Name, latency(bare.low), latency(bare.top))
 	}

@@ -31,7 +31,7 @@ func drivesOf(v *view) []Finding {
 			if e, ok := v.compare(d.iops, other); ok {
 				f.Effect = &e
 				f.Why += fmt.Sprintf(" It gives %s of the IOPS of %s under %s.", shortRatio(e), e.Baseline, d.iops.workload.Name)
-				f.Caveats = append(f.Caveats, tooFew(e.N)...)
+				f.Caveats = append(f.Caveats, tooFew(e)...)
 			}
 		}
 		out = append(out, f)

@@ -49,7 +49,7 @@ func (v *view) nameFastest(f *Finding, honest []*cell) {
 	canTell := false
 	for _, c := range others {
 		e, _ := v.compare(best, c)
-		canTell = canTell || decidable(e.N)
+		canTell = canTell || !e.TooFew
 		if !e.Differs {
 			tied = append(tied, c.stack.Name)
 		}
@@ -58,7 +58,7 @@ func (v *view) nameFastest(f *Finding, honest []*cell) {
 	if ok {
 		f.Effect = &next
 	}
-	f.Caveats = append(f.Caveats, tooFew(next.N)...)
+	f.Caveats = append(f.Caveats, tooFew(next)...)
 	switch {
 	case !canTell:
 		f.Title = fmt.Sprintf("%s: %s has the highest median, %s, and so few trials cannot tell whether that is chance",

@@ -9,9 +9,11 @@ type Kind string
 // The kinds of findings, in the order in which they are shown.
 const (
 	KindRecommendation Kind = "recommendation" // which stack to take, and why
+	KindNeighbours     Kind = "neighbours"     // what others did meanwhile, where it matters: said right under the verdict
 	KindFastest        Kind = "fastest"        // fastest honest stack of one workload, with the ranking
 	KindIllusion       Kind = "illusion"       // a stack that answers from memory
 	KindComparison     Kind = "comparison"     // a stack against the baseline or its sibling
+	KindNoise          Kind = "noise"          // how far apart equal things came out
 	KindTime           Kind = "time"           // where the time of I/Os goes, by traces
 	KindPublished      Kind = "published"      // a published result, tested on this host
 	KindCaveat         Kind = "caveat"         // what limits the conclusions
@@ -20,42 +22,55 @@ const (
 
 // Finding is a conclusion with its evidence.
 type Finding struct {
-	ID       string   `json:"id"`   // stable within a run: rule and subject, "illusion/loop-buffered/RR"
-	Rule     string   `json:"rule"` // name of the rule that drew it
-	Kind     Kind     `json:"kind"`
-	Workload string   `json:"workload,omitempty"`
-	Stacks   []string `json:"stacks,omitempty"` // subjects, best first
-	Title    string   `json:"title"`            // one sentence with the number that matters
-	Why      string   `json:"why"`              // explanation grounded in what was measured
-	Effect   *Effect  `json:"effect,omitempty"`
-	Evidence []Point  `json:"evidence,omitempty"`
-	Caveats  []string `json:"caveats,omitempty"` // marks, and everything else that must be said beside the number
-	Claim    *Claim   `json:"claim,omitempty"`   // the published result that was tested; nil for every other kind
+	ID             string          `json:"id"`   // stable within a run: rule and subject, "illusion/loop-buffered/RR"
+	Rule           string          `json:"rule"` // name of the rule that drew it
+	Kind           Kind            `json:"kind"`
+	Workload       string          `json:"workload,omitempty"`
+	Stacks         []string        `json:"stacks,omitempty"` // subjects, best first
+	Title          string          `json:"title"`            // one sentence with the number that matters
+	Why            string          `json:"why"`              // explanation grounded in what was measured
+	Effect         *Effect         `json:"effect,omitempty"`
+	Evidence       []Point         `json:"evidence,omitempty"`
+	Caveats        []string        `json:"caveats,omitempty"`        // marks, and everything else that must be said beside the number
+	Noise          []Noise         `json:"noise,omitempty"`          // by workload; of KindNoise only
+	Recommendation *Recommendation `json:"recommendation,omitempty"` // of the verdict only
+	Claim          *Claim          `json:"claim,omitempty"`          // the published result that was tested; nil for every other kind
+	Neighbours     *Neighbours     `json:"neighbours,omitempty"`     // facts of KindNeighbours; nil for every other kind
 }
 
-// Effect is the size of a difference: subject against baseline.
+// Effect is the size of a difference: subject against baseline, in pairs of
+// the same block of trials where bring-ups are known (stats.PairedRatio), and
+// as two samples where they are not (stats.RatioOfMedians).
 type Effect struct {
 	Metric   string  `json:"metric"` // "IOPS"
 	Subject  string  `json:"subject"`
 	Baseline string  `json:"baseline"`
-	Ratio    float64 `json:"ratio"` // median(subject) / median(baseline)
-	Low      float64 `json:"low"`   // 95% bootstrap interval of Ratio
-	High     float64 `json:"high"`
-	P        float64 `json:"p"`       // Mann-Whitney U, two-sided
-	N        [2]int  `json:"n"`       // trials of subject and baseline
-	Differs  bool    `json:"differs"` // significant at 5%; otherwise shown as ~
+	Ratio    float64 `json:"ratio"`             // subject / baseline
+	Low      float64 `json:"low,omitzero"`      // 95% interval of Ratio; Low and High are 0 where there is none
+	High     float64 `json:"high,omitzero"`     // which is below four bring-ups
+	P        float64 `json:"p"`                 // two-sided, of this comparison alone
+	Adjusted float64 `json:"adjusted,omitzero"` // P for all comparisons of rates in the run (Benjamini and Hochberg); 0 for other metrics
+	N        [2]int  `json:"n"`                 // bring-ups of subject and baseline; trials where bring-ups are not known
+	Pairs    int     `json:"pairs,omitempty"`   // blocks that both were in
+	Floor    float64 `json:"floor,omitzero"`    // ratio, above 1, by which two copies of the baseline differed; 0 when not known
+	TooFew   bool    `json:"too_few,omitempty"` // so few cannot differ significantly, however far apart
+	Differs  bool    `json:"differs"`           // significant at 5%, and by more than Floor; otherwise shown as ~
 }
+
+// HasInterval reports whether there is an interval of the ratio.
+func (e Effect) HasInterval() bool { return e.Low > 0 }
 
 // Point is one stack's measured value with its interval, as ranked and drawn.
 type Point struct {
 	Stack          string   `json:"stack"`
 	Workload       string   `json:"workload"`
 	Metric         string   `json:"metric"` // "IOPS"
-	N              int      `json:"n"`      // trials
-	Median         float64  `json:"median"`
-	Low            float64  `json:"low"` // interval of the median: order statistics, 95% or better from N = 6 on
+	N              int      `json:"n"`      // bring-ups; trials where bring-ups are not known
+	Trials         int      `json:"trials"` // in all of them
+	Median         float64  `json:"median"` // of the means of bring-ups
+	Low            float64  `json:"low"`    // interval of the median: order statistics, 95% or better from N = 6 on
 	High           float64  `json:"high"`
-	Coverage       float64  `json:"coverage"`        // of Low to High, 0 to 1: below 0.95 when N is below 6
+	Coverage       float64  `json:"coverage"`        // of Low to High, 0 to 1: below 0.95 when N is below 6, and 0 below 4, where there is no interval
 	Source         string   `json:"source"`          // result.Source: memory when memory answered any trial, else that of most trials
 	Ratio          *float64 `json:"ratio,omitempty"` // device I/Os per fio I/O, median over trials
 	Marks          []string `json:"marks,omitempty"`

@@ -45,7 +45,7 @@ func (v *view) growth(s *stack, d direction, low, high driven) *Finding {
 	if a == nil || b == nil || a.negative() < -a.tolerance()*a.median(totalLatency) {
 		return nil
 	}
-	e, ok := v.effect("mean total latency", s.Name+" under "+high.name, s.Name+" under "+low.name, a.values(totalLatency), b.values(totalLatency))
+	e, ok := v.effect("mean total latency", s.Name+" under "+high.name, s.Name+" under "+low.name, a.sample(totalLatency), b.sample(totalLatency))
 	total, sums := stats.DifferenceOfMedians(a.values(totalLatency), b.values(totalLatency), v.run.Seed)
 	if !ok || !sums || !e.Differs || e.Low < growing {
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/workload/fio"
 )
 
 // illusions names every stack that answered from memory, what its number
@@ -22,6 +23,10 @@ func illusions(v *view) []Finding {
 				continue
 			}
 			cause, remedy := cacheOf(c.stack)
+			if buffered(w) {
+				cause, remedy = "The workload has direct: false, so that the page cache answers what it holds: this is what was asked for.",
+					"Hold it against the same load with direct: true."
+			}
 			f := Finding{
 				ID: "illusion/" + c.stack.Name + "/" + w.Name, Kind: KindIllusion, Workload: w.Name, Stacks: []string{c.stack.Name},
 				Title:    fmt.Sprintf("%s answers %s from memory: %s", c.stack.Name, w.Name, served(c)),
@@ -33,7 +38,7 @@ func illusions(v *view) []Finding {
 				if e, ok := v.compare(c, honest); ok {
 					f.Effect = &e
 					f.Evidence = points(c, honest)
-					f.Caveats = append(f.Caveats, tooFew(e.N)...)
+					f.Caveats = append(f.Caveats, tooFew(e)...)
 					why = []string{fmt.Sprintf("Its %s IOPS would make one believe in %s of %s, %s.",
 						number(c.point.Median), shortRatio(e), honest.stack.Name, role)}
 				}
@@ -46,6 +51,13 @@ func illusions(v *view) []Finding {
 		}
 	}
 	return out
+}
+
+// buffered reports whether a workload goes through the page cache because it
+// was told to: that memory answers is then no illusion.
+func buffered(w result.Workload) bool {
+	l, ok := fio.LoadOf(w.Declared)
+	return ok && !l.Direct
 }
 
 // yardstick is the honest stack that an illusion is held against: the

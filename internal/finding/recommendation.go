@@ -22,39 +22,40 @@ type candidate struct {
 	score float64 // geometric mean of median IOPS / the best candidate's, 0 to 1
 }
 
-// recommend gives one verdict for the whole run.
+// recommend draws one verdict for the whole run.
 func recommend(v *view) []Finding {
 	f := Finding{ID: "recommendation", Kind: KindRecommendation}
 	inContainer := func(s *stack) bool { return s.inContainer() }
 	onHost := func(s *stack) bool { return !s.inContainer() }
 	containers := slices.ContainsFunc(v.all(), func(c *cell) bool { return c.stack.inContainer() })
+	eligible := func(*stack) bool { return true }
+	if containers {
+		eligible = inContainer
+	}
+	ranked := v.candidates(eligible)
 	switch {
 	case len(v.cells) == 0:
-		f.Title = "No stack can be recommended: nothing was measured"
+		f.Recommendation = v.nothing("Nothing was measured, so no stack can be recommended")
 		f.Why = "No trial finished. The findings on what was not measured say why."
-	case containers:
-		if ranked := v.candidates(inContainer); len(ranked) > 0 {
-			v.verdict(&f, ranked)
-			break
+	case len(ranked) > 0:
+		v.verdict(&f, ranked)
+	default:
+		to := ""
+		if containers {
+			to = " for containers"
 		}
-		f.Title = "No stack can be recommended to containers: " + v.noneHonest(inContainer)
-		if ranked := v.candidates(onHost); len(ranked) > 0 {
-			best := ranked[0]
-			f.Title += fmt.Sprintf("; on the host itself %s leads", best.stack.Name)
+		why := fmt.Sprintf("No stack can be recommended%s: %s", to, v.noneHonest(eligible))
+		if others := v.candidates(onHost); containers && len(others) > 0 {
+			best := others[0]
+			why += fmt.Sprintf("; on the host itself %s leads", best.stack.Name)
 			f.Stacks, f.Evidence, f.Caveats = []string{best.stack.Name}, points(best.cells...), marksOf(best.cells...)
 		}
-		f.Why = "A stack is recommended when its device answered under every workload. " + v.avoid(candidate{}, nil)
-	default:
-		all := func(*stack) bool { return true }
-		if ranked := v.candidates(all); len(ranked) > 0 {
-			v.verdict(&f, ranked)
-			f.Caveats = append(f.Caveats, "no stack was measured from inside a container: add `> volume` to the best ones")
-			break
-		}
-		f.Title = "No stack can be recommended: " + v.noneHonest(all)
-		f.Why = "A stack is recommended when its device answered under every workload. " + v.avoid(candidate{}, nil)
+		f.Recommendation = v.nothing(why)
+		f.Why = "A stack is recommended when its device answered under every workload."
 	}
+	f.Title = strings.TrimSuffix(f.Recommendation.Headline, ".")
 	f.Why = strings.TrimSpace(f.Why)
+	f.Caveats = append(f.Caveats, v.warnings()...)
 	return []Finding{f}
 }
 
@@ -138,57 +139,21 @@ func (v *view) verdict(f *Finding, ranked []candidate) {
 	}
 	f.Caveats = marksOf(pick.cells...)
 	if len(rest) > 0 {
-		f.Caveats = append(f.Caveats, tooFew([2]int{fewest(pick.cells), fewest(rest[0].cells)})...)
+		f.Caveats = append(f.Caveats, tooFew(v.fewest(pick, rest[0]))...)
 	}
 	for _, w := range v.workloads {
 		if len(v.under(w.Name)) > 0 && !slices.Contains(workloadsOf(pick.cells), w.Name) {
 			f.Caveats = append(f.Caveats, fmt.Sprintf("%s does not count: under it no such stack's device answered", w.Name))
 		}
 	}
-	f.Title = v.verdictTitle(pick, level, rest)
+	f.Recommendation = v.conclude(pick, rest, keeper(pick, rest))
 	f.Why = sentences(
 		v.whyPick(pick, len(ranked)),
 		v.whyOthers(pick, rest),
 		v.whyBaseline(pick),
 		v.whyPersistent(pick, rest),
 		v.whyMeasureMore(pick),
-		v.avoid(pick, keeper(pick, rest)),
 	)
-}
-
-func (v *view) verdictTitle(pick candidate, level, rest []candidate) string {
-	give := "Take "
-	if pick.stack.inContainer() {
-		give = "Give containers "
-	}
-	var title string
-	switch {
-	case len(rest) == 0:
-		title = give + pick.stack.Name + ", the only candidate whose device answered"
-	case len(level) > 1:
-		// What is level with the best need not be level with the pick.
-		others := slices.DeleteFunc(slices.Clone(level), func(c candidate) bool { return c.stack == pick.stack || !v.levelEverywhere(pick, c) })
-		title = fmt.Sprintf("%s%s, which the measurements cannot tell from %s (~)", give, pick.stack.Name, list(stackNames(others)))
-	default:
-		title = give + pick.stack.Name
-		if ratio, ok := v.overall(pick, rest[0]); ok {
-			title += fmt.Sprintf(", %s of the second best, %s", ratio, rest[0].stack.Name)
-		}
-	}
-	if b, ok := v.baselineOf(pick); ok {
-		if ratio, ok := v.overall(pick, b); v.levelEverywhere(pick, b) {
-			title += fmt.Sprintf("; level with %s, the baseline (~)", b.stack.Name)
-		} else if ok {
-			title += fmt.Sprintf("; %s of %s over %s", ratio, b.stack.Name, list(workloadsOf(pick.cells)))
-		}
-	}
-	if pick.stack.diesWithContainer() {
-		title += "; its data dies with the container"
-	}
-	if len(rest) > 0 && !decidable([2]int{fewest(pick.cells), fewest(rest[0].cells)}) {
-		title += "; so few trials cannot prove it"
-	}
-	return title
 }
 
 func (v *view) whyPick(pick candidate, of int) string {
@@ -252,8 +217,20 @@ func keeper(pick candidate, rest []candidate) *candidate {
 // whyMeasureMore names a file system that is better on the host than the pick
 // is in its container, and that no container was measured on.
 func (v *view) whyMeasureMore(pick candidate) string {
-	if !pick.stack.inContainer() {
+	c := v.betterOnHost(pick)
+	if c == nil {
 		return ""
+	}
+	return fmt.Sprintf("On the host %s is faster (%s), and no container was measured on it: measure `%s > volume` too.",
+		c.stack.Name, v.perWorkload(*c, pick), c.stack.line)
+}
+
+// betterOnHost is a stack on the host that is significantly faster than the
+// pick in its container, and slower under no workload, on a file system that no
+// container was measured on; nil for none.
+func (v *view) betterOnHost(pick candidate) *candidate {
+	if !pick.stack.inContainer() {
+		return nil
 	}
 	onHost := func(s *stack) bool {
 		_, fileSystem, view := split(s.line)
@@ -274,43 +251,10 @@ func (v *view) whyMeasureMore(pick candidate) string {
 			}
 		}
 		if better && !worse {
-			return fmt.Sprintf("On the host %s is faster (%s), and no container was measured on it: measure `%s > volume` too.",
-				c.stack.Name, v.perWorkload(c, pick), c.stack.line)
+			return &c
 		}
 	}
-	return ""
-}
-
-// avoid names what not to take: stacks that answered from memory, and those
-// far slower than the pick, if there is one. The keeper is needed, however
-// slow.
-func (v *view) avoid(pick candidate, keeper *candidate) string {
-	var parts []string
-	if memory := v.answeredBy(result.SourceMemory, v.stacks); len(memory) > 0 {
-		parts = append(parts, list(memory)+", which answered from memory")
-	}
-	for _, s := range v.stacks {
-		if keeper != nil && keeper.stack == s {
-			continue
-		}
-		var slow []string
-		for _, p := range pick.cells {
-			c := v.cell(s.Name, p.workload.Name)
-			if c == nil || c == p || !c.honest() {
-				continue
-			}
-			if e, ok := v.compare(c, p); ok && e.Differs && e.Ratio < avoidBelow {
-				slow = append(slow, p.workload.Name+" "+ratioText(e))
-			}
-		}
-		if len(slow) > 0 {
-			parts = append(parts, fmt.Sprintf("%s, which is slow (%s)", s.Name, strings.Join(slow, ", ")))
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "Avoid " + strings.Join(parts, "; ") + "."
+	return nil
 }
 
 // answeredBy names the stacks that such a source answered, with the workloads
@@ -322,7 +266,7 @@ func (v *view) answeredBy(source result.Source, stacks []*stack) []string {
 		others := false
 		for _, w := range v.workloads {
 			switch c := v.cell(s.Name, w.Name); {
-			case c == nil:
+			case c == nil || buffered(w):
 			case c.source() == source:
 				so = append(so, w.Name)
 			default:
@@ -383,30 +327,6 @@ func (v *view) baselineOf(c candidate) (candidate, bool) {
 	return b, true
 }
 
-// overall writes the geometric mean of the ratios of medians, workload by
-// workload: "1.09x". It has a leading ~ unless the difference is significant
-// under every workload, and everywhere in favour of the same candidate. ok is
-// false where a median is 0.
-func (v *view) overall(subject, baseline candidate) (text string, ok bool) {
-	of := map[string]*cell{}
-	for _, c := range baseline.cells {
-		of[c.workload.Name] = c
-	}
-	ratio := func(c *cell) float64 { return c.point.Median / of[c.workload.Name].point.Median }
-	r := geometricMean(subject.cells, ratio)
-	if r == 0 || !finite(r) {
-		return "", false
-	}
-	unsure := func(c *cell) bool {
-		e, _ := v.compare(c, of[c.workload.Name])
-		return !e.Differs || (ratio(c) > 1) != (r > 1)
-	}
-	if slices.ContainsFunc(subject.cells, unsure) {
-		return "~ " + times(r) + "x", true
-	}
-	return times(r) + "x", true
-}
-
 // perWorkload writes the ratios of two candidates: "RR ~ 0.99x (0.97 to
 // 1.01), RW 0.90x (0.88 to 0.93)".
 func (v *view) perWorkload(subject, baseline candidate) string {
@@ -421,8 +341,17 @@ func (v *view) perWorkload(subject, baseline candidate) string {
 	return strings.Join(parts, ", ")
 }
 
-func fewest(cells []*cell) int {
-	return slices.MinFunc(cells, func(a, b *cell) int { return cmp.Compare(a.point.N, b.point.N) }).point.N
+// fewest is the comparison of two candidates that has the fewest pairs or
+// trials.
+func (v *view) fewest(a, b candidate) (least Effect) {
+	for i := range a.cells {
+		e, _ := v.compare(a.cells[i], b.cells[i])
+		size := func(e Effect) int { return max(e.Pairs, min(e.N[0], e.N[1])) }
+		if i == 0 || e.TooFew && !least.TooFew || e.TooFew == least.TooFew && size(e) < size(least) {
+			least = e
+		}
+	}
+	return least
 }
 
 func workloadsOf(cells []*cell) []string {

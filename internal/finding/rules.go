@@ -11,10 +11,12 @@ type rule struct {
 // rules are all rules, in the order in which their findings are shown.
 var rules = []rule{
 	{"recommendation", recommend},
+	{"neighbours", neighbours},
 	{"fastest", fastest},
 	{"illusion", illusions},
 	{"baseline", againstBaseline},
 	{"siblings", siblings},
+	{"noise", noise},
 	{"fabric", fabric},
 	{"targets", targets},
 	{"drive", drivesOf},
@@ -43,6 +45,32 @@ func All(run *result.Run) []Finding {
 		}
 	}
 	return all
+}
+
+// Pairs returns the comparison of rates of each stack with each other that was
+// measured under the same workload, the control left out: by workload, in the
+// order of the experiment. Which of them Differ is what every finding says.
+func Pairs(run *result.Run) []PairOfStacks {
+	v := newView(run)
+	var out []PairOfStacks
+	for _, w := range v.workloads {
+		cells := v.under(w.Name)
+		for i, a := range cells {
+			for _, b := range cells[i+1:] {
+				e, ok := v.compare(b, a)
+				if ok {
+					out = append(out, PairOfStacks{w.Name, e})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// PairOfStacks is the comparison of two stacks under a workload.
+type PairOfStacks struct {
+	Workload string
+	Effect   Effect
 }
 
 // Points gives what was measured of each stack under each workload: by

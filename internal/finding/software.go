@@ -47,7 +47,7 @@ func (v *view) software(w result.Workload, d direction, spans []*span) Finding {
 	default:
 		least, most := closed[0], closed[len(closed)-1]
 		there := "there"
-		if e, ok := v.effect("time in software", most.stack.Name, least.stack.Name, most.values(softwareTime), least.values(softwareTime)); ok {
+		if e, ok := v.effect("time in software", most.stack.Name, least.stack.Name, most.sample(softwareTime), least.sample(softwareTime)); ok {
 			f.Effect = &e
 			if !e.Differs {
 				there = "they cannot be told apart (~); on " + most.stack.Name

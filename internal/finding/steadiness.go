@@ -147,7 +147,10 @@ func budget(v *view) []Finding {
 		return nil
 	}
 	title := fmt.Sprintf("The budget ended before %d of %s had been decided", n, count(len(v.run.Points), "point"))
-	if widest.RelativeHalfWidth > 0 {
+	switch half := widest.RelativeHalfWidth; {
+	case half > 1:
+		title += fmt.Sprintf(": least is known of %s under %s, whose interval is wider than its mean", widest.Stack, widest.Workload)
+	case half > 0:
 		title += fmt.Sprintf(": the widest is %s under %s, ±%s", widest.Stack, widest.Workload, percent(widest.RelativeHalfWidth))
 	}
 	target := v.run.Experiment.Target

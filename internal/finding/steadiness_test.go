@@ -92,6 +92,11 @@ func TestSteadiness(t *testing.T) {
 			},
 			titles: map[string]string{"budget": "The budget ended before 1 of 2 points had been decided: the widest is xfs under RW, ±75%"},
 		},
+		{
+			name:   "a budget that taught next to nothing",
+			run:    result.Run{Points: []result.Point{{Stack: "xfs", Workload: "RW", Reason: result.StopBudget, RelativeHalfWidth: 20}}},
+			titles: map[string]string{"budget": "The budget ended before 1 of 1 point had been decided: least is known of xfs under RW, whose interval is wider than its mean"},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := steadinessOf(test.run)

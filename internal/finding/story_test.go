@@ -16,6 +16,7 @@ import (
 // The stories in testdata state what was measured and show the findings.
 //
 //	stack NAME [marks]: LINE
+//	control NAME: STACK
 //	fact STACK NAME: VALUE
 //	workload NAME PATTERN [DECLARED]
 //	kernel RELEASE
@@ -67,6 +68,14 @@ func TestStories(t *testing.T) {
 					fmt.Fprintf(&b, "%s: %s\n", f.Rule, f.Title)
 				case "findings":
 					fmt.Fprintf(&b, "%s: %s\n", f.ID, f.Title)
+					if r := f.Recommendation; r != nil {
+						fmt.Fprintf(&b, "  (%s)\n", strings.Join(append([]string{string(r.Confidence)}, r.Doubts...), "; "))
+						for _, bullet := range [][2]string{{"use", r.Use}, {"avoid", r.Avoid}, {"next", r.Next}} {
+							if bullet[1] != "" {
+								fmt.Fprintf(&b, "  %s: %s\n", bullet[0], bullet[1])
+							}
+						}
+					}
 					for sentence := range strings.SplitSeq(f.Why, ". ") {
 						fmt.Fprintf(&b, "    %s\n", strings.TrimSuffix(sentence, ".")+".")
 					}
@@ -114,6 +123,13 @@ func tell(t stopper, story string) *result.Run {
 			}
 			s.Devices = devicesOf(s)
 			run.Stacks = append(run.Stacks, s)
+		case "control":
+			// control NAME: STACK
+			name, of, _ := strings.Cut(strings.TrimPrefix(text, "control "), ": ")
+			i := slices.IndexFunc(run.Stacks, func(s result.Stack) bool { return s.Name == of })
+			twin := run.Stacks[i]
+			twin.Name, twin.Control = name, of
+			run.Stacks = append(run.Stacks, twin)
 		case "fact":
 			name, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "fact "+words[1]+" "), ": ")
 			for i := range run.Stacks {
@@ -287,7 +303,7 @@ func (o outcome) trial(workload, stack string, repeat int, iops float64) result.
 		}
 		h.Reason = fmt.Sprintf("the devices counted %s of 100 I/Os", digits(100*o.perIO))
 	}
-	t := result.Trial{Workload: workload, Stack: stack, Repeat: repeat, Status: result.TrialDone, Measurement: m, Honesty: h, Trace: trace, Untraced: o.untraced}
+	t := result.Trial{Workload: workload, Stack: stack, Block: repeat, Repeat: repeat, BringUp: repeat, Region: repeat, Status: result.TrialDone, Measurement: m, Honesty: h, Trace: trace, Untraced: o.untraced}
 	if o.cpus > 0 {
 		t.TargetCPU = &result.TargetCPU{BusySeconds: o.target / 1e6 * float64(ios), Seconds: o.seconds, CPUs: o.cpus, IOs: float64(ios)}
 	}

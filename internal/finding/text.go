@@ -42,6 +42,14 @@ func digits(x float64) string {
 	return fmt.Sprintf("%.2g", x)
 }
 
+// pText writes a p value: "p = 0.029", "p < 0.0001".
+func pText(p float64) string {
+	if p < 1e-4 {
+		return "p < 0.0001"
+	}
+	return "p = " + digits(p)
+}
+
 // times writes a ratio: 0.0043, 0.97, 1.05, 4.9, 12.
 func times(x float64) string {
 	switch {
@@ -55,8 +63,11 @@ func times(x float64) string {
 	return fmt.Sprintf("%.2g", x)
 }
 
-// ratioText writes a ratio with its interval: "4.9x (4.1 to 5.6)".
+// ratioText writes a ratio with its interval, if it has one: "4.9x (4.1 to 5.6)".
 func ratioText(e Effect) string {
+	if !e.HasInterval() {
+		return times(e.Ratio) + "x"
+	}
 	return fmt.Sprintf("%sx (%s to %s)", times(e.Ratio), times(e.Low), times(e.High))
 }
 
@@ -71,7 +82,7 @@ func shortRatio(e Effect) string {
 
 // rate writes a point's median with its interval: "12.3k IOPS (11.9k to 12.6k)".
 func rate(p Point) string {
-	if p.N == 1 {
+	if p.Coverage == 0 {
 		return number(p.Median) + " IOPS"
 	}
 	return fmt.Sprintf("%s IOPS (%s to %s)", number(p.Median), number(p.Low), number(p.High))
@@ -159,13 +170,25 @@ func marksOf(cells ...*cell) []string {
 	return out
 }
 
-// tooFew says when so many trials cannot differ significantly.
-func tooFew(n [2]int) []string {
-	if decidable(n) {
+// tooFew says when so few bring-ups, or trials, cannot differ significantly.
+func tooFew(e Effect) []string {
+	switch {
+	case !e.TooFew:
 		return nil
+	case e.Pairs > 0:
+		return []string{fmt.Sprintf("%s of both cannot tell a difference from chance: it takes %d", count(e.Pairs, "bring-up"), stats.FewestPairs)}
 	}
 	return []string{fmt.Sprintf("%d against %s cannot differ at the 5%% level (p is %s at best): repeat each %d times",
-		n[0], count(n[1], "trial"), digits(stats.SmallestP(n[0], n[1])), stats.RepeatsNeeded())}
+		e.N[0], count(e.N[1], "trial"), digits(stats.SmallestP(e.N[0], e.N[1])), stats.RepeatsNeeded())}
+}
+
+// units names what was made anew: "4 bring-ups", or "4 trials" where bring-ups
+// are not known.
+func (e Effect) units(n int) string {
+	if e.Pairs > 0 {
+		return count(n, "bring-up")
+	}
+	return count(n, "trial")
 }
 
 // sentence gives a text that begins with a capital letter and ends with a stop.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	samples "plimsoll/internal/cell"
 	"regexp"
 	"slices"
 	"strings"
@@ -93,14 +94,30 @@ func sound(b *result.Breakdown) bool {
 	return !slices.ContainsFunc(numbers, func(x float64) bool { return !finite(x) || math.Abs(x) > 1e18 })
 }
 
-// values gives one number of each trial.
-func (s *span) values(of func(*result.Breakdown) float64) []float64 {
-	var out []float64
+// sample is one number of each trial, by bring-up.
+func (s *span) sample(of func(*result.Breakdown) float64) samples.Sample {
+	parts := map[*result.Trial]*result.Breakdown{}
+	var trials []*result.Trial
 	for _, t := range s.trials {
-		out = append(out, of(t.parts))
+		parts[t.Trial] = t.parts
+		trials = append(trials, t.Trial)
 	}
-	return out
+	return samples.Take(trials, func(t *result.Trial) (float64, bool) { return of(parts[t]), true })
 }
+
+// sampleOf is the sample that one value for each trial makes.
+func (s *span) sampleOf(values []float64) samples.Sample {
+	at := map[*result.Trial]float64{}
+	var trials []*result.Trial
+	for i, t := range s.trials {
+		at[t.Trial] = values[i]
+		trials = append(trials, t.Trial)
+	}
+	return samples.Take(trials, func(t *result.Trial) (float64, bool) { return at[t], true })
+}
+
+// values gives one number of each bring-up.
+func (s *span) values(of func(*result.Breakdown) float64) []float64 { return s.sample(of).Means() }
 
 func (s *span) median(of func(*result.Breakdown) float64) float64 { return stats.Median(s.values(of)) }
 

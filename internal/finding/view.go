@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	samples "plimsoll/internal/cell"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
@@ -17,11 +18,14 @@ type view struct {
 	stacks    []*stack // as declared, then those that only trials name
 	workloads []result.Workload
 	cells     map[cellKey]*cell
+	controls  map[string]*cell    // by workload: of the baseline's twin, which no rule sees
+	rates     map[rateKey]float64 // adjusted p of all comparisons of rates
 	effects   map[effectKey]Effect
 }
 
 type cellKey struct{ stack, workload string }
 type effectKey struct{ subject, baseline, workload string }
+type rateKey struct{ a, b, workload string } // a before b
 
 // stack is a stack with its parsed line, which is empty when it does not parse.
 type stack struct {
@@ -34,7 +38,8 @@ type cell struct {
 	stack    *stack
 	workload result.Workload
 	trials   []*result.Trial // done, with a measurement; never empty
-	iops     []float64       // one per trial
+	rates    samples.Sample
+	iops     []float64 // of each bring-up
 	point    Point
 }
 
@@ -42,8 +47,13 @@ func newView(run *result.Run) *view {
 	if run == nil {
 		run = &result.Run{}
 	}
-	v := &view{run: run, cells: map[cellKey]*cell{}, effects: map[effectKey]Effect{}}
+	v := &view{run: run, cells: map[cellKey]*cell{}, controls: map[string]*cell{}, effects: map[effectKey]Effect{}}
+	controls := map[string]*stack{}
 	for _, s := range run.Stacks {
+		if s.Control != "" {
+			controls[s.Name] = &stack{Stack: s}
+			continue
+		}
 		v.declareStack(s)
 	}
 	for _, w := range run.Workloads {
@@ -51,7 +61,12 @@ func newView(run *result.Run) *view {
 	}
 	for i := range run.Trials {
 		t := &run.Trials[i]
-		s, w := v.declareStack(result.Stack{Name: t.Stack}), v.declareWorkload(result.Workload{Name: t.Workload})
+		s, w := controls[t.Stack], v.declareWorkload(result.Workload{Name: t.Workload})
+		if s != nil {
+			v.addControl(s, w, t)
+			continue
+		}
+		s = v.declareStack(result.Stack{Name: t.Stack})
 		if !measured(t) {
 			continue
 		}
@@ -62,12 +77,85 @@ func newView(run *result.Run) *view {
 			v.cells[key] = c
 		}
 		c.trials = append(c.trials, t)
-		c.iops = append(c.iops, t.Measurement.IOPS())
 	}
 	for _, c := range v.cells {
+		c.count()
 		c.point = c.summarise()
 	}
+	for _, c := range v.controls {
+		c.count()
+	}
+	v.adjust()
 	return v
+}
+
+func (v *view) addControl(s *stack, w result.Workload, t *result.Trial) {
+	if !measured(t) {
+		return
+	}
+	if v.controls[w.Name] == nil {
+		v.controls[w.Name] = &cell{stack: s, workload: w}
+	}
+	v.controls[w.Name].trials = append(v.controls[w.Name].trials, t)
+}
+
+// count makes the sample of the cell's trials.
+func (c *cell) count() {
+	c.rates = samples.Take(c.trials, func(t *result.Trial) (float64, bool) { return t.Measurement.IOPS(), true })
+	c.iops = c.rates.Means()
+}
+
+// adjust corrects the p values of all comparisons of rates in the run for how
+// many there are: each stack with each other under each workload. Which of
+// them a rule looks at depends on what they say, so all of them count.
+func (v *view) adjust() {
+	v.rates = map[rateKey]float64{}
+	var keys []rateKey
+	var ps []float64
+	for _, w := range v.workloads {
+		cells := v.under(w.Name)
+		for i, a := range cells {
+			for _, b := range cells[i+1:] {
+				p, ok := samples.PValue(a.rates, b.rates)
+				if ok {
+					keys, ps = append(keys, rateKeyOf(a, b)), append(ps, p)
+				}
+			}
+		}
+	}
+	for i, p := range stats.BenjaminiHochberg(ps) {
+		v.rates[keys[i]] = p
+	}
+}
+
+func rateKeyOf(a, b *cell) rateKey {
+	if a.stack.Name > b.stack.Name {
+		a, b = b, a
+	}
+	return rateKey{a.stack.Name, b.stack.Name, a.workload.Name}
+}
+
+// floor is the ratio, above 1, by which the control differed from its twin
+// under a workload; 0 when it is not known.
+func (v *view) floor(workload string) float64 {
+	e, ok := v.noise(workload)
+	if !ok || e.TooFew {
+		return 0
+	}
+	return e.size()
+}
+
+// noise compares the control with its twin. ok is false when there is none.
+func (v *view) noise(workload string) (e Effect, ok bool) {
+	c := v.controls[workload]
+	if c == nil {
+		return e, false
+	}
+	twin := v.cell(c.stack.Control, workload)
+	if twin == nil {
+		return e, false
+	}
+	return v.effect(metricIOPS, c.stack.Name, twin.stack.Name, c.rates, twin.rates)
 }
 
 func (v *view) declareStack(s result.Stack) *stack {
@@ -153,38 +241,41 @@ func (v *view) compare(subject, baseline *cell) (e Effect, ok bool) {
 	if e, ok := v.effects[key]; ok {
 		return e, e.Ratio > 0
 	}
-	e, ok = v.effect(metricIOPS, key.subject, key.baseline, subject.iops, baseline.iops)
+	e, ok = v.effect(metricIOPS, key.subject, key.baseline, subject.rates, baseline.rates)
+	e.Adjusted, e.Floor = v.rates[rateKeyOf(subject, baseline)], v.floor(key.workload)
+	e.Differs = !e.TooFew && e.Adjusted < stats.Alpha && (!ok || e.size() >= visible && e.size() > e.Floor)
 	v.effects[key] = e
 	return e, ok
 }
 
+// visible is the smallest ratio that is not written as 1.00x: what is less is
+// no difference to anybody, however significant.
+const visible = 1.005
+
+// size is a ratio as a factor above 1.
+func (e Effect) size() float64 { return max(e.Ratio, 1/e.Ratio) }
+
 // effect measures one sample against another. ok is false when there is no
 // ratio.
-func (v *view) effect(metric, subject, baseline string, x, y []float64) (e Effect, ok bool) {
-	e = Effect{Metric: metric, Subject: subject, Baseline: baseline, P: stats.MannWhitney(x, y), N: [2]int{len(x), len(y)}}
-	e.Differs = e.P < stats.Alpha
-	if r, ok := stats.RatioOfMedians(x, y, v.run.Seed); ok && r.Low > 0 && finite(r.High) {
-		e.Ratio, e.Low, e.High = r.Ratio, r.Low, r.High
+func (v *view) effect(metric, subject, baseline string, x, y samples.Sample) (e Effect, ok bool) {
+	of, ok := samples.Compare(x, y, v.run.Seed)
+	e = Effect{Metric: metric, Subject: subject, Baseline: baseline, P: of.P, N: of.N, Pairs: of.Pairs, TooFew: !of.Decidable()}
+	e.Differs = !e.TooFew && e.P < stats.Alpha
+	if !ok || !finite(of.Ratio) || of.Ratio <= 0 {
+		return e, false
 	}
-	return e, e.Ratio > 0
+	e.Ratio = of.Ratio
+	if of.Low > 0 && finite(of.High) {
+		e.Low, e.High = of.Low, of.High
+	}
+	return e, true
 }
 
-// level tells whether two stacks cannot be told apart under a workload: by
-// the test, or, where there are too few trials for the test to decide, by an
-// interval of the ratio that holds 1.
+// level reports whether two stacks cannot be told apart under a workload.
 func (v *view) level(a, b *cell) bool {
-	if a.stack.Name > b.stack.Name {
-		a, b = b, a // resampling may differ for the inverse of the ratio; the answer must not
-	}
-	e, ok := v.compare(a, b)
-	if ok && !decidable(e.N) {
-		return e.Low <= 1 && 1 <= e.High
-	}
+	e, _ := v.compare(a, b)
 	return !e.Differs
 }
-
-// decidable tells whether so many trials can differ significantly at all.
-func decidable(n [2]int) bool { return stats.SmallestP(n[0], n[1]) < stats.Alpha }
 
 const metricIOPS = "IOPS"
 
@@ -204,31 +295,30 @@ func (c *cell) source() result.Source { return result.Source(c.point.Source) }
 func (c *cell) honest() bool { return c.source() == result.SourceDevice }
 
 func (c *cell) summarise() Point {
-	iv := stats.MedianInterval(c.iops)
 	p := Point{
 		Stack: c.stack.Name, Workload: c.workload.Name, Metric: metricIOPS,
-		N: len(c.iops), Median: stats.Median(c.iops), Low: iv.Low, High: iv.High, Coverage: iv.Coverage,
-		Source: string(c.answered()),
+		N: len(c.iops), Trials: len(c.trials), Source: string(c.answered()),
 	}
+	p.Median, p.Low, p.High, p.Coverage = medianOf(c.iops)
 	for _, m := range c.stack.Marks {
 		p.Marks = append(p.Marks, string(m))
 	}
-	var ratios, bytes []float64
+	var ratios []float64
 	for _, t := range c.trials {
 		if h := t.Honesty; h != nil && h.Ratio != nil && finite(*h.Ratio) {
 			ratios = append(ratios, *h.Ratio)
 		}
-		if b := t.Measurement.BytesPerSecond(); finite(b) {
-			bytes = append(bytes, b)
-		}
 	}
+	bytes := samples.Take(c.trials, func(t *result.Trial) (float64, bool) {
+		b := t.Measurement.BytesPerSecond()
+		return b, finite(b)
+	})
 	if len(ratios) > 0 {
 		r := stats.Median(ratios)
 		p.Ratio = &r
 	}
 	if len(bytes) > 0 {
-		iv := stats.MedianInterval(bytes)
-		p.BytesPerSecond, p.BytesLow, p.BytesHigh = stats.Median(bytes), iv.Low, iv.High
+		p.BytesPerSecond, p.BytesLow, p.BytesHigh, _ = medianOf(bytes.Means())
 	}
 	total := c.merge(func(d result.Direction) result.Latency { return d.Total })
 	for _, q := range []struct {
@@ -239,6 +329,17 @@ func (c *cell) summarise() Point {
 		*q.to = float64(ns)
 	}
 	return p
+}
+
+// medianOf returns the median with its interval. Below four values there is no
+// interval: its limits are then the median, and its coverage is 0.
+func medianOf(values []float64) (median, low, high, coverage float64) {
+	median = stats.Median(values)
+	if len(values) < stats.FewestPairs {
+		return median, median, median, 0
+	}
+	iv := stats.MedianInterval(values)
+	return median, iv.Low, iv.High, iv.Coverage
 }
 
 // answered is what answered the trials. A single trial from memory makes the

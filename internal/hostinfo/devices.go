@@ -12,6 +12,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/plural"
+	"plimsoll/internal/suggest"
 )
 
 // Device is a block device of the host: a whole disk or a partition.
@@ -195,15 +198,89 @@ func (e *UnknownDeviceError) Error() string {
 	if len(e.Known) == 0 {
 		return s + "; this host has no block devices to name"
 	}
-	var known []string
-	for _, d := range e.Known {
+	if near := e.near(); len(near) > 0 {
+		return s + "; did you mean " + plural.Or(near) + "?"
+	}
+	// Without a name that is like it: disks, before what is made of files.
+	known := slices.Clone(e.Known)
+	rank := func(d Device) int {
+		switch {
+		case d.Serial != "":
+			return 0
+		case !d.Partition && !strings.HasPrefix(d.Name, "loop"):
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(known, func(a, b Device) int { return rank(a) - rank(b) })
+	var some []string
+	for _, d := range known[:min(fewNames, len(known))] {
 		text := d.Path
 		if d.Serial != "" {
 			text += " (serial " + d.Serial + ")"
 		}
-		known = append(known, text)
+		some = append(some, text)
 	}
-	return s + "; there are " + strings.Join(known, ", ")
+	if more := len(known) - len(some); more > 0 {
+		some = append(some, fmt.Sprintf("%d more", more))
+	}
+	return s + "; this host has " + plural.And(some)
+}
+
+// fewNames is how many devices an error names.
+const fewNames = 3
+
+// near are the names of devices that are like the unknown one. What all paths
+// have in common does not make them alike.
+func (e *UnknownDeviceError) near() []string {
+	var known []string
+	full := map[string]string{}
+	add := func(short, name string) {
+		if _, twice := full[short]; !twice && short != "" {
+			known, full[short] = append(known, short), name
+		}
+	}
+	for _, d := range e.Known {
+		add(d.Name, d.Path)
+		add(d.Serial, d.Serial)
+		for _, id := range d.IDs {
+			add(id, id)
+		}
+		for prefix, id := range map[string]string{PrefixUUID: d.UUID, PrefixNGUID: d.NGUID} {
+			if id != "" && strings.HasPrefix(e.Name, prefix+":") {
+				add(prefix+":"+id, prefix+":"+id)
+			}
+		}
+	}
+	name := strings.TrimPrefix(e.Name, "/dev/")
+	if same, ok := full[name]; ok {
+		return []string{same}
+	}
+	near := suggest.Near(strings.TrimPrefix(name, "disk/by-id/"), known, fewNames)
+	for i, short := range near {
+		near[i] = full[short]
+	}
+	return near
+}
+
+// DeviceNames returns the paths and serials of the whole disks of the host that
+// are no loop devices, for a shell to complete; none when they cannot be read.
+func (h *Host) DeviceNames() []string {
+	devices, err := h.list()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, d := range devices {
+		if d.Partition || strings.HasPrefix(d.Name, "loop") {
+			continue
+		}
+		names = append(names, d.Path)
+		if d.Serial != "" {
+			names = append(names, d.Serial)
+		}
+	}
+	return names
 }
 
 // Find gives the device that a path (links are followed), a name in

@@ -27,6 +27,8 @@ type Item struct {
 	Value  string `json:"value,omitempty"`  // what was found
 	Why    string `json:"why,omitempty"`    // why it is limited or missing
 	Remedy string `json:"remedy,omitempty"` // what would change it
+
+	part *feature // of the kernel that the item tells of; nil for none
 }
 
 // Section is a group of items, in the order in which they are shown.
@@ -42,6 +44,42 @@ func (s Section) item(name string) Item {
 		return s.Items[i]
 	}
 	return Item{Name: name, OK: No}
+}
+
+// Brief returns the items as people read them: where the kernel has nothing of a
+// family, such as NVMe, for one and the same reason, one item says so for all of
+// it.
+func (s Section) Brief() []Item {
+	var out []Item
+	for i := 0; i < len(s.Items); {
+		end := i + 1
+		for end < len(s.Items) && s.Items[i].goesWith(s.Items[end]) {
+			end++
+		}
+		out = append(out, merged(s.Items[i:end]))
+		i = end
+	}
+	return out
+}
+
+// goesWith reports whether two items say the same of one family.
+func (i Item) goesWith(o Item) bool {
+	return i.part != nil && o.part != nil && i.part.family == o.part.family && i.OK == No && o.OK == No && i.Remedy == o.Remedy
+}
+
+// merged is one item for several that go with each other.
+func merged(items []Item) Item {
+	one := items[0]
+	if len(items) == 1 {
+		return one
+	}
+	var modules []string
+	for _, i := range items {
+		modules = append(modules, i.part.module)
+	}
+	one.Name = one.part.family
+	one.Why = "this kernel has none of " + list(modules)
+	return one
 }
 
 // Report is what a host can do, and for what it cannot, why and what would
@@ -62,6 +100,7 @@ type Quick struct {
 
 // Doctor examines the host.
 func (h *Host) Doctor(ctx context.Context) Report {
+	load := h.load(ctx) // before anything is done here
 	k := h.kernel()
 	devices, err := h.Devices()
 	program, engines := h.fio(ctx), h.engines(ctx)
@@ -85,13 +124,18 @@ func (h *Host) Doctor(ctx context.Context) Report {
 		}
 		r.Sections = append(r.Sections, s)
 	}
-	r.Sections = append(r.Sections, files, loops, h.layers(k), groups, h.observation(k))
+	r.Sections = append(r.Sections, files, loops, h.layers(k), groups, h.observation(k), load)
 	if err != nil {
 		r.Sections = append(r.Sections, Section{Name: "block devices", Items: []Item{{
 			Name: "list", OK: Unknown, Why: err.Error(), Remedy: "mount proc and sysfs, or name their roots",
 		}}})
 	}
 	r.Quick = quick(rights, fio, loops, files, docker, drivers, groups)
+	for _, i := range load.Items {
+		if i.OK == Limited {
+			r.Quick.Warnings = append(r.Quick.Warnings, problem(i, "the host is not quiet: "+i.Name+": "+i.Value))
+		}
+	}
 	return r
 }
 

@@ -95,9 +95,7 @@ func TestLoopDevice(t *testing.T) {
 	dir := t.TempDir()
 	image := filepath.Join(dir, "disk.img")
 	run(t, "truncate", "--size=16M", image)
-	path := strings.TrimSpace(run(t, "losetup", "--find", "--show", image))
-	detach := func() { _ = exec.Command("losetup", "--detach", path).Run() }
-	t.Cleanup(detach)
+	path := hosttest.Loop(t, image)
 	h := New()
 
 	expect := func(want ...Cause) {
@@ -151,7 +149,7 @@ func TestLoopDevice(t *testing.T) {
 	run(t, "blockdev", "--setrw", path)
 	expect()
 
-	detach()
+	run(t, "losetup", "--detach", path)
 	var unknown *UnknownDeviceError
 	if _, err := h.Find(path); !errors.As(err, &unknown) {
 		t.Errorf("a loop device without a file: %v, want a *UnknownDeviceError", err)

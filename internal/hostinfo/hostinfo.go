@@ -40,6 +40,8 @@ type Host struct {
 
 	DockerHost string // $DOCKER_HOST: one more engine to ask; "" for none
 
+	moment time.Duration // how long the doctor looks at the load
+
 	sbin  []string // where programs for root are when $PATH leaves them out
 	calls systemCalls
 }
@@ -57,6 +59,7 @@ func New() *Host {
 		Path:       filepath.SplitList(os.Getenv("PATH")),
 		State:      "/var/lib/plimsoll",
 		DockerHost: os.Getenv("DOCKER_HOST"),
+		moment:     loadMoment,
 		sbin:       []string{"/usr/local/sbin", "/usr/sbin", "/sbin"}, // as after a plain `su`
 		calls:      thisKernel{},
 	}
@@ -67,6 +70,7 @@ type systemCalls interface {
 	ioURing() error                       // nil: a ring can be made
 	bpf() error                           // nil: a map can be made
 	freeBytes(dir string) (uint64, error) // on the file system of dir
+	runs() []string                       // ids of runs that are under way
 }
 
 // programTimeout is how long a program may take to say its version, or blkid

@@ -24,6 +24,7 @@ type recorded struct {
 func (r recorded) ioURing() error                   { return r.ring }
 func (r recorded) bpf() error                       { return r.maps }
 func (r recorded) freeBytes(string) (uint64, error) { return r.free, nil }
+func (recorded) runs() []string                     { return nil }
 
 // unpack makes a recorded host of testdata/NAME.txtar below a new directory.
 // Files in bin/ are programs; "links" lists symbolic links; proc/config is
@@ -140,7 +141,17 @@ func TestRecorded(t *testing.T) {
 				}
 				out.Write(b)
 			case "doctor":
-				tellSections(&out, h.Doctor(t.Context()), d.CmdArgs)
+				tellSections(&out, h.Doctor(t.Context()), d.CmdArgs, func(s Section) []Item { return s.Items })
+			case "brief":
+				tellSections(&out, h.Doctor(t.Context()), d.CmdArgs, Section.Brief)
+			case "mounts":
+				mounts, err := h.Mounts()
+				for _, m := range mounts {
+					fmt.Fprintf(&out, "%s: %s, %d GiB free\n", m.Dir, m.FSType, m.FreeBytes>>30)
+				}
+				if err != nil {
+					fmt.Fprintln(&out, err)
+				}
 			case "quick":
 				tellQuick(&out, h.Doctor(t.Context()).Quick)
 			default:
@@ -223,13 +234,13 @@ func tellFound(out *strings.Builder, h *Host, name string) {
 	fmt.Fprintf(out, "%s: %s\n", name, d.Name)
 }
 
-func tellSections(out *strings.Builder, r Report, only []datadriven.CmdArg) {
+func tellSections(out *strings.Builder, r Report, only []datadriven.CmdArg, items func(Section) []Item) {
 	for _, s := range r.Sections {
 		if len(only) > 0 && !strings.HasPrefix(s.Name, only[0].Key) {
 			continue
 		}
 		fmt.Fprintf(out, "%s:\n", s.Name)
-		for _, i := range s.Items {
+		for _, i := range items(s) {
 			fmt.Fprintf(out, "  %-7s %s\n", i.OK, strings.TrimSuffix(i.Name+": "+i.Value, ": "))
 			if i.Why != "" {
 				fmt.Fprintf(out, "          because %s\n", i.Why)

@@ -122,32 +122,42 @@ func (k kernel) atLeast(major, minor int) bool {
 
 // feature is a part of the kernel that stacks need.
 type feature struct {
+	family string // what it belongs to
 	name   string
 	module string
 	option string
 }
 
+// Families of features.
+const (
+	familyMapper = "device mapper"
+	familyMD     = "md (software RAID)"
+	familyNVMe   = "NVMe, NVMe over Fabrics"
+)
+
 // features are the block layers and transports that the report tells of.
 var features = []feature{
-	{"device mapper", "dm-mod", "BLK_DEV_DM"},
-	{"device mapper thin pools", "dm-thin-pool", "DM_THIN_PROVISIONING"},
-	{"md", "md-mod", "BLK_DEV_MD"},
-	{"md RAID0", "raid0", "MD_RAID0"},
-	{"nvme", "nvme", "BLK_DEV_NVME"},
-	{"nvme-fabrics", "nvme-fabrics", "NVME_FABRICS"},
-	{"nvme-tcp", "nvme-tcp", "NVME_TCP"},
-	{"nvme-rdma", "nvme-rdma", "NVME_RDMA"},
-	{"nvme-loop", "nvme-loop", "NVME_TARGET_LOOP"},
-	{"nvmet", "nvmet", "NVME_TARGET"},
-	{"nvmet-tcp", "nvmet-tcp", "NVME_TARGET_TCP"},
-	{"nvmet-rdma", "nvmet-rdma", "NVME_TARGET_RDMA"},
+	{familyMapper, "device mapper", "dm-mod", "BLK_DEV_DM"},
+	{familyMapper, "device mapper thin pools", "dm-thin-pool", "DM_THIN_PROVISIONING"},
+	{familyMD, "md", "md-mod", "BLK_DEV_MD"},
+	{familyMD, "md RAID0", "raid0", "MD_RAID0"},
+	{familyNVMe, "nvme", "nvme", "BLK_DEV_NVME"},
+	{familyNVMe, "nvme-fabrics", "nvme-fabrics", "NVME_FABRICS"},
+	{familyNVMe, "nvme-tcp", "nvme-tcp", "NVME_TCP"},
+	{familyNVMe, "nvme-rdma", "nvme-rdma", "NVME_RDMA"},
+	{familyNVMe, "nvme-loop", "nvme-loop", "NVME_TARGET_LOOP"},
+	{familyNVMe, "nvmet", "nvmet", "NVME_TARGET"},
+	{familyNVMe, "nvmet-tcp", "nvmet-tcp", "NVME_TARGET_TCP"},
+	{familyNVMe, "nvmet-rdma", "nvmet-rdma", "NVME_TARGET_RDMA"},
 }
 
 // layers tells of block layers and transports.
 func (h *Host) layers(k kernel) Section {
 	s := Section{Name: "block layers and NVMe over Fabrics"}
 	for _, f := range features {
-		s.Items = append(s.Items, k.item(f.name, k.module(f.module, f.option), f.module, f.option))
+		i := k.item(f.name, k.module(f.module, f.option), f.module, f.option)
+		i.part = &f
+		s.Items = append(s.Items, i)
 	}
 	return s
 }

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/roster"
 )
 
 // thisKernel asks the kernel that runs this process.
@@ -48,4 +50,12 @@ func (thisKernel) freeBytes(dir string) (uint64, error) {
 		}
 		return st.Bavail * uint64(st.Bsize), err
 	}
+}
+
+// runs lists those of plimsoll that are under way.
+func (thisKernel) runs() (ids []string) {
+	for _, r := range roster.Others("") {
+		ids = append(ids, r.ID)
+	}
+	return ids
 }

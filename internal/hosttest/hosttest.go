@@ -4,6 +4,7 @@ package hosttest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -20,26 +21,49 @@ import (
 
 // Exclusive gives the test the host for itself: it skips unless it runs as
 // root, waits for a lock that all packages' tests share, and fails the test
-// when the host is not at its end what it was at its start.
+// when the host is not at its end what it was at its start. See Alone.
 func Exclusive(t testing.TB) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("needs root: loop devices, mounts and Docker engines are made here")
 	}
+	Alone(t)
+	before, others := Look(), Others()
+	t.Cleanup(func() {
+		diff := before.Settle(10 * time.Second)
+		if diff == "" {
+			return
+		}
+		for pid, command := range Others() {
+			others[pid] = command
+		}
+		for _, command := range others {
+			diff += "\nanother plimsoll ran meanwhile, and may have done some of it: " + command
+		}
+		t.Errorf("the host is not as it was before the test:\n%s", diff)
+	})
+}
+
+// Alone waits until no other test measures or changes the host, of whichever
+// package, and keeps others from it until the test ends. A test that loads the
+// disk takes it, even if it changes nothing: others count what the disk does. Tests
+// that are to be short (go test -short) leave the host alone, and are skipped.
+func Alone(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("touches the host, which go test -short leaves alone")
+	}
 	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "plimsoll-hosttest.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrPermission) {
+		return // root's: the tests that it is for need root
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	before := Look()
-	t.Cleanup(func() {
-		defer lock.Close()
-		if diff := before.Settle(10 * time.Second); diff != "" {
-			t.Errorf("the host is not as it was before the test:\n%s", diff)
-		}
-	})
+	t.Cleanup(func() { lock.Close() })
 }
 
 // State is what a host must look like again after a run.
@@ -86,8 +110,8 @@ func Look() State {
 	}
 	schedulers, _ := filepath.Glob("/sys/block/*/queue/scheduler")
 	for _, f := range schedulers {
-		set, _ := os.ReadFile(f)
-		s["setting "+f] = strings.TrimSpace(string(set))
+		text, _ := os.ReadFile(f)
+		s["setting "+f] = chosen(string(text))
 	}
 	nets, _ := filepath.Glob("/sys/class/net/*")
 	for _, n := range nets {
@@ -117,6 +141,17 @@ func Look() State {
 		})
 	}
 	return s
+}
+
+// chosen returns the word in brackets of a setting that lists what it offers, which
+// grows when a module is loaded: "none [mq-deadline]", "none [mq-deadline] bfq".
+func chosen(text string) string {
+	_, rest, listed := strings.Cut(text, "[")
+	word, _, closed := strings.Cut(rest, "]")
+	if listed && closed {
+		return word
+	}
+	return strings.TrimSpace(text)
 }
 
 // SpareVariable names, separated by blanks, block devices that tests may
@@ -166,6 +201,44 @@ func processes() map[int]string {
 		}
 	}
 	return out
+}
+
+// Others returns the command lines of each plimsoll that no test started, by
+// process: somebody works on this host, and what Exclusive finds changed may be
+// their doing.
+func Others() map[int]string {
+	out := map[int]string{}
+	above := ancestors() // a lab's agent, for instance
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		comm, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "comm"))
+		if strings.TrimSpace(string(comm)) != "plimsoll" || above[pid] || owner(environment(e.Name())) != "" {
+			continue
+		}
+		cmdline, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		out[pid] = strings.TrimSpace(string(bytes.ReplaceAll(cmdline, []byte{0}, []byte{' '})))
+	}
+	return out
+}
+
+// ancestors returns the processes that this one descends from, itself included.
+func ancestors() map[int]bool {
+	all := map[int]bool{}
+	for pid := os.Getpid(); pid > 0 && !all[pid]; {
+		all[pid] = true
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		// The name, in parentheses, may have blanks.
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if len(fields) < 2 {
+			break
+		}
+		pid, _ = strconv.Atoi(fields[1])
+	}
+	return all
 }
 
 // ownerVariable tells in the environment of processes which package's tests

@@ -7,6 +7,25 @@ import (
 	"testing"
 )
 
+// Modules that are loaded change what a setting offers, and not what it is.
+func TestChosen(t *testing.T) {
+	for text, want := range map[string]string{
+		"[none] mq-deadline\n": "none", "none mq-deadline [kyber] bfq": "kyber", "none\n": "none", "1\n": "1", "": "", "[": "[", "]x[": "]x[",
+	} {
+		if got := chosen(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What started this test is not another plimsoll that works on the host.
+func TestAncestors(t *testing.T) {
+	all := ancestors()
+	if !all[os.Getpid()] || !all[os.Getppid()] {
+		t.Errorf("%v lacks this process, %d, or its parent, %d", all, os.Getpid(), os.Getppid())
+	}
+}
+
 // What this package's tests leave running is seen; what others run meanwhile is
 // not theirs.
 func TestProcessesOfOthersAreNotLooked(t *testing.T) {

@@ -161,7 +161,7 @@ func TestAProcessThatCannotDieIsToldAndEndedLater(t *testing.T) {
 			t.Fatal("the writer does not wait in the kernel")
 		}
 	}
-	if err := j.Undo(t.Context(), e); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("[%d]", writer.Process.Pid)) || !strings.Contains(err.Error(), "do not end") {
+	if err := j.Undo(t.Context(), e); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d was killed and does not end", writer.Process.Pid)) {
 		t.Errorf("got %v", err)
 	}
 	if len(j.Pending()) != 1 {
@@ -185,18 +185,7 @@ func disk(t *testing.T, mib int) string {
 		t.Fatal(err)
 	}
 	run(t, "mkfs.ext4", "-q", file)
-	return attached(t, file)
-}
-
-func attached(t *testing.T, file string) string {
-	t.Helper()
-	out, err := exec.Command("losetup", "-f", "--show", file).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	device := strings.TrimSpace(string(out))
-	t.Cleanup(func() { run(t, "losetup", "-d", device) })
-	return device
+	return hosttest.Loop(t, file)
 }
 
 // mounted mounts a device for as long as the test runs. The kernel writes
@@ -246,7 +235,7 @@ func TestTheIntentIsOnDiskBeforeTheChangeIsMade(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	after := mounted(t, attached(t, copied))
+	after := mounted(t, hosttest.Loop(t, copied))
 	if _, err := os.Stat(filepath.Join(after, "unsynced")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the copy has what was never synced: %v", err)
 	}

@@ -52,6 +52,7 @@ var kinds = map[string]func() Change{
 	"container": func() Change { return new(Container) },
 	"cgroup":    func() Change { return new(Cgroup) },
 	"setting":   func() Change { return new(Setting) },
+	"presence":  func() Change { return new(Presence) },
 
 	"array":         func() Change { return new(Array) },
 	"volumegroup":   func() Change { return new(VolumeGroup) },

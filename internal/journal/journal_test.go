@@ -75,7 +75,11 @@ func child(state string) error {
 			return err
 		},
 		func() error {
-			out, err := exec.Command("losetup", "-f").Output()
+			present, err := filepath.Glob("/sys/block/loop*")
+			if err != nil {
+				return err
+			}
+			out, err := exec.Command("losetup", "-f").Output() // adds one when all are in use
 			if err != nil {
 				return err
 			}
@@ -84,7 +88,7 @@ func child(state string) error {
 			if _, err := fmt.Sscanf(device, "/dev/loop%d", &number); err != nil {
 				return err
 			}
-			_, err = j.Do(ctx, &Loop{Number: number, Backing: file}, run("losetup", device, file))
+			_, err = j.Do(ctx, &Loop{Number: number, Backing: file, Created: !slices.Contains(present, "/sys/block/"+filepath.Base(device))}, run("losetup", device, file))
 			return err
 		},
 		func() error {
@@ -345,12 +349,7 @@ func TestUndoTouchesOnlyItsOwn(t *testing.T) {
 		if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.Command("losetup", "-f", "--show", file).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		device := strings.TrimSpace(string(out))
-		defer func() { _ = exec.Command("losetup", "-d", device).Run() }()
+		device := hosttest.Loop(t, file)
 		var number int
 		if _, err := fmt.Sscanf(device, "/dev/loop%d", &number); err != nil {
 			t.Fatal(err)

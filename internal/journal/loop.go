@@ -45,11 +45,27 @@ func (c *Loop) undo(ctx context.Context, _ string) error {
 		return err
 	}
 	defer ctl.Close()
-	// Busy: another run uses the node by now, and may keep it.
-	if err := unix.IoctlSetInt(int(ctl.Fd()), unix.LOOP_CTL_REMOVE, c.Number); err != nil && !errors.Is(err, unix.EBUSY) && !errors.Is(err, unix.ENODEV) {
-		return fmt.Errorf("remove /dev/loop%d: %w", c.Number, err)
+	for deadline := time.Now().Add(nodeLimit); ; {
+		err := unix.IoctlSetInt(int(ctl.Fd()), unix.LOOP_CTL_REMOVE, c.Number)
+		switch {
+		case err == nil || errors.Is(err, unix.ENODEV):
+			return nil
+		case !errors.Is(err, unix.EBUSY):
+			return fmt.Errorf("remove /dev/loop%d: %w", c.Number, err)
+		case c.inUse() || time.Now().After(deadline) || pause(ctx, 20*time.Millisecond) != nil:
+			return nil // another run uses the node by now, and may keep it
+		}
 	}
-	return nil
+}
+
+// nodeLimit is how long a node that nobody uses may be busy: udev looks at each
+// that changes, for a moment.
+const nodeLimit = 5 * time.Second
+
+// inUse reports whether the device is attached to a file, of whomever.
+func (c *Loop) inUse() bool {
+	_, err := os.Stat(filepath.Join("/sys/block", "loop"+strconv.Itoa(c.Number), "loop/backing_file"))
+	return err == nil
 }
 
 // detach frees the device when it is attached to our file, and succeeds when

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/plural"
 )
 
 // Process is a process that the run started on the host. It is recognised by
@@ -57,7 +59,12 @@ func killAll(ctx context.Context, grace time.Duration, find func() []int) error 
 			}
 		}
 		if pause(ctx, 20*time.Millisecond) != nil {
-			return fmt.Errorf("processes %v were killed and do not end: the kernel waits for a device that does not answer (dmesg may tell which)", pids)
+			var names []string
+			for _, pid := range pids {
+				names = append(names, strconv.Itoa(pid))
+			}
+			return fmt.Errorf("%s %s killed and %s not end: the kernel waits for a device that does not answer (dmesg may tell which)",
+				plural.Of(len(pids), "process")+" "+plural.And(names), plural.Choose(len(pids), "was", "were"), plural.Choose(len(pids), "does", "do"))
 		}
 	}
 }

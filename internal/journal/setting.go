@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -61,6 +62,8 @@ func (c *Setting) undo(context.Context, string) error {
 	return err
 }
 
+var unusedBuffer = regexp.MustCompile(`^\d+ \(expanded: (\d+)\)$`)
+
 func set(path, value string) error {
 	letGo := hold(path)
 	defer letGo()
@@ -87,7 +90,10 @@ func hold(path string) (letGo func()) {
 
 // Choices reads a setting: the word in brackets where the kernel lists what it
 // offers ("none [mq-deadline] kyber"), or else the whole text, which is then
-// all that is offered.
+// all that is offered. A trace buffer that nobody has used since the kernel was
+// booted reads "7 (expanded: 1408)": it is as good as none, and gets the second
+// size when it is first used. That is its setting, and what it is set back to,
+// since once it was used the kernel takes 7 by its word.
 func Choices(path string) (chosen string, offered []string, err error) {
 	letGo := hold(path)
 	defer letGo()
@@ -96,8 +102,9 @@ func Choices(path string) (chosen string, offered []string, err error) {
 		return "", nil, err
 	}
 	text := strings.TrimSpace(string(b))
-	// A trace buffer that nobody used yet: "7 (expanded: 1408)".
-	text, _, _ = strings.Cut(text, " (expanded")
+	if m := unusedBuffer.FindStringSubmatch(text); m != nil {
+		text = m[1]
+	}
 	for _, word := range strings.Fields(text) {
 		bare := strings.Trim(word, "[]")
 		if bare != word {

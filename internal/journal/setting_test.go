@@ -2,8 +2,8 @@ package journal
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,12 +20,7 @@ func TestASettingIsTakenBackOnlyWhereItIsOurs(t *testing.T) {
 	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("losetup", "-f", "--show", file).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	device := strings.TrimSpace(string(out))
-	defer func() { _ = exec.Command("losetup", "-d", device).Run() }()
+	device := hosttest.Loop(t, file)
 	path := schedulerOf(device)
 	was, _, err := Choices(path)
 	if err != nil {
@@ -67,6 +62,31 @@ func TestASettingIsTakenBackOnlyWhereItIsOurs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What files of settings say, and which setting that is.
+func TestChoices(t *testing.T) {
+	for text, want := range map[string]struct {
+		chosen  string
+		offered []string
+	}{
+		"none [mq-deadline] kyber\n": {"mq-deadline", []string{"none", "mq-deadline", "kyber"}},
+		"nop\n":                      {"nop", []string{"nop"}},
+		"0\n":                        {"0", []string{"0"}},
+		"8160\n":                     {"8160", []string{"8160"}},
+		"7 (expanded: 1408)\n":       {"1408", []string{"1408"}},
+		"X\n":                        {"X", []string{"X"}}, // of CPUs that differ
+		"":                           {"", []string{""}},
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		chosen, offered, err := Choices(path)
+		if err != nil || chosen != want.chosen || !slices.Equal(offered, want.offered) {
+			t.Errorf("%q: %q of %q, %v; want %q of %q", text, chosen, offered, err, want.chosen, want.offered)
+		}
 	}
 }
 

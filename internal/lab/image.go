@@ -111,7 +111,7 @@ func Build(ctx context.Context, dir string, r Recipe, p Progress) (*Image, error
 	if err := need("lab build", programs...); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "images"), 0o755); err != nil {
+	if err := makeDirs(filepath.Join(dir, "images"), 0o755); err != nil {
 		return nil, err
 	}
 	// One build at a time; the second finds the first one's image.
@@ -165,6 +165,7 @@ func Build(ctx context.Context, dir string, r Recipe, p Progress) (*Image, error
 	if err := os.Chmod(work, 0o755); err != nil {
 		return nil, err
 	}
+	giveTree(work)
 	return i, os.Rename(work, i.Dir)
 }
 
@@ -445,7 +446,7 @@ func (b *build) filesystem() error {
 // lockFile opens a file and locks it, for as long as it is open. Without wait
 // a lock that another process has gives unix.EWOULDBLOCK.
 func lockFile(name string, wait bool) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := openOrMake(name, 0o600)
 	if err != nil {
 		return nil, err
 	}

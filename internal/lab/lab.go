@@ -92,7 +92,7 @@ func Start(ctx context.Context, o Options, name string) (_ *Lab, err error) {
 	for i := len(o.Machines) - 1; i >= 0; i-- {
 		m := o.Machines[i]
 		o.Note("starting " + m.Name)
-		v, err := startMachine(filepath.Join(l.Dir, m.Name), m, files{Link: filepath.Join("..", linkFile)}, accel.Name, o.Binary, image)
+		v, err := startMachine(filepath.Join(l.Dir, m.Name), m, files{Link: filepath.Join("..", linkFile)}, accel, o.Binary, image)
 		if err != nil {
 			return nil, fmt.Errorf("start the virtual machine %s: %w", m.Name, err)
 		}
@@ -115,7 +115,7 @@ func Start(ctx context.Context, o Options, name string) (_ *Lab, err error) {
 // claim makes the lab's directory and locks it, as long as this process lives.
 func (l *Lab) claim(dir, name string) error {
 	vms := filepath.Join(dir, "vms")
-	if err := os.MkdirAll(vms, 0o700); err != nil {
+	if err := makeDirs(vms, 0o700); err != nil {
 		return err
 	}
 	// Between making a directory and locking it, it looks like one left behind.
@@ -154,6 +154,7 @@ func (l *Lab) Close() error {
 		}
 		if l.keep {
 			err = os.WriteFile(filepath.Join(l.Dir, keptFile), nil, 0o600)
+			giveTree(l.Dir)
 		} else {
 			err = os.RemoveAll(l.Dir)
 		}

@@ -40,7 +40,7 @@ type machine struct {
 
 // startMachine starts QEMU in the directory, which is made. The machine ends
 // with this process, however that ends.
-func startMachine(dir string, m Machine, f files, accel, binary string, image *Image) (*machine, error) {
+func startMachine(dir string, m Machine, f files, accel Accelerator, binary string, image *Image) (*machine, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -18,8 +21,9 @@ import (
 // Accelerator tells how guests' instructions are executed: "kvm" by the
 // processor, "tcg" by emulation, and why.
 type Accelerator struct {
-	Name string `json:"name"`
-	Why  string `json:"why"`
+	Name    string `json:"name"`
+	Threads string `json:"threads"` // of emulated processors: "multi" for one each, "single" for one for all; "" under KVM
+	Why     string `json:"why"`
 
 	// What the answer holds for: it is found anew when any of them changes.
 	Boot  string `json:"boot"`
@@ -54,7 +58,8 @@ func accelerator(ctx context.Context, dir string, image *Image, note func(string
 	cache := filepath.Join(dir, "accelerator.json")
 	var known Accelerator
 	if text, err := os.ReadFile(cache); err == nil && json.Unmarshal(text, &known) == nil {
-		if known.Boot == a.Boot && known.QEMU == a.QEMU && known.Image == a.Image && known.User == a.User {
+		whole := known.Name == "kvm" || known.Threads != "" // older files say nothing of threads
+		if whole && known.Boot == a.Boot && known.QEMU == a.QEMU && known.Image == a.Image && known.User == a.User {
 			return known, nil
 		}
 	}
@@ -63,14 +68,45 @@ func accelerator(ctx context.Context, dir string, image *Image, note func(string
 	if ctx.Err() != nil {
 		return Accelerator{}, ctx.Err()
 	}
-	if a.Name, a.Why = "kvm", "a guest was started with it"; why != nil {
-		a.Name, a.Why = "tcg", "KVM cannot be used here: "+why.Error()
+	a.Name, a.Why = "kvm", "a guest was started with it"
+	if why != nil {
+		version, err := exec.CommandContext(ctx, path, "--version").Output()
+		if err != nil {
+			return Accelerator{}, fmt.Errorf("ask %s for its version: %w", path, err)
+		}
+		a.Name, a.Threads, a.Why = "tcg", emulationThreads(string(version)), "KVM cannot be used here: "+why.Error()
 	}
 	text, err := json.Marshal(a)
 	if err != nil {
 		return a, err
 	}
-	return a, os.WriteFile(cache, text, 0o644)
+	return a, replace(cache, text)
+}
+
+// Before QEMU 8.1 (its commit deba78709ae8, "accel/tcg: Always lock pages before
+// translation") a processor could translate a page of code while another one,
+// in a thread of its own, wrote to it, and keep what it had read. A Linux guest
+// that attaches or detaches a tracepoint writes INT3 over an instruction, then
+// the new one; a processor that keeps the INT3 traps on it for ever, while the
+// kernel, which finds none there, sends it back. The change lost sight of blocks
+// of code across two pages, until 9.1. In one thread nothing happens at once.
+var leastThreaded = [2]int{9, 1}
+
+var versionNumber = regexp.MustCompile(`version (\d+)\.(\d+)`)
+
+// emulationThreads returns the threads that a QEMU should emulate the processors
+// of a machine in, by what it prints with --version.
+func emulationThreads(version string) string {
+	found := versionNumber.FindStringSubmatch(version)
+	if found == nil {
+		return "single"
+	}
+	major, majorErr := strconv.Atoi(found[1])
+	minor, minorErr := strconv.Atoi(found[2])
+	if majorErr != nil || minorErr != nil || slices.Compare([]int{major, minor}, leastThreaded[:]) < 0 {
+		return "single"
+	}
+	return "multi"
 }
 
 // probe starts a guest under KVM and tells why that failed.

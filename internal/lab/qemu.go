@@ -73,17 +73,17 @@ const (
 func driveFile(d Drive) string { return "drive-" + d.Serial + ".img" }
 func portFile(i int) string    { return fmt.Sprintf("port%d.sock", i) }
 
-// arguments gives QEMU's command line. accel is "kvm" or "tcg".
-func arguments(m Machine, f files, accel string) []string {
-	cpu := "host"
-	if accel == "tcg" {
-		accel, cpu = "tcg,thread=multi", "max"
+// arguments returns QEMU's command line.
+func arguments(m Machine, f files, accel Accelerator) []string {
+	by, cpu := accel.Name, "host"
+	if accel.Name == "tcg" {
+		by, cpu = "tcg,thread="+accel.Threads, "max"
 	}
 	a := []string{
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none", "-nic", "none",
-		"-machine", "q35", "-accel", accel, "-cpu", cpu,
+		"-machine", "q35", "-accel", by, "-cpu", cpu,
 		"-smp", strconv.Itoa(m.CPUs), "-m", strconv.FormatInt(m.Memory>>20, 10) + "M",
-		"-smbios", "type=1,product=" + hostinfo.LabProduct + ",version=" + strings.SplitN(accel, ",", 2)[0],
+		"-smbios", "type=1,product=" + hostinfo.LabProduct + ",version=" + accel.Name,
 		"-serial", "file:" + consoleFile,
 		"-kernel", f.Kernel, "-initrd", f.Initrd, "-append", kernelWords(m),
 		// Flushes are not passed on, here as for drives: what a lab holds is thrown

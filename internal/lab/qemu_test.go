@@ -16,8 +16,9 @@ func TestArguments(t *testing.T) {
 			return shown(probeArguments("/image/vmlinux", "/lab/probe-1", "kvm"))
 		}
 		m := Machine{CPUs: 2, Memory: 2 << 30, Name: d.Cmd}
-		accel, drives, profile, root := "tcg", 0, Unlimited, "/image/root.img"
-		d.MaybeScanArgs(t, "accel", &accel)
+		accel, drives, profile, root := Accelerator{}, 0, Unlimited, "/image/root.img"
+		d.MaybeScanArgs(t, "accel", &accel.Name)
+		d.MaybeScanArgs(t, "threads", &accel.Threads)
 		d.MaybeScanArgs(t, "drives", &drives)
 		d.MaybeScanArgs(t, "profile", &profile)
 		d.MaybeScanArgs(t, "peer", &m.Peer)
@@ -44,6 +45,25 @@ func shown(args []string) string {
 		out.WriteString(a)
 	}
 	return fmt.Sprintln(out.String())
+}
+
+// What each version of QEMU says of itself, and whether its processors may have
+// threads of their own.
+func TestEmulationThreads(t *testing.T) {
+	for version, want := range map[string]string{
+		"QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)\nCopyright (c) 2003-2022": "single",
+		"QEMU emulator version 8.1.0\n":                         "single",
+		"QEMU emulator version 9.0.50 (v9.0.0)\n":               "single",
+		"QEMU emulator version 9.1.0\n":                         "multi",
+		"QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds-2)\n": "multi",
+		"QEMU emulator version 99999999999999999999.1\n":        "single",
+		"something else": "single",
+		"":               "single",
+	} {
+		if got := emulationThreads(version); got != want {
+			t.Errorf("%q: %s, want %s", version, got, want)
+		}
+	}
 }
 
 func TestValidate(t *testing.T) {

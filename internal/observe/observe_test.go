@@ -180,12 +180,8 @@ func TestChainAndCountersOfALoopDevice(t *testing.T) {
 	if err := os.WriteFile(file, make([]byte, 8<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("losetup", "-f", "--show", "--direct-io=on", file).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	device := strings.TrimSpace(string(out))
-	t.Cleanup(func() { _ = exec.Command("losetup", "-d", device).Run() })
+	device := hosttest.Loop(t, file, "--direct-io=on")
+	hosttest.Quiet(t, device)
 	devices, err := Chain(device)
 	if err != nil {
 		t.Fatal(err)

@@ -71,7 +71,8 @@ type page struct {
 	Command   string
 	Counts    trialCounts
 	Verdicts  []verdict
-	Marks     []string // that every number of the run carries
+	Others    []finding.Finding // what neighbours did meanwhile, to be said right under the verdict
+	Marks     []string          // that every number of the run carries
 	Workloads []workloadView
 	Groups    []findingGroup
 	Published *publishedView // nil for none
@@ -149,8 +150,11 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 		p.Groups = slices.DeleteFunc(p.Groups, func(g findingGroup) bool { return g.Class == string(finding.KindMissing) })
 	}
 	for _, f := range findings {
-		if f.Kind == finding.KindRecommendation {
+		switch f.Kind {
+		case finding.KindRecommendation:
 			p.Verdicts = append(p.Verdicts, newVerdict(f, findings))
+		case finding.KindNeighbours:
+			p.Others = append(p.Others, f)
 		}
 	}
 	return p

@@ -38,6 +38,9 @@ type browser struct {
 // startBrowser gives a tab that ends with the test.
 func startBrowser(t testing.TB) *browser {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("opens a browser, which go test -short leaves out")
+	}
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if path, err := exec.LookPath(name); err == nil {

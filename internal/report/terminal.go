@@ -33,6 +33,7 @@ func writeTerminal(w io.Writer, run *result.Run, findings []finding.Finding, poi
 	}
 	t.heading(opt.Dir)
 	t.recommendation()
+	t.neighbours()
 	t.list(finding.KindFastest, "Fastest honest stack")
 	t.illusions()
 	t.siblings()
@@ -125,6 +126,14 @@ func (t *terminal) recommendation() {
 		if len(f.Caveats) > 0 {
 			t.text("  Mind: ", "  ", strings.Join(f.Caveats, "; "), t.style.warn)
 		}
+	}
+}
+
+// neighbours says what others did meanwhile, right under the verdict.
+func (t *terminal) neighbours() {
+	for _, f := range t.of(finding.KindNeighbours) {
+		t.text("  ", "  ", f.Title+".", t.style.warn)
+		t.text("  ", "  ", f.Why, t.style.plain)
 	}
 }
 

@@ -36,6 +36,8 @@ type Run struct {
 	Workloads   []Workload  `json:"workloads"` // in the order of the experiment file
 	Trials      []Trial     `json:"trials"`    // in the order in which they were planned
 
+	Regions []Region `json:"regions,omitempty"` // of the disk that stacks stood on in turn
+
 	// Points tell of each stack and workload why it got as many trials as it
 	// did; nil for a run whose trials were all planned before it began.
 	Points []Point `json:"points,omitempty"`
@@ -55,13 +57,15 @@ type Experiment struct {
 	Name     string `json:"name"`
 	Question string `json:"question"`
 	Baseline string `json:"baseline"` // name of the stack that others are compared with; "" for none
-	Repeat   int    `json:"repeat"`   // trials of each stack and workload
+	Repeat   int    `json:"repeat"`   // blocks: in each, every stack was brought up anew once
 	Source   string `json:"source"`   // text of the experiment file
 	File     string `json:"file"`     // where it was read from; "" for a built-in experiment
 
 	RuntimeSeconds float64 `json:"runtime_seconds"` // measured time of a trial, unless its workload says otherwise
 	RampSeconds    float64 `json:"ramp_seconds"`    // time before it that is not measured
 
+	Trials        int      `json:"trials,omitempty"`         // of each workload in a bring-up; 0 for two in the first block, and one in the others
+	NoControl     bool     `json:"no_control,omitempty"`     // no twin of the baseline was to be measured
 	Fixed         bool     `json:"fixed,omitempty"`          // every trial takes its whole time, however precise it is before
 	Target        float64  `json:"target,omitempty"`         // the precision to stop at: half of the 95% interval as a share of the mean
 	Trace         bool     `json:"trace,omitempty"`          // trials were to be traced
@@ -96,6 +100,22 @@ type Stack struct {
 	Facts   []Fact   `json:"facts,omitempty"`   // read back from the host once the stack was up
 
 	Levels map[string]string `json:"levels,omitempty"` // of each factor that the stack depends on, its level's name
+
+	// Control names the stack that this one is an unnamed twin of, brought up
+	// like any other: what differs between the two is the run's noise floor. ""
+	// for a stack of the experiment.
+	Control string `json:"control,omitempty"`
+}
+
+// Region is blocks of a disk that stacks stood on, one after the other, under
+// their loop devices. What a stack measures depends on them.
+type Region struct {
+	Number   int    `json:"number"`             // from 1
+	File     string `json:"file"`               // that they are part of
+	Device   string `json:"device,omitempty"`   // kernel name of what holds the file; "" when not known
+	Bytes    int64  `json:"bytes"`              // for all loop devices of a stack
+	Position int64  `json:"position,omitempty"` // byte of the device at which it begins; 0 when not known
+	Extents  int    `json:"extents,omitempty"`  // pieces that it lies in; 0 when not known
 }
 
 // Fact is a property of a stack that was read back, not assumed: "mount
@@ -123,6 +143,12 @@ type Workload struct {
 	Pattern  string `json:"pattern"`  // fio's rw: randread, randwrite, read, write, randrw, rw; "" when the file mixes them
 	Declared string `json:"declared"` // the parameters as given, in YAML, or the user's job file
 
+	// Identity is what an imported workload has in common with another that is
+	// the same: all options of its jobs but those that name files, logs or
+	// percentiles, in one spelling. "" for one that was measured here, and where
+	// the file did not tell the options.
+	Identity string `json:"identity,omitempty"`
+
 	Levels map[string]string `json:"levels,omitempty"` // of each factor that the workload depends on, its level's name
 }
 
@@ -143,7 +169,9 @@ type Trial struct {
 	Block          int          `json:"block"` // from 1, the random block it belongs to
 	Stack          string       `json:"stack"`
 	Workload       string       `json:"workload"`
-	Repeat         int          `json:"repeat"` // from 1
+	Repeat         int          `json:"repeat"`             // from 1
+	BringUp        int          `json:"bring_up,omitempty"` // of its stack, from 1: trials of one bring-up are not independent of each other; 0 when not known
+	Region         int          `json:"region,omitempty"`   // Number of the Region of the run that its stack stood on; 0 for none of the run's making
 	Status         TrialStatus  `json:"status"`
 	Problem        *Problem     `json:"problem,omitempty"` // why failed or skipped
 	Started        time.Time    `json:"started,omitzero"`
@@ -156,6 +184,10 @@ type Trial struct {
 	// TargetCPU is what the target of a remote device spent; nil where nobody
 	// tells.
 	TargetCPU *TargetCPU `json:"target_cpu,omitempty"`
+
+	// Neighbours is what others did meanwhile; nil where nobody looked, as in
+	// imported runs.
+	Neighbours *Neighbours `json:"neighbours,omitempty"`
 
 	// Trace is where the time of its I/Os went; nil for a trial that was not
 	// traced.

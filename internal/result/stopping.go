@@ -40,10 +40,11 @@ type Point struct {
 	Stack    string     `json:"stack"`
 	Workload string     `json:"workload"`
 	Reason   StopReason `json:"reason"`
-	Why      string     `json:"why"`    // for people
-	Trials   int        `json:"trials"` // that gave a measurement
-	// RelativeHalfWidth is half of the 95% interval of the mean over trials, as
-	// a share of it; 0 when there were too few trials for one.
+	Why      string     `json:"why"`                 // for people
+	Trials   int        `json:"trials"`              // that gave a measurement
+	BringUps int        `json:"bring_ups,omitempty"` // that these trials were in
+	// RelativeHalfWidth is half of the 95% interval of the mean over bring-ups, as
+	// a share of it; 0 when there were too few for one.
 	RelativeHalfWidth float64 `json:"relative_half_width"`
 }
 

@@ -14,8 +14,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/cgroup"
 	"plimsoll/internal/journal"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
@@ -49,8 +51,9 @@ var errStuck = errors.New("it was killed and does not end: the kernel waits for 
 // its own, so that a Ctrl-C at the terminal reaches us alone. After errStuck
 // the child is still there, and may write to where it was told.
 //
-// When enough is closed, the child gets SIGINT, and is waited for.
-func started(ctx context.Context, enough <-chan struct{}, mark string, argv []string, adjust func(*exec.Cmd)) error {
+// When enough is closed, the child gets SIGINT, and is waited for. It runs in
+// group, or where we do if that is nil.
+func started(ctx context.Context, group *cgroup.Group, enough <-chan struct{}, mark string, argv []string, adjust func(*exec.Cmd)) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", journal.MarkVariable+"="+mark)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -63,7 +66,7 @@ func started(ctx context.Context, enough <-chan struct{}, mark string, argv []st
 		// not the process.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err := cmd.Start()
+		err := group.Start(cmd)
 		close(running)
 		if err == nil {
 			err = cmd.Wait()
@@ -94,7 +97,7 @@ func started(ctx context.Context, enough <-chan struct{}, mark string, argv []st
 // command runs a program to its end; its error carries what the program said.
 func command(ctx context.Context, mark string, argv ...string) error {
 	var out bytes.Buffer
-	err := started(ctx, nil, mark, argv, func(c *exec.Cmd) { c.Stdout, c.Stderr = &out, &out })
+	err := started(ctx, nil, nil, mark, argv, func(c *exec.Cmd) { c.Stdout, c.Stderr = &out, &out })
 	switch {
 	case errors.Is(err, errStuck):
 		return fmt.Errorf("%s: %w: %w", strings.Join(argv, " "), ctx.Err(), err)
@@ -106,9 +109,33 @@ func command(ctx context.Context, mark string, argv ...string) error {
 }
 
 // host runs steps as processes of the host.
-type host struct{ journal *journal.Journal }
+type host struct {
+	journal *journal.Journal
+	group   *cgroup.Group // of the steps alone; nil for none
+	none    error         // why there is none
+}
 
-func (*host) process() int { return os.Getpid() }
+// newHost makes a control group for the steps, as a container has one. A host
+// without, or a user who may make none, measures all the same, and b says why.
+func (b *build) newHost(ctx context.Context) (*host, error) {
+	name := cgroup.Prefix + b.RunID[:min(len(b.RunID), longestRunID)] + "-" + uuid.NewString()[:8]
+	group, made, err := cgroup.New(ctx, b.Journal, name)
+	b.undo = append(b.undo, made...)
+	switch {
+	case errors.Is(err, journal.ErrWrite) || ctx.Err() != nil:
+		return nil, err
+	case err != nil:
+		b.fact("control group of the workload", "none: "+err.Error())
+	}
+	return &host{journal: b.Journal, group: group, none: err}, nil
+}
+
+// longestRunID is how much of it the name of a control group has room for.
+const longestRunID = 200
+
+func (h *host) stepGroup() (*cgroup.Group, error) { return h.group, h.none }
+
+func (h *host) ownGroup() (*cgroup.Group, error) { return h.group, h.none }
 
 func (*host) sees(scratch string) string { return scratch }
 
@@ -123,7 +150,7 @@ func (h *host) exec(ctx context.Context, p process) (workload.Exit, error) {
 	)
 	kills := oomKills()
 	entry, err := h.journal.Do(ctx, &journal.Process{Argv: argv}, func(mark string) error {
-		runErr = started(ctx, p.enough, mark, argv, func(c *exec.Cmd) { c.Dir, c.Stdout, c.Stderr = p.dir, &stderr, &stderr })
+		runErr = started(ctx, h.group, p.enough, mark, argv, func(c *exec.Cmd) { c.Dir, c.Stdout, c.Stderr = p.dir, &stderr, &stderr })
 		return nil
 	})
 	if err != nil {

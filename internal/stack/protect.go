@@ -8,6 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 )
@@ -38,7 +39,11 @@ func ParsePermission(text string) (Permission, error) {
 	}
 	for c := range strings.SplitSeq(causes, ",") {
 		if !slices.Contains(overlookable, hostinfo.Cause(c)) {
-			return p, fmt.Errorf("--destroy %q: %q cannot be overlooked; only %v can", text, c, overlookable)
+			var may []string
+			for _, o := range overlookable {
+				may = append(may, string(o))
+			}
+			return p, fmt.Errorf("--destroy %q: %q cannot be overlooked; only %s can", text, c, plural.And(may))
 		}
 		p.Overlook = append(p.Overlook, hostinfo.Cause(c))
 	}

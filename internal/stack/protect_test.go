@@ -22,13 +22,7 @@ func disk(t *testing.T, mib int) string {
 	if err := os.Truncate(file, int64(mib)<<20); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("losetup", "-f", "--show", "-P", file).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	device := strings.TrimSpace(string(out))
-	t.Cleanup(func() { run(t, "losetup", "-d", device) })
-	return device
+	return hosttest.Loop(t, file, "--partscan")
 }
 
 func run(t *testing.T, argv ...string) {
@@ -81,12 +75,7 @@ func TestProtectedDevices(t *testing.T) {
 		{
 			name: "held, whatever the user says", destroy: []string{"DEVICE=signature,partitioned"}, why: "loop", remedy: "losetup",
 			arrange: func(t *testing.T, device string) {
-				out, err := exec.Command("losetup", "-f", "--show", device).Output()
-				if err != nil {
-					t.Fatal(err)
-				}
-				holder := strings.TrimSpace(string(out))
-				t.Cleanup(func() { run(t, "losetup", "-d", holder) })
+				hosttest.Loop(t, device)
 			},
 		},
 		{

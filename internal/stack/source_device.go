@@ -48,6 +48,7 @@ func blockDevice(name, arg, summary string) *layer {
 				return err
 			}
 			b.block = d.Path
+			b.alone = append(b.alone, d.Name)
 			b.Target.SizeBytes = int64(d.SizeBytes)
 			b.fact("device", d.Model+" "+d.Serial+" firmware "+d.Firmware)
 			return nil

@@ -30,6 +30,9 @@ var dirSource = &layer{
 			return fmt.Errorf("make a scratch directory in %s: %w", n.Arg, err)
 		}
 		b.dir = dir
+		if err := b.within(dir); err != nil {
+			return err
+		}
 		return b.readMount(dir)
 	},
 }

@@ -68,27 +68,38 @@ func upLoop(ctx context.Context, b *build, n line.Node) error {
 	if err != nil {
 		return err
 	}
-	dir, ok := n.Option("dir")
-	if !ok {
+	named, _ := n.Option("dir")
+	dir := named
+	if dir == "" {
 		dir = b.Work
 	}
-	if err := checkFree(dir, size); err != nil {
+	on := &piece{path: filepath.Join(dir, "plimsoll-"+b.RunID+"-"+b.name+".img"), bytes: size}
+	if b.Regions == nil {
+		err = b.ownFile(ctx, on.path, size)
+	} else {
+		on, err = b.takePiece(ctx, named, size)
+	}
+	if err != nil {
 		return err
 	}
-	backing := filepath.Join(dir, "plimsoll-"+b.RunID+"-"+b.name+".img")
-	if err := b.do(ctx, &journal.File{Path: backing}, func(string) error { return allocate(backing, size) }); err != nil {
-		return fmt.Errorf("make the loop device's file %s: %w", backing, err)
-	}
+	backing := on.path
 	direct := true
 	if v, ok := n.Option("direct-io"); ok {
 		direct = v == "on"
 	}
-	number, err := b.attach(ctx, backing, direct)
+	number, err := b.attach(ctx, backing, on.offset, size, direct)
 	if err != nil {
+		return err
+	}
+	if err := refuseDiscards(number); err != nil {
 		return err
 	}
 	b.block = "/dev/loop" + strconv.Itoa(number)
 	b.own = true
+	b.alone = append(b.alone, filepath.Base(b.block))
+	if err := b.within(dir); err != nil {
+		return err
+	}
 	b.Target.SizeBytes = size
 	b.flush = append(b.flush, backing)
 	dio, err := os.ReadFile(fmt.Sprintf("/sys/block/loop%d/loop/dio", number))
@@ -114,6 +125,18 @@ func upLoop(ctx context.Context, b *build, n line.Node) error {
 	return nil
 }
 
+// ownFile makes a file for the loop device of this stack alone.
+func (b *build) ownFile(ctx context.Context, path string, size int64) error {
+	if err := checkFree(filepath.Dir(path), size); err != nil {
+		return err
+	}
+	err := b.do(ctx, &journal.File{Path: path}, func(string) error { return allocate(path, size) })
+	if err != nil {
+		return fmt.Errorf("make the loop device's file %s: %w", path, err)
+	}
+	return nil
+}
+
 // allocate makes a file whose blocks are reserved, so that a full disk is
 // noticed now and not in the middle of a trial.
 func allocate(path string, size int64) error {
@@ -133,8 +156,9 @@ func allocate(path string, size int64) error {
 	return f.Sync()
 }
 
-// attach finds a free loop device, or adds one, and attaches it.
-func (b *build) attach(ctx context.Context, backing string, direct bool) (int, error) {
+// attach finds a free loop device, or adds one, and attaches it to a part of a
+// file.
+func (b *build) attach(ctx context.Context, backing string, offset, size int64, direct bool) (int, error) {
 	file, err := os.OpenFile(backing, os.O_RDWR, 0)
 	if err != nil {
 		return 0, err
@@ -142,6 +166,7 @@ func (b *build) attach(ctx context.Context, backing string, direct bool) (int, e
 	defer file.Close()
 	var config unix.LoopConfig
 	config.Fd = uint32(file.Fd())
+	config.Info.Offset, config.Info.Sizelimit = uint64(offset), uint64(size)
 	if direct {
 		config.Info.Flags |= unix.LO_FLAGS_DIRECT_IO
 	}
@@ -176,6 +201,18 @@ func (b *build) attach(ctx context.Context, backing string, direct bool) (int, e
 		}
 	}
 	return 0, fmt.Errorf("attach a loop device to %s: other programs took each of %d free devices", backing, tries)
+}
+
+// refuseDiscards has a loop device keep its file's blocks: btrfs discards what
+// is free by itself from Linux 6.2 on, and the holes that it leaves are filled
+// again while trials run, elsewhere on the disk. The setting goes when the
+// device is detached.
+func refuseDiscards(number int) error {
+	path := fmt.Sprintf("/sys/block/loop%d/queue/discard_max_bytes", number)
+	if err := os.WriteFile(path, []byte("0"), 0); err != nil {
+		return fmt.Errorf("have /dev/loop%d keep the blocks of its file: %w", number, err)
+	}
+	return nil
 }
 
 // freeLoop gives the number of a device that is attached to nothing, or the

@@ -199,6 +199,7 @@ func upNVMeOF(ctx context.Context, b *build, n line.Node) error {
 		return err
 	}
 	b.block = d.Path
+	b.alone = append(b.alone, d.Name)
 	b.Target.SizeBytes = int64(d.SizeBytes)
 	b.Remote = Remote{Metrics: r.metrics, NQN: r.NQN, UUID: ns.UUID}
 	b.remoteFacts(r, controller, ns)

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/cgroup"
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/journal"
 	"plimsoll/internal/observe"
@@ -37,6 +38,10 @@ type Env struct {
 	Host     *hostinfo.Host
 	Allow    []Permission // what the user allowed with --destroy
 	Trace    func(text string)
+	Regions  *Regions // that loop devices stand on in turn; nil for a file of each one's own
+
+	volumes map[string]*volumeEngine // by storage driver
+	engines int                      // of volumes that were started so far
 }
 
 // trace tells what is being done, for people who watch.
@@ -68,12 +73,16 @@ func problemText(p result.Problem) string {
 type Stack struct {
 	Target  workload.Target
 	Devices []result.Device // top first, down to the disk under a loop
+	Disks   []observe.Disk  // that hold its bytes; none where they cannot be told
 	Facts   []result.Fact   // read back from the host
+	Region  int             // Number of the region of the disk that it stands on; 0 for none of the run's making
 	Remote  Remote          // what the host that holds the device knows it by; zero for a device of this host
 
 	block   string   // device that file systems are made on, and raw workloads use
 	blocks  []string // devices of the sources that are joined, before a layer makes one of them
 	own     bool     // block goes away with the stack
+	alone   []string // kernel names of the sources' devices, which nobody else uses
+	between string   // type of the host's file systems that hold the sources, if any do
 	dir     string   // mounted directory, on the host
 	pool    *pool    // that a storage driver makes thin devices of; nil for none
 	holds   string   // block device that holds the workload's files, when it is not the one below dir
@@ -94,8 +103,11 @@ type Remote struct {
 
 // executor runs a step's process and waits for it.
 type executor interface {
-	// process is one whose control group steps run in.
-	process() int
+	// stepGroup is the control group that steps run in, and nothing else; the
+	// error is why they have none of their own.
+	stepGroup() (*cgroup.Group, error)
+	// ownGroup is that of all that runs for the steps: it is stepGroup, or above it.
+	ownGroup() (*cgroup.Group, error)
 	exec(ctx context.Context, p process) (workload.Exit, error)
 	// sees translates a scratch directory of the host to what the process sees.
 	sees(scratch string) string
@@ -233,7 +245,7 @@ func (e *Env) Up(ctx context.Context, name string, l line.Line) (*Stack, error) 
 		return nil, err
 	}
 	s := &Stack{env: e}
-	b := &build{Env: e, Stack: s, name: name}
+	b := &build{Env: e, Stack: s, name: name, piecesUsed: map[string]int{}}
 	sources := len(l.Sources())
 	if sources > 1 {
 		err, parts = b.upSources(ctx, parts[:sources]), parts[sources:]
@@ -247,7 +259,7 @@ func (e *Env) Up(ctx context.Context, name string, l line.Line) (*Stack, error) 
 			return nil, errors.Join(err, s.Down(context.WithoutCancel(ctx)))
 		}
 	}
-	if err := b.finish(); err != nil {
+	if err := b.finish(ctx); err != nil {
 		return nil, errors.Join(err, s.Down(context.WithoutCancel(ctx)))
 	}
 	return s, nil
@@ -257,7 +269,8 @@ func (e *Env) Up(ctx context.Context, name string, l line.Line) (*Stack, error) 
 type build struct {
 	*Env
 	*Stack
-	name string
+	name       string
+	piecesUsed map[string]int // by directory: loop devices that have their piece of the region
 }
 
 // do journals a change, makes it, and keeps it for Down.
@@ -274,12 +287,26 @@ func (b *build) mkdir(ctx context.Context, path string) error {
 	return b.do(ctx, &journal.Dir{Path: path}, func(string) error { return os.Mkdir(path, 0o755) })
 }
 
+// within notes which file system of the host holds a source.
+func (b *build) within(dir string) error {
+	m, err := observe.MountOf(dir)
+	if err != nil {
+		return err
+	}
+	if b.between == "" || b.between == m.FSType {
+		b.between = m.FSType
+	} else {
+		b.between += "+" + m.FSType
+	}
+	return nil
+}
+
 func (b *build) fact(name, value string) {
 	b.Facts = append(b.Facts, result.Fact{Name: name, Value: strings.TrimSpace(value)})
 }
 
 // finish fills in what follows from the layers.
-func (b *build) finish() error {
+func (b *build) finish(ctx context.Context) error {
 	path := b.dir
 	if path == "" {
 		path = b.block
@@ -292,13 +319,18 @@ func (b *build) finish() error {
 		return fmt.Errorf("find the devices under %s: %w", path, err)
 	}
 	b.Devices = devices
+	if disks, err := observe.Disks(devices, b.alone, b.between); err == nil { // else nothing is told of neighbours
+		b.Disks = disks
+	}
 	for _, d := range devices {
 		if s, err := os.ReadFile("/sys/block/" + d.Name + "/queue/scheduler"); err == nil {
 			b.fact("I/O scheduler of "+d.Name, string(s))
 		}
 	}
 	if b.execute == nil {
-		b.execute = &host{journal: b.Journal}
+		if b.execute, err = b.newHost(ctx); err != nil {
+			return err
+		}
 	}
 	if b.Target.Path == "" {
 		b.Target.Path = path
@@ -336,9 +368,13 @@ func (s *Stack) Down(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// Process is the id of a process whose control group the stack's steps run in:
-// this one, or the first of a container.
-func (s *Stack) Process() int { return s.execute.process() }
+// StepGroup returns the control group that the stack's steps run in, and nothing
+// else. The error is why they have none of their own, and run where we do.
+func (s *Stack) StepGroup() (*cgroup.Group, error) { return s.execute.stepGroup() }
+
+// OwnGroup returns the control group of all that runs for the stack's steps: the
+// steps themselves, and a container's engine. The error is why there is none.
+func (s *Stack) OwnGroup() (*cgroup.Group, error) { return s.execute.ownGroup() }
 
 // flushLimit is how long writing back what a trial left in memory may take.
 var flushLimit = 15 * time.Minute

@@ -37,6 +37,9 @@ func newEnv(t *testing.T) *Env {
 		}
 	}
 	t.Cleanup(func() {
+		if err := e.Release(context.Background()); err != nil {
+			t.Error(err)
+		}
 		for _, p := range j.Pending() {
 			t.Errorf("left to undo: %s", p.Change.What())
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"plimsoll/internal/cgroup"
 	"plimsoll/internal/container"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
@@ -70,27 +71,41 @@ func checkEngine() error {
 
 // contain starts a private engine with its data-root at root, and in it the
 // container whose processes will see the stack at dataDir.
-func (b *build) contain(ctx context.Context, driver, root string, binds ...container.Bind) error {
+func (b *build) contain(ctx context.Context, driver, root string) error {
+	engine, image, err := b.startEngine(ctx, driver, root)
+	if engine != nil {
+		b.undo = append(b.undo, engine.Entries()...)
+	}
+	if err != nil {
+		return err
+	}
+	return b.runIn(ctx, engine, image)
+}
+
+// startEngine starts a private engine that has the image of the steps'
+// programs. It returns the engine that is up also when the image failed.
+func (b *build) startEngine(ctx context.Context, driver, root string) (*container.Engine, container.Image, error) {
 	config := container.Config{Name: b.name, Run: b.RunID, Driver: driver, DataRoot: root}
 	if b.pool != nil {
 		config.Options = b.pool.options
 	}
 	engine, err := container.Start(ctx, b.Journal, config)
 	if err != nil {
-		return err
+		return nil, container.Image{}, err
 	}
-	b.undo = append(b.undo, engine.Entries()...)
 	image, err := engine.Import(ctx, b.Programs, b.Work)
-	if err != nil {
-		return err
-	}
+	return engine, image, err
+}
+
+// runIn starts the container of a stack in an engine.
+func (b *build) runIn(ctx context.Context, engine *container.Engine, image container.Image, binds ...container.Bind) error {
 	binds = append(binds, container.Bind{Host: b.Scratch, Inside: scratchDir})
 	c, err := engine.Run(ctx, b.Journal, container.ContainerConfig{Name: "workload", Image: image, Binds: binds, WorkingDir: dataDir})
 	if err != nil {
 		return err
 	}
 	b.undo = append(b.undo, c.Entries()...)
-	b.execute = &contained{container: c, scratch: b.Scratch}
+	b.execute = &contained{container: c, scratch: b.Scratch, engine: engine}
 	b.Target = workload.Target{Path: dataDir, Container: true}
 	b.fact("Docker engine", engine.Version)
 	b.fact("storage driver", engine.Driver)
@@ -101,13 +116,16 @@ func (b *build) contain(ctx context.Context, driver, root string, binds ...conta
 type contained struct {
 	container *container.Container
 	scratch   string // on the host
+	engine    *container.Engine
 }
 
 func (c *contained) sees(scratch string) string {
 	return scratchDir + strings.TrimPrefix(scratch, c.scratch)
 }
 
-func (c *contained) process() int { return c.container.PID() }
+func (c *contained) stepGroup() (*cgroup.Group, error) { return cgroup.Of(c.container.PID()) }
+
+func (c *contained) ownGroup() (*cgroup.Group, error) { return c.engine.Group() }
 
 func (c *contained) exec(ctx context.Context, p process) (workload.Exit, error) {
 	return c.container.ExecUntil(ctx, p.enough, p.argv, p.dir)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"plimsoll/internal/container"
+	"plimsoll/internal/journal"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 )
@@ -28,26 +30,16 @@ var volume = &layer{
 		return checkEngine()
 	},
 	up: func(ctx context.Context, b *build, n line.Node) error {
-		// The images' own storage plays no part in a volume's I/O; it lies on
-		// the run's disk, with whatever driver starts there.
-		root := filepath.Join(b.Work, b.name+"-engine")
 		drivers := []string{"overlay2", "vfs"}
 		named, only := n.Option("driver")
 		if only {
 			drivers = []string{named}
 		}
-		makeRoot := b.mkdir
-		if named == deviceMapper.Name {
-			makeRoot = b.loopPool
-		}
-		if err := makeRoot(ctx, root); err != nil {
-			return err
-		}
 		var refused error
 		for _, driver := range drivers {
-			err := b.contain(ctx, driver, root, container.Bind{Host: b.dir, Inside: dataDir})
+			shared, err := b.volumeEngine(ctx, driver)
 			if err == nil {
-				return nil
+				return b.runIn(ctx, shared.engine, shared.image, container.Bind{Host: b.dir, Inside: dataDir})
 			}
 			var start *container.StartError
 			switch {
@@ -60,4 +52,67 @@ var volume = &layer{
 		}
 		return fmt.Errorf("no storage driver starts below %s: %w", b.Work, refused)
 	},
+}
+
+// volumeEngine is an engine that stacks with a data volume share, one after
+// the other: images and their storage play no part in a volume's I/O, and lie
+// on the run's disk.
+type volumeEngine struct {
+	engine  *container.Engine
+	image   container.Image
+	entries []*journal.Entry
+}
+
+// volumeEngine returns the engine of a storage driver, and starts it when it
+// is asked for first. It stays up until Release.
+func (b *build) volumeEngine(ctx context.Context, driver string) (*volumeEngine, error) {
+	if v := b.volumes[driver]; v != nil {
+		return v, nil
+	}
+	// What is made here belongs to no stack.
+	shared := &build{Env: b.Env, Stack: &Stack{env: b.Env}, name: "volumes-" + driver}
+	root := filepath.Join(b.Work, fmt.Sprintf("engine-%d-%s", b.engines, driver))
+	b.engines++
+	v, err := shared.startVolumeEngine(ctx, driver, root)
+	if err != nil {
+		return nil, errors.Join(err, shared.Down(context.WithoutCancel(ctx)))
+	}
+	v.entries = shared.undo
+	if b.volumes == nil {
+		b.volumes = map[string]*volumeEngine{}
+	}
+	b.volumes[driver] = v
+	return v, nil
+}
+
+func (b *build) startVolumeEngine(ctx context.Context, driver, root string) (*volumeEngine, error) {
+	makeRoot := b.mkdir
+	if driver == deviceMapper.Name {
+		makeRoot = b.loopPool
+	}
+	if err := makeRoot(ctx, root); err != nil {
+		return nil, err
+	}
+	engine, image, err := b.startEngine(ctx, driver, root)
+	if engine != nil {
+		b.undo = append(b.undo, engine.Entries()...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &volumeEngine{engine: engine, image: image}, nil
+}
+
+// Release takes down what stacks share, which must all be down. A stack that
+// comes up later has it made anew: after a failure nobody knows which of it is
+// half dead.
+func (e *Env) Release(ctx context.Context) error {
+	var all []error
+	for driver, v := range e.volumes {
+		for _, entry := range slices.Backward(v.entries) {
+			all = append(all, e.Journal.Undo(ctx, entry))
+		}
+		delete(e.volumes, driver)
+	}
+	return errors.Join(all...)
 }

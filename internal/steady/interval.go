@@ -1,6 +1,10 @@
 package steady
 
-import "math"
+import (
+	"math"
+
+	"plimsoll/internal/stats"
+)
 
 // MeanInterval makes mostBatches batches, or half as many. More than some
 // thirty gain little precision (Schmeiser 1982); with fewer than ten, neither
@@ -69,14 +73,14 @@ func MeanInterval(series []float64, confidence float64) (m Mean, ok bool) {
 func interval(series []float64, size int, confidence float64) Mean {
 	means := batchMeans(series, size)
 	k := float64(len(means))
-	mean, squares := meanAndSquares(means)
+	mean, squares := stats.MeanAndSquares(means)
 	m := Mean{Value: mean, Confidence: confidence, Batches: len(means), BatchSize: size}
 	var p float64
 	m.Lag1, p = vonNeumann(means)
 	m.Independent = p >= independence
 	m.Rise, m.RiseP = rise(means)
 	r := max(0, m.Lag1)
-	m.HalfWidth = studentQuantile((1+confidence)/2, len(means)-1) * math.Sqrt(squares/(k-1)/k*(1+r)/(1-r))
+	m.HalfWidth = stats.StudentQuantile((1+confidence)/2, len(means)-1) * math.Sqrt(squares/(k-1)/k*(1+r)/(1-r))
 	return m
 }
 
@@ -86,7 +90,7 @@ func interval(series []float64, size int, confidence float64) Mean {
 // independent normal values it has mean 0 and variance (n-2)/(n^2-1); p is
 // that of the two-sided normal approximation. Equal values are independent.
 func vonNeumann(values []float64) (lag1, p float64) {
-	_, squares := meanAndSquares(values)
+	_, squares := stats.MeanAndSquares(values)
 	if squares == 0 {
 		return 0, 1
 	}
@@ -105,7 +109,7 @@ func vonNeumann(values []float64) (lag1, p float64) {
 func rise(values []float64) (rise, p float64) {
 	rise = leastSquaresRise(values)
 	n := float64(len(values))
-	_, squares := meanAndSquares(values)
+	_, squares := stats.MeanAndSquares(values)
 	// The line's share of the squares: slope^2 times the squares of 0 to n-1.
 	explained := rise * rise / ((n - 1) * (n - 1)) * n * (n*n - 1) / 12
 	switch rest := squares - explained; {
@@ -114,17 +118,6 @@ func rise(values []float64) (rise, p float64) {
 	case rest <= 0:
 		return rise, 0
 	default:
-		angle := math.Atan(math.Sqrt(explained / rest)) // of t/sqrt(n-2)
-		return rise, 1 - studentWithin(angle, len(values)-2)
+		return rise, stats.StudentP(math.Sqrt(explained/rest*(n-2)), len(values)-2)
 	}
-}
-
-// meanAndSquares are the mean and the sum of squared deviations from it.
-func meanAndSquares(values []float64) (mean, squares float64) {
-	for i, v := range values {
-		delta := v - mean
-		mean += delta / float64(i+1)
-		squares += delta * (v - mean)
-	}
-	return mean, squares
 }

@@ -1,13 +1,16 @@
 // Package suggest finds the word that somebody meant. It is pure.
 package suggest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Closest gives the known word that is most like word, or "" when none is
 // near enough to be a slip of the fingers. Case does not count. Of equally
 // near words the first wins.
 func Closest(word string, known []string) string {
-	best, nearest := "", len([]rune(word))/3+2
+	best, nearest := "", tolerance(word)
 	for _, k := range known {
 		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < nearest {
 			best, nearest = k, d
@@ -15,6 +18,30 @@ func Closest(word string, known []string) string {
 	}
 	return best
 }
+
+// Near returns the known words that are most like word, at most n of them, the
+// nearest first; none when none is near enough to be a slip of the fingers.
+func Near(word string, known []string, n int) []string {
+	type candidate struct {
+		word     string
+		distance int
+	}
+	var all []candidate
+	for _, k := range known {
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < tolerance(word) {
+			all = append(all, candidate{k, d})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return a.distance - b.distance })
+	var near []string
+	for _, c := range all[:min(n, len(all))] {
+		near = append(near, c.word)
+	}
+	return near
+}
+
+// tolerance is the distance from which on a word is another one.
+func tolerance(word string) int { return len([]rune(word))/3 + 2 }
 
 // DidYouMean words the closest known word as a question, followed by all of
 // them: `did you mean "xfs"? known are btrfs, ext4, xfs`.

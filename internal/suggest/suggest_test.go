@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -22,6 +23,25 @@ func TestClosest(t *testing.T) {
 	} {
 		if got := Closest(c.word, known); got != c.want {
 			t.Errorf("Closest(%q) = %q, want %q", c.word, got, c.want)
+		}
+	}
+}
+
+func TestNear(t *testing.T) {
+	known := []string{"nvme10n1", "nvme1n1", "nvme2n1", "sda", "vda"}
+	for _, c := range []struct {
+		word string
+		n    int
+		want []string
+	}{
+		{"nvme1n1", 3, []string{"nvme1n1", "nvme10n1", "nvme2n1"}}, // the nearest first
+		{"nvme3n1", 2, []string{"nvme1n1", "nvme2n1"}},
+		{"SDA", 1, []string{"sda"}},
+		{"cassandra", 3, nil},
+		{"nvme1n1", 0, nil},
+	} {
+		if got := Near(c.word, known, c.n); !slices.Equal(got, c.want) {
+			t.Errorf("Near(%q, %d) = %q, want %q", c.word, c.n, got, c.want)
 		}
 	}
 }

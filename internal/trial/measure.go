@@ -29,7 +29,7 @@ func (r *runner) patient(ctx context.Context, t result.Trial) (context.Context, 
 	timing := w.Timing(r.Experiment.Timing)
 	asked := r.Experiment.Precondition
 	limit := patience + timing.Ramp + timing.Runtime + time.Duration(asked.Rounds)*asked.Round
-	bytes := w.NeedBytes()
+	bytes := w.NeedBytes() + r.env.Regions.Bytes()
 	if asked.Device {
 		bytes += r.toFill(r.lines[t.Stack].Line)
 	}
@@ -60,10 +60,11 @@ func (r *runner) measure(ctx context.Context, t *result.Trial) error {
 	if p := r.given[t.Stack]; p != nil {
 		return &stack.Unsupported{Problem: *p}
 	}
-	s, err := r.bringUp(ctx, t.Stack)
+	s, err := r.bringUp(ctx, t)
 	if err != nil {
 		return err
 	}
+	t.BringUp, t.Region = s.number, s.Region
 	w := r.loads[t.Workload]
 	scratch, err := r.store.ArtifactDir(*t)
 	if err != nil {
@@ -128,10 +129,12 @@ func (r *runner) drive(ctx context.Context, s *upStack, w experiment.Workload, t
 	if follow != nil {
 		live = follow.feed
 	}
+	around := r.lookAround(s)
 	outputs, exit, err := s.Run(ctx, step, scratch, live)
 	if err != nil {
 		return m, counted, err
 	}
+	around.end()
 	after, err := observe.ReadCounters(s.Devices)
 	if err != nil {
 		return m, counted, err
@@ -149,6 +152,7 @@ func (r *runner) drive(ctx context.Context, s *upStack, w experiment.Workload, t
 	}
 	if err == nil {
 		recording.end(t, m, did.namespace)
+		t.Neighbours = around.tell(m)
 	}
 	return m, counted, err
 }

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"plimsoll/internal/cell"
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
 	"plimsoll/internal/steady"
 )
 
@@ -25,6 +27,7 @@ type point struct{ stack, workload string }
 func (r *runner) newSchedule() *schedule {
 	s := &schedule{runner: r, started: time.Now(), before: Spent(r.store.Run())}
 	s.study = steady.DefaultStudy
+	s.study.Size = sizeTarget
 	if r.Experiment.Target > 0 {
 		s.study.Target = r.Experiment.Target
 	}
@@ -32,7 +35,7 @@ func (r *runner) newSchedule() *schedule {
 		first := len(s.points)
 		baseline := -1
 		for _, stack := range r.Experiment.Stacks {
-			if !experiment.Meet(stack, w) {
+			if stack.Control != "" || !experiment.Compatible(stack, w) {
 				continue
 			}
 			if stack.Name == r.Experiment.Baseline {
@@ -106,70 +109,193 @@ func (s *schedule) next() (t result.Trial, ok bool, err error) {
 	return trials[at], true, nil
 }
 
-// block plans the next block: the points of which more must be known, in a
-// random order.
+// block plans the next block: the points of which more must be known, stack by
+// stack in a random order.
 func (s *schedule) block(trials []result.Trial) (more []result.Trial) {
 	s.look(trials)
-	var planned []experiment.Planned
-	// A verdict says which point is faster. By how much, which published results
-	// are about, takes narrow intervals as well.
-	size := s.study
-	size.Pairs, size.Target = nil, max(s.study.Target, sizeTarget)
-	next := append(s.study.Next(), size.Next()...)
-	slices.Sort(next)
-	for _, i := range slices.Compact(next) {
-		planned = append(planned, experiment.Planned{Stack: s.points[i].stack, Workload: s.points[i].workload})
+	next := s.study.Next()
+	if len(next) == 0 {
+		return nil
 	}
 	block := 1
 	if len(trials) > 0 {
 		block = trials[len(trials)-1].Block + 1
 	}
-	experiment.Shuffle(planned, s.Seed, block)
-	for i, p := range planned {
-		repeat := 1
-		for _, t := range trials {
-			if t.Stack == p.Stack && t.Workload == p.Workload {
-				repeat++
+	var planned []experiment.Planned
+	for _, stack := range s.Experiment.Stacks {
+		for _, i := range next {
+			p := s.points[i]
+			twin := stack.Control == p.stack && s.wantsControl(trials, stack.Name, p.workload)
+			if p.stack == stack.Name || twin {
+				planned = append(planned, experiment.Planned{Stack: stack.Name, Workload: p.workload})
 			}
 		}
+	}
+	planned = experiment.Arrange(planned, s.rounds(trials, block), s.Seed, block)
+	experiment.Number(planned, plannedOf(trials))
+	for _, p := range planned {
 		more = append(more, result.Trial{
-			Seq: len(trials) + 1 + i, Block: block, Stack: p.Stack, Workload: p.Workload, Repeat: repeat, Status: result.TrialPlanned,
+			Seq: p.Seq, Block: p.Block, Stack: p.Stack, Workload: p.Workload, Repeat: p.Repeat, Status: result.TrialPlanned,
 		})
 	}
 	return more
+}
+
+func plannedOf(trials []result.Trial) []experiment.Planned {
+	out := make([]experiment.Planned, len(trials))
+	for i, t := range trials {
+		out[i] = experiment.Planned{Seq: t.Seq, Block: t.Block, Repeat: t.Repeat, Stack: t.Stack, Workload: t.Workload}
+	}
+	return out
+}
+
+// mostControls is how many blocks the control is in: a noise floor needs to be
+// known well enough to warn, and no better.
+const mostControls = 8
+
+// wantsControl reports whether the control is to be in the next block that has
+// its twin.
+func (s *schedule) wantsControl(trials []result.Trial, control, workload string) bool {
+	blocks := map[int]bool{}
+	for _, t := range trials {
+		if t.Stack == control && t.Workload == workload {
+			blocks[t.Block] = true
+		}
+	}
+	return len(blocks) < mostControls
+}
+
+// mostRounds is how many trials of a workload a bring-up gets at most: what
+// trials do not differ by, more of them do not find out.
+const mostRounds = 4
+
+// rounds is how many trials of each workload a stack gets in its bring-up of
+// the next block: as many as are worth their time, by what trials and bring-ups
+// took and differed by so far.
+func (s *schedule) rounds(trials []result.Trial, block int) int {
+	if s.Experiment.Trials > 0 || block == 1 {
+		return s.Experiment.Rounds(block)
+	}
+	var within, between, known float64
+	for _, w := range s.Experiment.Workloads {
+		var samples []cell.Sample
+		for _, p := range s.points {
+			if p.workload == w.Name {
+				samples = append(samples, s.sample(trials, p))
+			}
+		}
+		parts, ok := cell.Parts(samples)
+		if !ok || math.IsNaN(parts.Within) || math.IsNaN(parts.Between) {
+			continue
+		}
+		within, between, known = within+parts.Within*parts.Within, between+parts.Between*parts.Between, known+1
+	}
+	up, one := took(trials)
+	if known == 0 || up == 0 || one == 0 {
+		return 1
+	}
+	best := stats.TrialsPerBringUp(up, one, math.Sqrt(within), math.Sqrt(between))
+	return max(1, min(mostRounds, best))
+}
+
+// took returns the seconds that a bring-up takes beside its trials, as a share
+// of one for each workload, and those that a trial takes: medians of what was
+// seen so far, 0 when nothing was.
+func took(trials []result.Trial) (up, one float64) {
+	type bringUp struct {
+		stack  string
+		number int
+	}
+	first := map[bringUp]float64{}
+	workloads := map[bringUp]map[string]bool{}
+	var later []float64
+	for _, t := range trials {
+		if t.Measurement == nil || t.BringUp == 0 {
+			continue
+		}
+		b := bringUp{t.Stack, t.BringUp}
+		if workloads[b] == nil {
+			first[b], workloads[b] = t.ElapsedSeconds, map[string]bool{}
+		} else {
+			later = append(later, t.ElapsedSeconds)
+		}
+		workloads[b][t.Workload] = true
+	}
+	if len(later) == 0 {
+		return 0, 0
+	}
+	one = stats.Median(later)
+	var ups []float64
+	for b, seconds := range first {
+		ups = append(ups, max(0, seconds-one)/float64(len(workloads[b])))
+	}
+	return stats.Median(ups), one
+}
+
+// sample is what the trials of a point measured.
+func (s *schedule) sample(trials []result.Trial, p point) cell.Sample {
+	var of []*result.Trial
+	for i := range trials {
+		if trials[i].Stack == p.stack && trials[i].Workload == p.workload {
+			of = append(of, &trials[i])
+		}
+	}
+	return cell.Take(of, rate)
+}
+
+func rate(t *result.Trial) (iops float64, ok bool) {
+	if t.Measurement == nil {
+		return 0, false
+	}
+	iops = t.Measurement.IOPS()
+	return iops, iops > 0
 }
 
 // mostFailures is how many trials of a point in a row may fail before it gets
 // no more.
 const mostFailures = 2
 
-// sizeTarget is how precisely to know the means of points whose comparisons
-// have their verdict: half of the interval as a share of the mean.
+// sizeTarget is how precisely to know the ratio of points that differ: a
+// verdict says which is faster, and published results are about by how much.
 const sizeTarget = 0.1
 
 // look takes what the trials measured into the study.
 func (s *schedule) look(trials []result.Trial) {
 	s.study.Points = make([]steady.StudyPoint, len(s.points))
-	failures := make([]int, len(s.points)) // in a row
+	for i, p := range s.points {
+		s.study.Points[i] = s.studied(trials, p)
+	}
+}
+
+func (s *schedule) studied(trials []result.Trial, p point) (studied steady.StudyPoint) {
+	for _, u := range s.sample(trials, p) {
+		if n := len(studied.Blocks); n > 0 && studied.Blocks[n-1] == u.Block {
+			continue // brought up again in the same block, after a failure
+		}
+		studied.Values, studied.Blocks = append(studied.Values, u.Mean()), append(studied.Blocks, u.Block)
+	}
+	failures := 0 // in a row
 	for _, t := range trials {
-		i := slices.Index(s.points, point{t.Stack, t.Workload})
-		p := &s.study.Points[i]
+		if t.Stack != p.stack || t.Workload != p.workload {
+			continue
+		}
+		_, measured := rate(&t)
 		switch {
 		case t.Status == result.TrialPlanned, s.givenUp(t):
-		case t.Measurement != nil && t.Measurement.IOPS() > 0:
-			p.Values = append(p.Values, t.Measurement.IOPS())
-			failures[i] = 0
+		case measured:
+			failures = 0
 		default:
 			// What fails again may fail every time, at the cost of all others.
-			if failures[i]++; failures[i] < mostFailures && t.Status != result.TrialSkipped {
+			if failures++; failures < mostFailures && t.Status != result.TrialSkipped {
 				continue
 			}
-			p.Ended = "a trial gave no number"
+			studied.Ended = "a trial gave no number"
 			if t.Problem != nil {
-				p.Ended = t.Problem.What + ": " + t.Problem.Why
+				studied.Ended = t.Problem.What + ": " + t.Problem.Why
 			}
 		}
 	}
+	return studied
 }
 
 // cost is how long trial number at, counted from 0, will take at most: what
@@ -177,11 +303,7 @@ func (s *schedule) look(trials []result.Trial) {
 // is slower, when that is more than 1. That those before ended early does not
 // make this one do so.
 func (s *schedule) cost(trials []result.Trial, at int) (cost time.Duration, slower float64) {
-	var planned []experiment.Planned
-	for _, t := range trials[:at+1] {
-		planned = append(planned, experiment.Planned{Stack: t.Stack, Workload: t.Workload})
-	}
-	costs := experiment.Costs(s.Experiment, planned)
+	costs := experiment.Costs(s.Experiment, plannedOf(trials[:at+1]))
 	// The estimate alone counts at first, as if so many seconds had been seen of it.
 	const prior = 3.0
 	took, estimated := prior, prior
@@ -232,7 +354,8 @@ func (s *schedule) conclude() error {
 	for i, state := range s.study.Judge() {
 		p := result.Point{
 			Stack: s.points[i].stack, Workload: s.points[i].workload,
-			Reason: pointReason(state), Why: state.Why, Trials: len(s.study.Points[i].Values),
+			Reason: pointReason(state), Why: state.Why,
+			Trials: s.sample(run.Trials, s.points[i]).Trials(), BringUps: len(s.study.Points[i].Values),
 		}
 		if !math.IsInf(state.Relative, 0) {
 			p.RelativeHalfWidth = state.Relative

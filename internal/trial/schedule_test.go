@@ -188,7 +188,7 @@ func TestAPointThatFailsEnds(t *testing.T) {
 // and calls none of them failed.
 func TestABudgetThatIsTooShort(t *testing.T) {
 	e := parsed(t, fourPoints)
-	e.Budget, e.Repeat = 30*time.Second, 2
+	e.Budget, e.Repeat, e.Trials = 30*time.Second, 2, 1
 	m := newSimulation(t, e)
 	m.takes = func(result.Trial) time.Duration { return 12 * time.Second }
 	if !m.run(t, 1000) {

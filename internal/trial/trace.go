@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
+	"plimsoll/internal/cgroup"
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/breakdown"
@@ -20,6 +22,7 @@ import (
 type recording struct {
 	recorder *capture.Recorder
 	owns     func(iotrace.Owner) bool
+	because  string // why owns may be mistaken; "" where it is not
 	devices  []result.Device
 }
 
@@ -30,10 +33,10 @@ func (r *runner) record(ctx context.Context, s *upStack, w experiment.Workload, 
 	if !r.Experiment.Trace {
 		return nil, nil //nolint:nilnil // nothing is recorded, and that is no error
 	}
-	recorder, owns, err := r.startRecorder(ctx, s, w)
+	started, err := r.startRecorder(ctx, s, w)
 	switch {
 	case err == nil:
-		return &recording{recorder, owns, s.Devices}, nil
+		return started, nil
 	case ctx.Err() != nil || errors.Is(err, journal.ErrWrite):
 		return nil, err
 	}
@@ -41,13 +44,13 @@ func (r *runner) record(ctx context.Context, s *upStack, w experiment.Workload, 
 	return nil, nil //nolint:nilnil // as above
 }
 
-func (r *runner) startRecorder(ctx context.Context, s *upStack, w experiment.Workload) (*capture.Recorder, func(iotrace.Owner) bool, error) {
+func (r *runner) startRecorder(ctx context.Context, s *upStack, w experiment.Workload) (*recording, error) {
 	if len(s.Devices) == 0 {
-		return nil, nil, errors.New("the stack has no block device")
+		return nil, errors.New("the stack has no block device")
 	}
-	owns, err := application(s, w)
+	owns, because, err := application(s, w)
 	if err != nil {
-		return nil, nil, err
+		return nil, fmt.Errorf("the workload's control group: %w", err)
 	}
 	var devices []string
 	for _, d := range s.Devices {
@@ -55,22 +58,31 @@ func (r *runner) startRecorder(ctx context.Context, s *upStack, w experiment.Wor
 	}
 	// tracefs would cost half the speed and tell half of the parts.
 	recorder, err := capture.Start(ctx, r.env.Journal, capture.Options{Devices: devices, Application: true, Way: "bpf"})
-	return recorder, owns, err
+	if err != nil {
+		return nil, err
+	}
+	return &recording{recorder: recorder, owns: owns, because: because, devices: s.Devices}, nil
 }
 
-// application tells whose requests a workload's are. A container has a control
-// group of its own, and whatever is in it is the workload. On the host,
-// processes of the workload's programs are, which run in our own group.
-func application(s *upStack, w experiment.Workload) (func(iotrace.Owner) bool, error) {
-	group, err := capture.Cgroup(s.Process())
+// application tells whose requests a workload's are: those of its steps' control
+// group, and of nothing else, whatever a neighbour's program is called. Where
+// the steps have no group of their own, they are those of the workload's programs
+// in the group that we are in, and because says what that may mistake.
+func application(s *upStack, w experiment.Workload) (owns func(iotrace.Owner) bool, because string, err error) {
+	group, none := s.StepGroup()
+	if none == nil {
+		id, err := group.ID()
+		return func(o iotrace.Owner) bool { return o.Cgroup == id }, "", err
+	}
+	ours, err := cgroup.Of(os.Getpid())
 	if err != nil {
-		return nil, fmt.Errorf("the workload's control group: %w", err)
+		return nil, "", err
 	}
-	if s.Process() != os.Getpid() {
-		return func(o iotrace.Owner) bool { return o.Cgroup == group }, nil
-	}
+	id, err := ours.ID()
 	programs := w.Programs()
-	return func(o iotrace.Owner) bool { return o.Cgroup == group && slices.Contains(programs, o.Command) }, nil
+	because = fmt.Sprintf("whether a request is the workload's or of another %s in the same control group: it has none of its own (%v)",
+		strings.Join(programs, " or "), none)
+	return func(o iotrace.Owner) bool { return o.Cgroup == id && slices.Contains(programs, o.Command) }, because, err
 }
 
 // abandon ends a recording that nobody asks for any more.
@@ -97,4 +109,13 @@ func (r *recording) end(t *result.Trial, m measured, target *breakdown.Target) {
 	t.Trace = breakdown.Join(breakdown.Input{
 		Account: account, Calls: calls, Owns: r.owns, Saw: m.all, Share: m.share, Devices: r.devices, Target: target,
 	})
+	if r.because == "" {
+		return
+	}
+	for name, b := range map[string]*result.Breakdown{"read": t.Trace.Read, "write": t.Trace.Write} {
+		if b != nil {
+			t.Trace.Missing = append(t.Trace.Missing, name+": "+r.because)
+		}
+	}
+	slices.Sort(t.Trace.Missing)
 }

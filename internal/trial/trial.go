@@ -15,10 +15,12 @@ import (
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/journal"
+	"plimsoll/internal/owner"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/steady"
 	"plimsoll/internal/workload"
 )
 
@@ -35,6 +37,10 @@ type Options struct {
 	Allow      []stack.Permission
 	LeftOut    []string // stacks and workloads of the experiment that settings left out, and why
 	Progress   Progress
+
+	// Handicap, unless nil, is called when a stack came up, before its first
+	// trial. Benchmarks of the statistics slow stacks down with it.
+	Handicap func(ctx context.Context, stack string, devices []result.Device) error
 }
 
 // Progress watches a run.
@@ -55,15 +61,20 @@ type runner struct {
 	store *store.Store
 	lines map[string]experiment.Stack
 	loads map[string]experiment.Workload
-	up    map[string]*upStack
+	up    *upStack                   // the stack that is up; nil for none
 	given map[string]*result.Problem // stacks that will not come up, and why
 
-	filled map[string]*result.Preconditioning // by what stacks occupy: devices that were written
+	bringUps map[string]int                     // of each stack, so far
+	filled   map[string]*result.Preconditioning // by what stacks occupy: devices that were written
+	others   neighbours
 }
 
 // upStack is a stack that is up, and what was done to it.
 type upStack struct {
 	*stack.Stack
+	name     string
+	block    int // that it came up in
+	number   int // of the bring-up, from 1
 	occupies []string
 	prepared map[string]bool // steps that laid out files
 	ready    map[string]bool // workloads that the stack is preconditioned for
@@ -100,7 +111,7 @@ func newRunner(o Options) *runner {
 	r := &runner{
 		Options: o, host: hostinfo.New(),
 		lines: map[string]experiment.Stack{}, loads: map[string]experiment.Workload{},
-		up: map[string]*upStack{}, given: map[string]*result.Problem{}, filled: map[string]*result.Preconditioning{},
+		given: map[string]*result.Problem{}, bringUps: map[string]int{}, filled: map[string]*result.Preconditioning{},
 	}
 	for _, s := range o.Experiment.Stacks {
 		r.lines[s.Name] = s
@@ -108,8 +119,20 @@ func newRunner(o Options) *runner {
 	for _, w := range o.Experiment.Workloads {
 		r.loads[w.Name] = w
 	}
-	r.env = &stack.Env{Host: r.host, Allow: o.Allow, Programs: r.programs()}
+	var lines []line.Line
+	for _, s := range o.Experiment.Stacks {
+		lines = append(lines, s.Line)
+	}
+	r.env = &stack.Env{Host: r.host, Allow: o.Allow, Programs: r.programs(), Regions: stack.NewRegions(lines, blocks(o.Experiment))}
 	return r
+}
+
+// blocks is how many blocks of trials a run may have.
+func blocks(e *experiment.Experiment) int {
+	if e.Budget > 0 {
+		return steady.DefaultStudy.Most
+	}
+	return e.Repeat
 }
 
 // check asks every stack what speaks against it before anything is touched.
@@ -134,6 +157,9 @@ func (r *runner) check(ctx context.Context) (refused, err error) {
 		case err != nil:
 			return nil, fmt.Errorf("stack %s: %w", s.Name, err)
 		}
+	}
+	if err := r.taken(); err != nil {
+		all = append(all, err)
 	}
 	return errors.Join(all...), nil
 }
@@ -162,6 +188,13 @@ func (r *runner) openStore(ctx context.Context) error {
 			return errors.Join(err, s.Close())
 		}
 		r.store = s
+		if err := r.extend(); err != nil {
+			return errors.Join(err, s.Close())
+		}
+		r.env.Regions.Continue(s.Run().Regions)
+		for _, t := range s.Run().Trials {
+			r.bringUps[t.Stack] = max(r.bringUps[t.Stack], t.BringUp)
+		}
 		return nil
 	}
 	now := time.Now().UTC()
@@ -170,7 +203,7 @@ func (r *runner) openStore(ctx context.Context) error {
 		Status: result.RunRunning, Seed: r.Seed, Started: now,
 		Experiment: result.Experiment{
 			Name: r.Experiment.Name, Question: r.Experiment.Question, Baseline: r.Experiment.Baseline,
-			Repeat: r.Experiment.Repeat, Source: r.Experiment.Source, File: r.Experiment.File,
+			Repeat: r.Experiment.Repeat, Trials: r.Experiment.Trials, NoControl: r.Experiment.NoControl, Source: r.Experiment.Source, File: r.Experiment.File,
 			RuntimeSeconds: r.Experiment.Timing.Runtime.Seconds(), RampSeconds: r.Experiment.Timing.Ramp.Seconds(),
 			Jobs: r.Experiment.Scaled.Jobs, SizeBytes: r.Experiment.Scaled.Bytes, LeftOut: r.LeftOut,
 			Precondition: r.Experiment.Precondition.String(), Fixed: r.Experiment.Fixed, Target: r.Experiment.Target, Trace: r.Experiment.Trace, BudgetSeconds: r.Experiment.Budget.Seconds(),
@@ -178,7 +211,7 @@ func (r *runner) openStore(ctx context.Context) error {
 		Environment: r.host.Environment(ctx),
 	}
 	for _, s := range r.Experiment.Stacks {
-		run.Stacks = append(run.Stacks, result.Stack{Name: s.Name, Line: s.Line.String(), Marks: r.marks(s.Line), Levels: s.Levels})
+		run.Stacks = append(run.Stacks, result.Stack{Name: s.Name, Line: s.Line.String(), Marks: r.marks(s.Line), Levels: s.Levels, Control: s.Control})
 	}
 	for _, w := range r.Experiment.Workloads {
 		info := w.Info()
@@ -196,6 +229,16 @@ func (r *runner) openStore(ctx context.Context) error {
 	}
 	r.store = s
 	return nil
+}
+
+// extend stores the budget of a run that is resumed with more time than it had.
+func (r *runner) extend() error {
+	run, budget := r.store.Run(), r.Experiment.Budget.Seconds()
+	if run.Experiment.BudgetSeconds == budget {
+		return nil
+	}
+	run.Experiment.BudgetSeconds, run.Points, run.Status = budget, nil, result.RunRunning
+	return r.store.SaveHeader(*run)
 }
 
 // marks are those of a stack's line and of the host that it is made on.
@@ -270,11 +313,16 @@ func (r *runner) journalled(ctx context.Context) (err error) {
 			return errors.Join(refused, err)
 		}
 	}
+	leave, err := r.enter(ctx, j)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	scratch, err := filepath.Abs(filepath.Join(r.Dir, "artifacts"))
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(scratch, 0o755); err != nil {
+	if _, err := owner.MkdirAll(scratch, 0o755); err != nil {
 		return err
 	}
 	r.env.Journal, r.env.RunID, r.env.Scratch = j, run, scratch
@@ -287,6 +335,7 @@ func (r *runner) journalled(ctx context.Context) (err error) {
 
 // trials runs one trial after the other, as the schedule has them.
 func (r *runner) trials(ctx context.Context) error {
+	defer r.others.close()
 	s := r.newSchedule()
 	for {
 		if err := ctx.Err(); err != nil {
@@ -350,44 +399,69 @@ func (r *runner) trial(ctx context.Context, t result.Trial) (result.Trial, error
 	}
 	// What failed may have left the stack half dead (an engine that was
 	// killed, a full file system): the next trial gets a new one.
-	return t, r.down(ctx, t.Stack)
+	if err := r.down(ctx); err != nil {
+		return t, err
+	}
+	return t, r.env.Release(context.WithoutCancel(ctx))
 }
 
-// bringUp gives the stack, up. Stacks stay up between their trials, so that
-// trials can be interleaved, until another one needs their device.
-func (r *runner) bringUp(ctx context.Context, name string) (*upStack, error) {
-	if s := r.up[name]; s != nil {
-		return s, nil
+// bringUp brings the trial's stack up, unless it is up since an earlier trial
+// of the same block. One stack is up at a time: in a block all stand on the same
+// region of the disk, one after the other, each made anew.
+func (r *runner) bringUp(ctx context.Context, t *result.Trial) (*upStack, error) {
+	if r.up != nil && r.up.name == t.Stack && r.up.block == t.Block {
+		return r.up, nil
 	}
-	l := r.lines[name].Line
-	occupies := r.env.Occupies(l)
-	for other, s := range r.up {
-		if slices.ContainsFunc(s.occupies, func(device string) bool { return device != "" && slices.Contains(occupies, device) }) {
-			if err := r.down(ctx, other); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if err := r.fill(ctx, name, l, occupies); err != nil {
+	if err := r.down(ctx); err != nil {
 		return nil, err
 	}
-	made, err := r.env.Up(ctx, name, l)
+	declared := r.lines[t.Stack]
+	occupies := r.env.Occupies(declared.Line)
+	if err := r.fill(ctx, t.Stack, declared.Line, occupies); err != nil {
+		return nil, err
+	}
+	r.env.Regions.Begin(t.Block)
+	made, err := r.env.Up(ctx, t.Stack, declared.Line)
 	if err != nil {
 		return nil, err
 	}
-	r.up[name] = &upStack{Stack: made, occupies: occupies, prepared: map[string]bool{}, ready: map[string]bool{}}
-	info := result.Stack{
-		Name: name, Line: l.String(), Marks: r.marks(l), Devices: made.Devices, Facts: made.Facts, Levels: r.lines[name].Levels,
+	r.bringUps[t.Stack]++
+	r.up = &upStack{
+		Stack: made, name: t.Stack, block: t.Block, number: r.bringUps[t.Stack], occupies: occupies,
+		prepared: map[string]bool{}, ready: map[string]bool{},
 	}
-	return r.up[name], r.store.SetStack(info)
+	if r.Handicap != nil {
+		if err := r.Handicap(ctx, t.Stack, made.Devices); err != nil {
+			return nil, err
+		}
+	}
+	info := result.Stack{
+		Name: t.Stack, Line: declared.Line.String(), Marks: r.marks(declared.Line), Devices: made.Devices, Facts: made.Facts,
+		Levels: declared.Levels, Control: declared.Control,
+	}
+	if err := r.store.SetStack(info); err != nil {
+		return nil, err
+	}
+	return r.up, r.saveRegions()
 }
 
-// down takes a stack down, if it is up.
-func (r *runner) down(ctx context.Context, name string) error {
-	s := r.up[name]
+// saveRegions stores which regions of the disk stacks stood on, when there is
+// a new one.
+func (r *runner) saveRegions() error {
+	run, known := r.store.Run(), r.env.Regions.Known()
+	if len(known) == len(run.Regions) {
+		return nil
+	}
+	run.Regions = known
+	return r.store.SaveHeader(*run)
+}
+
+// down takes the stack down that is up, if any.
+func (r *runner) down(ctx context.Context) error {
+	s := r.up
 	if s == nil {
 		return nil
 	}
-	delete(r.up, name)
+	r.up = nil
 	return s.Down(context.WithoutCancel(ctx))
 }

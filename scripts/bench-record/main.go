@@ -4,6 +4,7 @@
 // device counts in these is compared, by medians.
 //
 //	go run ./scripts/bench-record [-rounds 40] [-slice 500ms] [-only default,stages] [-scheduler none]
+//	go run ./scripts/bench-record -patches 100
 package main
 
 import (
@@ -62,7 +63,10 @@ func with(o capture.Options) func(string) (func() (uint64, error), error) {
 
 var recorders = []recorder{
 	{"untraced", func(string) (func() (uint64, error), error) { return func() (uint64, error) { return 0, nil }, nil }},
+	{"tally", tally(true)},
+	{"tally-elsewhere", tally(false)},
 	{"default", with(capture.Options{})},
+	{"dormant", dormant},
 	{"time-all", with(capture.Options{All: true})},
 	{"stages", with(capture.Options{Stages: true})},
 	{"application", with(capture.Options{Application: true})},
@@ -70,6 +74,26 @@ var recorders = []recorder{
 	{"capture", with(capture.Options{Events: func(*blktrace.Record) {}})},
 	{"tracefs", with(capture.Options{Way: "tracefs"})},
 	{"trace_pipe", tracePipe},
+}
+
+// tally counts who asks for what, as it is done beside trials: of the device, or
+// of another one.
+func tally(watch bool) func(string) (func() (uint64, error), error) {
+	return func(number string) (func() (uint64, error), error) {
+		t, err := capture.StartTally()
+		if err != nil {
+			return nil, err
+		}
+		if watch {
+			if _, err := t.Watch(number); err != nil {
+				return nil, errors.Join(err, t.Close())
+			}
+		}
+		return func() (uint64, error) {
+			_, uncounted, err := t.Read()
+			return uncounted, errors.Join(err, t.Close())
+		}, nil
+	}
 }
 
 // tracePipe records as people do by hand: the events of the block layer, as text.
@@ -110,7 +134,15 @@ func main() {
 	slice := flag.Duration("slice", 500*time.Millisecond, "length of a measurement")
 	only := flag.String("only", "", "recorders to measure, by commas")
 	scheduler := flag.String("scheduler", "", "I/O scheduler of the device (default what the kernel chooses)")
+	patches := flag.Int("patches", 0, "measure instead what it takes to attach and detach a program so many times")
 	flag.Parse()
+	if *patches > 0 {
+		if err := patch(os.Stdout, *patches); err != nil {
+			fmt.Fprintln(os.Stderr, "bench-record:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(*rounds, *slice, *scheduler, strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-record:", err)
 		os.Exit(1)
@@ -153,7 +185,7 @@ func run(rounds int, slice time.Duration, scheduler string, only []string) (err 
 		return err
 	}
 	terminal := isatty.IsTerminal(os.Stderr.Fd())
-	iops, lost := map[string][]float64{}, map[string]uint64{}
+	measured, lost := map[string][]figures{}, map[string]uint64{}
 	for round := range rounds {
 		if !terminal && round%max(rounds/8, 1) == 0 {
 			fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, rounds)
@@ -167,12 +199,12 @@ func run(rounds int, slice time.Duration, scheduler string, only []string) (err 
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.name, err)
 			}
-			n, rateErr := rate(device, slice)
+			now, failed := measure(device, load.Process.Pid, slice)
 			missed, err := stop()
-			if err := errors.Join(rateErr, err); err != nil {
+			if err := errors.Join(failed, err); err != nil {
 				return fmt.Errorf("%s: %w", r.name, err)
 			}
-			iops[r.name] = append(iops[r.name], n)
+			measured[r.name] = append(measured[r.name], now)
 			lost[r.name] += missed
 		}
 	}
@@ -181,25 +213,43 @@ func run(rounds int, slice time.Duration, scheduler string, only []string) (err 
 	}
 	out := os.Stdout
 	fmt.Fprintf(out, "4 KiB random reads, depth 32, %s on a file in memory, scheduler %s; %d slices of %s each\n\n", device, scheduler, rounds, slice)
-	fmt.Fprintf(out, "%-16s %10s %7s %7s %10s\n", "recorder", "IOPS", "ratio", "paired", "lost")
-	base := median(iops["untraced"])
+	fmt.Fprintf(out, "%-16s %10s %7s %7s %8s %8s %8s %10s\n", "recorder", "IOPS", "ratio", "paired", "CPU ns", "more", "calls/s", "lost")
+	untraced := measured["untraced"]
+	base := median(untraced, func(f, _ figures) float64 { return f.iops })
 	for _, r := range chosen {
-		m := median(iops[r.name])
-		var ratios []float64 // to the untraced slice of the same round
-		for i, n := range iops[r.name] {
-			ratios = append(ratios, n/iops["untraced"][i])
+		of := func(value func(f, untraced figures) float64) float64 {
+			return median(measured[r.name], value, untraced...)
 		}
-		fmt.Fprintf(out, "%-16s %10.0f %7.3f %7.3f %10d\n", r.name, m, m/base, median(ratios), lost[r.name])
+		iops := of(func(f, _ figures) float64 { return f.iops })
+		fmt.Fprintf(out, "%-16s %10.0f %7.3f %7.3f %8.0f %+8.0f %8.0f %10d\n", r.name, iops, iops/base,
+			of(func(f, untraced figures) float64 { return f.iops / untraced.iops }),
+			of(func(f, _ figures) float64 { return f.cpu }),
+			of(func(f, untraced figures) float64 { return f.cpu - untraced.cpu }),
+			of(func(f, _ figures) float64 { return f.calls }), lost[r.name])
 	}
 	return nil
 }
 
-func median(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
-	if len(v) == 0 {
+// median returns that of a value of each slice, which may be beside the slice
+// without a recorder in the same round.
+func median(slicesOf []figures, value func(f, untraced figures) float64, untraced ...figures) float64 {
+	var all []float64
+	for i, f := range slicesOf {
+		beside := figures{}
+		if i < len(untraced) {
+			beside = untraced[i]
+		}
+		all = append(all, value(f, beside))
+	}
+	return middle(all)
+}
+
+func middle(all []float64) float64 {
+	if len(all) == 0 {
 		return 0
 	}
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+	slices.Sort(all)
+	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
 }
 
 // reads is how many reads the device has completed.
@@ -212,17 +262,67 @@ func reads(device string) (n uint64, err error) {
 	return n, err
 }
 
-// rate counts what the device completes in a slice of time.
-func rate(device string, slice time.Duration) (perSecond float64, err error) {
+// figures are those of a slice of time.
+type figures struct {
+	iops  float64
+	cpu   float64 // time of the processor that fio spent on a read, in nanoseconds: others on this machine change it least
+	calls float64 // interrupts that call a function, of each CPU in a second: the kernel has them to change its code
+}
+
+// counters are what figures are made of.
+type counters struct {
+	at    time.Time
+	reads uint64
+	cpu   time.Duration
+	calls float64
+}
+
+func count(device string, fio int) (c counters, err error) {
+	if c.reads, err = reads(device); err != nil {
+		return c, err
+	}
+	if c.cpu, err = processorTime(fio); err != nil {
+		return c, err
+	}
+	c.calls, err = interrupts("Function call interrupts")
+	c.at = time.Now()
+	return c, err
+}
+
+// measure takes the figures of a slice of time.
+func measure(device string, fio int, slice time.Duration) (figures, error) {
 	time.Sleep(slice / 10) // what the start disturbed has passed
-	before, err := reads(device)
+	before, err := count(device, fio)
+	if err != nil {
+		return figures{}, err
+	}
+	time.Sleep(slice)
+	after, err := count(device, fio)
+	if err != nil {
+		return figures{}, err
+	}
+	seconds, n := after.at.Sub(before.at).Seconds(), float64(after.reads-before.reads)
+	return figures{n / seconds, float64(after.cpu-before.cpu) / n, (after.calls - before.calls) / seconds}, nil
+}
+
+// processorTime returns how long the threads of a process have run.
+func processorTime(pid int) (sum time.Duration, err error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil {
 		return 0, err
 	}
-	began := time.Now()
-	time.Sleep(slice)
-	after, err := reads(device)
-	return float64(after-before) / time.Since(began).Seconds(), err
+	for _, name := range threads {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return 0, err
+		}
+		var ns int64
+		if _, err := fmt.Sscan(string(text), &ns); err != nil {
+			return 0, fmt.Errorf("%s: %w", name, err)
+		}
+		sum += time.Duration(ns)
+	}
+	return sum, nil
 }
 
 // schedule gives the device a scheduler, if one is named, and tells which it had.

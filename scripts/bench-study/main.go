@@ -1,7 +1,7 @@
 // Command bench-study shows how often the rule that ends a comparison across
-// trials is right, and how many trials it saves: it makes trials of points whose
+// blocks is right, and how many blocks it saves: it makes bring-ups of points whose
 // true ratios are known, runs the rule on them until it asks for no more, many
-// times, and compares that with 30 trials of each point. It is deterministic:
+// times, and compares that with 30 blocks of each point. It is deterministic:
 // the tables in docs/stopping.md are its output.
 package main
 
@@ -77,6 +77,7 @@ func (s *simulation) run(points []int) {
 	for _, i := range points {
 		p := &s.study.Points[i]
 		p.Values = append(p.Values, s.truth[i].level*s.truth[i].noise.trial(s.rngs[i], s.block))
+		p.Blocks = append(p.Blocks, s.block.number)
 		s.trials++
 	}
 	s.block = block{s.block.number + 1, s.shared.NormFloat64()}
@@ -94,8 +95,22 @@ func (s *simulation) compare(pair [2]int) steady.Outcome {
 	return s.study.Compare(s.study.Points[pair[0]], s.study.Points[pair[1]])
 }
 
-func (s *simulation) rankTestDiffers(pair [2]int) bool {
-	return stats.MannWhitney(s.study.Points[pair[0]].Values, s.study.Points[pair[1]].Values) < stats.Alpha
+// testDiffers reports what the test of findings says of all blocks that two
+// points share, looked at once.
+func (s *simulation) testDiffers(pair [2]int) bool {
+	a, b := s.study.Points[pair[0]], s.study.Points[pair[1]]
+	values := map[int]float64{}
+	for i, block := range b.Blocks {
+		values[block] = b.Values[i]
+	}
+	var x, y []float64
+	for i, block := range a.Blocks {
+		if v, ok := values[block]; ok {
+			x, y = append(x, a.Values[i]), append(y, v)
+		}
+	}
+	_, p := stats.PairedTest(x, y, 0)
+	return p < stats.Alpha
 }
 
 // parallel calls do for every replay, and adds up what it gives.
@@ -127,7 +142,7 @@ type pairCase struct {
 	differ  float64
 	alike   float64
 	neither float64 // at the end
-	rank    float64 // the rank test at the end finds a difference
+	test    float64 // the test at the end finds a difference
 	fixed   float64 // after as many trials of both as are allowed
 	trials  float64 // per point
 }
@@ -162,7 +177,7 @@ func (c *pairCase) add(r pairCase, share float64) {
 	c.differ += r.differ * share
 	c.alike += r.alike * share
 	c.neither += r.neither * share
-	c.rank += r.rank * share
+	c.test += r.test * share
 	c.fixed += r.fixed * share
 	c.trials += r.trials * share
 }
@@ -192,18 +207,18 @@ func (c *pairCase) replay(seed uint64) (r pairCase) {
 	default:
 		r.neither = 1
 	}
-	r.rank = truth(s.rankTestDiffers(pair))
+	r.test = truth(s.testDiffers(pair))
 	r.trials = float64(s.trials) / 2
 	fixed := simulate(s.truth, nil, seed, fmt.Sprint(c.name, c.ratio))
 	for range steady.DefaultStudy.Most {
 		fixed.run(fixed.all())
 	}
-	r.fixed = truth(fixed.rankTestDiffers(pair))
+	r.fixed = truth(fixed.testDiffers(pair))
 	return r
 }
 
 func writePairs(w io.Writer, cases []pairCase) {
-	fmt.Fprintln(w, "| noise | true ratio | differ | alike | no verdict | trials of a point | fewer | rank test at the end | rank test after 30 |")
+	fmt.Fprintln(w, "| noise | true ratio | differ | alike | no verdict | blocks of a point | fewer | test at the end | test after 30 |")
 	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, c := range cases {
 		fmt.Fprintf(w, "| %s | %v | %s |\n", c.name, c.ratio, c.cells())
@@ -212,12 +227,12 @@ func writePairs(w io.Writer, cases []pairCase) {
 
 func (c pairCase) cells() string {
 	return fmt.Sprintf("%s | %s | %s | %.1f | %.1fx | %s | %s", tenths(c.differ), tenths(c.alike), percent(c.neither),
-		c.trials, float64(steady.DefaultStudy.Most)/c.trials, percent(c.rank), percent(c.fixed))
+		c.trials, float64(steady.DefaultStudy.Most)/c.trials, percent(c.test), percent(c.fixed))
 }
 
 // writeRatios gives the means over all kinds of noise.
 func writeRatios(w io.Writer, cases []pairCase) {
-	fmt.Fprintf(w, "| %d kinds of noise, true ratio | differ | alike | no verdict | trials of a point | fewer | rank test at the end | rank test after 30 |\n", len(cases)/len(ratios))
+	fmt.Fprintf(w, "| %d kinds of noise, true ratio | differ | alike | no verdict | blocks of a point | fewer | test at the end | test after 30 |\n", len(cases)/len(ratios))
 	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|--:|")
 	for _, ratio := range ratios {
 		fmt.Fprintf(w, "| **%v** | %s |\n", ratio, average(cases, ratio).cells())
@@ -291,7 +306,7 @@ func holds(s *simulation, relative float64) bool {
 }
 
 func writeSingles(w io.Writer, cases []singleCase) {
-	fmt.Fprintln(w, "| noise | trials | fewer | precise | holds the mean | Student's alone | after 30 trials |")
+	fmt.Fprintln(w, "| noise | blocks | fewer | precise | holds the mean | Student's alone | after 30 trials |")
 	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|")
 	for _, c := range cases {
 		fmt.Fprintf(w, "| %s | %.1f | %.1fx | %s | %s | %s | %s |\n", c.noise.name, c.trials, float64(steady.DefaultStudy.Most)/c.trials,

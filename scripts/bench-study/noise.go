@@ -67,6 +67,9 @@ func noises() []noise {
 		{"shared by a block", "1% noise, and 5% that all trials of a block share", func(own *rand.Rand, b block) float64 {
 			return math.Exp(0.01*own.NormFloat64() + 0.05*b.shock)
 		}, logNormalMean(math.Hypot(0.01, 0.05))},
+		{"regions", "3% noise, and 15% that all stacks of a block share, as on a region of the disk", func(own *rand.Rand, b block) float64 {
+			return math.Exp(0.03*own.NormFloat64() + 0.15*b.shock)
+		}, logNormalMean(math.Hypot(0.03, 0.15))},
 		{"drift", "2% noise, and every block is slower than the last by 1%", func(own *rand.Rand, b block) float64 {
 			return math.Exp(0.02*own.NormFloat64() - 0.01*float64(b.number))
 		}, math.NaN()},

@@ -135,7 +135,7 @@ func (s *simulation) known() (k knowledge) {
 }
 
 func writeStars(w io.Writer, cases []starCase) {
-	fmt.Fprintln(w, "| noise | trials of 240 | fewer | verdicts of 7 | wrong | after 80: verdicts | precise of 8 | widest | in turns: verdicts | precise | widest |")
+	fmt.Fprintln(w, "| noise | bring-ups of 240 | fewer | verdicts of 7 | wrong | after 80: verdicts | precise of 8 | widest | in turns: verdicts | precise | widest |")
 	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, c := range cases {
 		all := float64(len(starLevels) * steady.DefaultStudy.Most)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"plimsoll/internal/cgroup"
 	"plimsoll/internal/hosttest"
 	"plimsoll/internal/iotrace"
 )
@@ -20,7 +21,6 @@ func group(t *testing.T, name string) (id uint64, run func(args ...string) job) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Remove(dir) })
-	ids := map[string]uint64{}
 	sleeper := exec.Command("sh", "-c", `echo $$ >"$0/cgroup.procs" && exec cat`, dir)
 	in, err := sleeper.StdinPipe()
 	if err != nil {
@@ -29,17 +29,15 @@ func group(t *testing.T, name string) (id uint64, run func(args ...string) job) 
 	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Cgroup is asked until the shell has moved.
-	for root, err := Cgroup(os.Getpid()); err == nil && (ids[name] == 0 || ids[name] == root); {
-		if ids[name], err = Cgroup(sleeper.Process.Pid); err != nil {
-			t.Fatal(err)
-		}
+	// It is asked until the shell has moved.
+	for ours := idOf(t, os.Getpid()); id == 0 || id == ours; {
+		id = idOf(t, sleeper.Process.Pid)
 	}
 	_ = in.Close()
 	if err := sleeper.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	return ids[name], func(args ...string) job {
+	return id, func(args ...string) job {
 		// Who invalidates the device's pages writes back what others left there.
 		args = append([]string{"-c", `echo $$ >"$0/cgroup.procs" && exec fio "$@"`, dir, "--name=t", "--output-format=json", "--bs=4k", "--size=32m", "--thread", "--invalidate=0"}, args...)
 		out, err := exec.Command("sh", args...).Output()
@@ -54,6 +52,20 @@ func group(t *testing.T, name string) (id uint64, run func(args ...string) job) 
 		}
 		return all.Jobs[0]
 	}
+}
+
+// idOf is the id of the group in which a process's block I/O is charged.
+func idOf(t *testing.T, pid int) uint64 {
+	t.Helper()
+	g, err := cgroup.Of(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := g.ID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 // Of three groups that use one device at the same time, each is charged with

@@ -374,19 +374,22 @@ func (r *bpfRecorder) stop() error {
 	r.ended = time.Now()
 	r.cancel()
 	r.tasks.Wait()
+	return errors.Join(r.detach(), r.endStream())
+}
+
+// detach detaches the programs, those that begin an interval first.
+func (r *bpfRecorder) detach() error {
 	var all []error
 	for _, l := range slices.Backward(append(r.timing, r.links...)) {
 		all = append(all, l.Close())
 	}
 	r.links, r.timing = nil, nil
-	return errors.Join(append(all, r.endStream())...)
+	return errors.Join(all...)
 }
 
 // close has the kernel take the programs and their maps back.
 func (r *bpfRecorder) close() error {
-	for _, l := range append(r.timing, r.links...) { // of a start that failed
-		_ = l.Close()
-	}
+	_ = r.detach() // of a start that failed
 	_ = r.endStream()
 	if r.coll != nil {
 		r.coll.Close()

@@ -25,12 +25,8 @@ func loop(t testing.TB) (device, number string) {
 	if err := os.Truncate(file, 64<<20); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("losetup", "-f", "--show", file).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	device = strings.TrimSpace(string(out))
-	t.Cleanup(func() { _ = exec.Command("losetup", "-d", device).Run() })
+	device = hosttest.Loop(t, file)
+	hosttest.Quiet(t, device)
 	text, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(device), "dev"))
 	if err != nil {
 		t.Fatal(err)

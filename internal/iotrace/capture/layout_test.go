@@ -47,7 +47,7 @@ func TestProgramsAreOfTheirSources(t *testing.T) {
 	if out, err := exec.Command("bpf/build.sh", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for name, committed := range map[string][]byte{"record_btf": programsBTF, "record_raw": programsRaw, "events_btf": eventsBTF, "events_raw": eventsRaw, "target_raw": programsTarget} {
+	for name, committed := range map[string][]byte{"record_btf": programsBTF, "record_raw": programsRaw, "events_btf": eventsBTF, "events_raw": eventsRaw, "target_raw": programsTarget, "tally_btf": tallyBTF, "tally_raw": tallyRaw} {
 		built, err := os.ReadFile(filepath.Join(dir, name+".o"))
 		if err != nil {
 			t.Fatal(err)

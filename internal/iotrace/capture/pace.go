@@ -11,8 +11,13 @@ import (
 // pace of bpf/shared.h. What tells of Q and D is of no use to the others, and costs
 // its attachment at each of them; so requests are timed for a slice of time, and
 // then for several slices none are. Each one that is timed stands for these, too.
+// To attach and detach programs costs less than programs that stay and do nothing:
+// docs/decisions/0010.
 const (
-	slice    = 50 * time.Millisecond
+	firstSlice = 50 * time.Millisecond
+	lastSlice  = 200 * time.Millisecond
+	ofALength  = 64 // slices
+
 	issuedIn = 10 * time.Millisecond // what is timed is issued by then, nearly always
 	lead     = 10 * time.Millisecond // attaching takes a while
 
@@ -22,6 +27,18 @@ const (
 
 	restAbove = 25000 // requests a second on a CPU
 )
+
+// sliceLength returns how long a slice lasts, by its number from 1. How well slices
+// stand for the time between them depends on how many there are: once there are
+// many, they become longer, and the kernel's code is changed less often, for which
+// every CPU of the host is interrupted.
+func sliceLength(number uint32) time.Duration {
+	length := firstSlice
+	for before := uint32(ofALength); before < number && length < lastSlice; before += ofALength {
+		length *= 2
+	}
+	return length
+}
 
 // paced tells that at high rates not every request is timed: what is recorded of
 // each one, and of what an application waits for, needs all.
@@ -54,7 +71,7 @@ func (r *bpfRecorder) takeTurns(ctx context.Context) error {
 			return err
 		}
 		began := time.Now()
-		if !sleep(ctx, slice) {
+		if !sleep(ctx, sliceLength(number)) {
 			return nil
 		}
 		now, err := r.paces()

@@ -22,7 +22,10 @@ type Row struct {
 	Seq            int                `json:"seq"`
 	Block          int                `json:"block"`
 	Repeat         int                `json:"repeat"`
+	BringUp        int                `json:"bring_up,omitempty"` // of the stack; 0 when not known
+	Region         int                `json:"region,omitempty"`   // of the disk; 0 for none of the run's making
 	Stack          string             `json:"stack"`
+	Control        string             `json:"control,omitempty"` // the stack that this one is an unnamed twin of
 	Line           string             `json:"line"`
 	Marks          []result.Mark      `json:"marks"`
 	Workload       string             `json:"workload"`
@@ -37,6 +40,7 @@ type Row struct {
 	Stop            *result.Stop            `json:"stop,omitempty"`           // nil for a trial of a fixed time
 	WarmupSeconds   float64                 `json:"warmup_seconds,omitempty"` // that the measurement leaves out at the beginning, beside the ramp
 	Preconditioning *result.Preconditioning `json:"preconditioning,omitempty"`
+	Neighbours      *result.Neighbours      `json:"neighbours,omitempty"`
 	Trace           *trace                  `json:"trace,omitempty"`    // nil for a trial that was not traced
 	Untraced        string                  `json:"untraced,omitempty"` // why it was not although it was to be
 }
@@ -64,11 +68,11 @@ func Rows(run *result.Run) []Row {
 		s := stacks[t.Stack]
 		rows[i] = Row{
 			Run: run.ID, Experiment: run.Experiment.Name, Host: run.Environment.Hostname,
-			Seq: t.Seq, Block: t.Block, Repeat: t.Repeat,
-			Stack: t.Stack, Line: s.Line, Marks: append([]result.Mark{}, s.Marks...), Workload: t.Workload,
+			Seq: t.Seq, Block: t.Block, Repeat: t.Repeat, BringUp: t.BringUp, Region: t.Region,
+			Stack: t.Stack, Control: s.Control, Line: s.Line, Marks: append([]result.Mark{}, s.Marks...), Workload: t.Workload,
 			Status: t.Status, Started: t.Started, ElapsedSeconds: t.ElapsedSeconds,
 			Honesty: t.Honesty, Stop: t.Stop, Preconditioning: t.Preconditioning,
-			Trace: newTrace(t.Trace), Untraced: t.Untraced,
+			Neighbours: t.Neighbours, Trace: newTrace(t.Trace), Untraced: t.Untraced,
 		}
 		if t.Series != nil {
 			rows[i].WarmupSeconds = float64(t.Series.Warmup) * t.Series.IntervalSeconds
@@ -104,7 +108,7 @@ func NDJSON(w io.Writer, run *result.Run) error {
 // empty field, never 0. There are as many groups of device columns as the
 // deepest stack has devices, a column for the level of each factor, and
 // columns of printed percentiles, of why trials ended when they did, and of
-// preconditioning and traces where a trial has some.
+// preconditioning, neighbours and traces where a trial has some.
 func CSV(w io.Writer, run *result.Run) error {
 	rows := Rows(run)
 	var c columns
@@ -116,6 +120,7 @@ func CSV(w io.Writer, run *result.Run) error {
 		}
 		c.traced = c.traced || r.Trace != nil || r.Untraced != ""
 		c.stops, c.preconditioned = c.stops || r.Stop != nil, c.preconditioned || r.Preconditioning != nil
+		c.neighbours = c.neighbours || r.Neighbours != nil
 		if r.Honesty != nil {
 			c.devices = max(c.devices, len(r.Honesty.Served))
 		}
@@ -145,7 +150,7 @@ type columns struct {
 	devices int  // groups of device columns
 	printed bool // percentiles that fio printed
 
-	stops, preconditioned, traced bool
+	stops, preconditioned, neighbours, traced bool
 }
 
 // fields is a record in the making: names and values side by side, so that
@@ -174,7 +179,10 @@ func record(r Row, c columns) *fields {
 	f.add("seq", r.Seq)
 	f.add("block", r.Block)
 	f.add("repeat", r.Repeat)
+	f.add("bring_up", when(r.BringUp > 0, r.BringUp))
+	f.add("region", when(r.Region > 0, r.Region))
 	f.add("stack", r.Stack)
+	f.add("control", r.Control)
 	f.add("line", r.Line)
 	f.add("marks", joinMarks(r.Marks))
 	f.add("workload", r.Workload)
@@ -202,6 +210,9 @@ func record(r Row, c columns) *fields {
 	}
 	if c.preconditioned {
 		f.addPreconditioning(r.Preconditioning)
+	}
+	if c.neighbours {
+		f.addNeighbours(r.Neighbours)
 	}
 	if c.traced {
 		f.addTrace(r)
@@ -236,6 +247,27 @@ func (f *fields) addPreconditioning(p *result.Preconditioning) {
 	f.add("preconditioning_passes", when(done.Passes > 0, done.Passes))
 	f.add("preconditioning_rounds", when(done.Rounds != nil, len(rounds.IOPS)))
 	f.add("preconditioning_settled", when(done.Rounds != nil, rounds.Settled))
+}
+
+func (f *fields) addNeighbours(n *result.Neighbours) {
+	neighbours, cpu := result.Neighbours{}, result.CPUShare{}
+	if n != nil {
+		neighbours = *n
+	}
+	if neighbours.CPU != nil {
+		cpu = *neighbours.CPU
+	}
+	var ios, bytes float64
+	for _, d := range neighbours.Disks {
+		i, b := d.OthersShare()
+		ios, bytes = max(ios, i), max(bytes, b)
+	}
+	others, steal := cpu.OthersShare()
+	f.add("others_io_share", when(len(neighbours.Disks) > 0, ios))
+	f.add("others_byte_share", when(len(neighbours.Disks) > 0, bytes))
+	f.add("others_cpu_share", when(neighbours.CPU != nil, others))
+	f.add("steal_share", when(neighbours.CPU != nil, steal))
+	f.add("other_runs", strings.Join(neighbours.Runs, "; "))
 }
 
 // partNames are those of all parts that a trace may have, in their order.

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/workload/fio"
 )
@@ -301,7 +302,7 @@ func identity(i *item) string {
 		sorts = append(sorts, strings.Join(words, " "))
 	}
 	slices.Sort(sorts)
-	return fmt.Sprintf("%d hosts: %s", max(len(i.Hosts), 1), strings.Join(sorts, "; "))
+	return fmt.Sprintf("%s: %s", plural.Count(max(len(i.Hosts), 1), "host"), strings.Join(sorts, "; "))
 }
 
 // namesakes gives one result of each other workload whose jobs have the same
@@ -344,7 +345,7 @@ func differences(i *item, others []*item) string {
 	}
 	slices.Sort(words)
 	if hosts := len(i.Hosts); hosts > 1 && slices.ContainsFunc(others, func(o *item) bool { return len(o.Hosts) != hosts }) {
-		words = append(words, " on "+count(hosts, "host"))
+		words = append(words, " on "+plural.Count(hosts, "host"))
 	}
 	return strings.Join(words, "")
 }
@@ -362,7 +363,7 @@ func (m *importer) build() *Import {
 		}
 		if !slices.ContainsFunc(run.Workloads, func(w result.Workload) bool { return w.Name == i.workload }) {
 			w := i.Info
-			w.Name = i.workload
+			w.Name, w.Identity = i.workload, identity(m.informed(i))
 			run.Workloads = append(run.Workloads, w)
 		}
 		key := [2]string{i.stack, i.workload}
@@ -373,7 +374,7 @@ func (m *importer) build() *Import {
 		imp.Artifacts[t.Seq] = i.artifacts()
 	}
 	run.Experiment.Name = Unknown
-	run.Experiment.Question = fmt.Sprintf("What do %s of fio from elsewhere say?", count(len(m.items), "result"))
+	run.Experiment.Question = fmt.Sprintf("What %s %s of fio from elsewhere say?", plural.Choose(len(m.items), "does", "do"), plural.Count(len(m.items), "result"))
 	run.Environment.FioVersion = m.versions()
 	run.Environment.Notes = m.environmentNotes()
 	for _, f := range m.files {
@@ -381,6 +382,15 @@ func (m *importer) build() *Import {
 		run.Imported = append(run.Imported, result.ImportedFile{Name: f.Name, Bytes: int64(len(f.Text)), SHA256: hex.EncodeToString(sum[:])})
 	}
 	return imp
+}
+
+// informed is the first result of the same workload that tells its options.
+func (m *importer) informed(i *item) *item {
+	at := slices.IndexFunc(m.items, func(o *item) bool { return o.workload == i.workload && identity(o) != "" })
+	if at < 0 {
+		return i
+	}
+	return m.items[at]
 }
 
 // nameStacks decides what each result is a result of.
@@ -460,11 +470,4 @@ func (m *importer) versions() string {
 		words[i] = v.String()
 	}
 	return strings.Join(words, ", ")
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

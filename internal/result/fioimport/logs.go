@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/workload/fio"
@@ -116,8 +117,25 @@ func (m *importer) addLogsAlone(logs []*logFile) {
 		}
 		i.Measurement = measured
 		i.tellLogs()
+		m.noteOneJob(i)
 		m.items = append(m.items, i)
 	}
+}
+
+// noteOneJob says what is taken for granted of logs without JSON: nothing in
+// them tells whose they are.
+func (m *importer) noteOneJob(i *item) {
+	var names []string
+	threads := map[int]bool{}
+	for _, l := range i.logs {
+		names = append(names, path.Base(l.File.Name))
+		threads[l.Log.Name.Thread] = true
+	}
+	of := "one process"
+	if n := len(threads); n > 1 {
+		of = fmt.Sprintf("the %d processes of one job, which ran at the same time: their rates are added up", n)
+	}
+	m.notes = append(m.notes, fmt.Sprintf("no JSON output tells whose %s %s; taken to be of one job, %s", some(names), plural.Choose(len(names), "is", "are"), of))
 }
 
 // fromLogs makes a measurement of logs alone, or says what they lack for it.

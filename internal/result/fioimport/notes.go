@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/workload/fio"
 )
@@ -17,7 +18,7 @@ import (
 // environmentNotes say what is known of where the results come from, and what
 // is not.
 func (m *importer) environmentNotes() []string {
-	notes := []string{fmt.Sprintf("imported from %s: the host, its kernel and devices, and what the devices counted were not recorded, so nothing here was checked", count(len(m.files), "file"))}
+	notes := []string{fmt.Sprintf("imported from %s: the host, its kernel and devices, and what the devices counted were not recorded, so nothing here was checked", plural.Count(len(m.files), "file"))}
 	if first, last, ok := m.written(); ok {
 		const layout = "2006-01-02 15:04:05 UTC"
 		said := "fio printed the result at " + first.Format(layout)

@@ -15,6 +15,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"plimsoll/internal/owner"
 	"plimsoll/internal/result"
 )
 
@@ -93,6 +94,16 @@ func openDB(dir string, mode access) (*sql.DB, error) {
 		return nil, err
 	}
 	return db, nil
+}
+
+// newDatabase makes the file of the database, empty, which SQLite takes for a
+// new one. The files that SQLite makes beside it get its owner.
+func newDatabase(dir string) error {
+	f, err := owner.New(filepath.Join(dir, ResultsFile), 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // inTx runs change in a transaction.
@@ -405,6 +416,12 @@ func isFull(err error) bool {
 	var e *sqlite.Error
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
 		errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_FULL
+}
+
+// isDamaged reports whether the database's file is none, or not a whole one.
+func isDamaged(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_NOTADB || e.Code()&0xff == sqlite3.SQLITE_CORRUPT)
 }
 
 // isMoved tells whether a write failed because the database's file is not at

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // RunsDir is where runs are put, and looked for, unless a directory is named.
@@ -65,13 +68,49 @@ func runsBelow(root string) (ids []string, err error) {
 			continue
 		}
 		// A run whose snapshot cannot be read sorts first; whoever names it is told why.
-		var run struct{ Started time.Time }
-		if b, err := os.ReadFile(filepath.Join(dir, RunFile)); err == nil {
-			_ = json.Unmarshal(b, &run)
-		}
 		ids = append(ids, e.Name())
-		started[e.Name()] = run.Started
+		started[e.Name()] = startOf(dir)
 	}
 	slices.SortStableFunc(ids, func(a, b string) int { return started[a].Compare(started[b]) })
 	return ids, nil
+}
+
+// headBytes is how much of a snapshot is read for its start: what stands before
+// it is short, while the trials behind it may take many megabytes.
+const headBytes = 1 << 20
+
+// startOf reads when a run began from the head of its snapshot; the zero time
+// when it cannot be read.
+func startOf(dir string) (started time.Time) {
+	f, err := os.OpenFile(filepath.Join(dir, RunFile), os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe must not hang it
+	if err != nil {
+		return started
+	}
+	defer f.Close()
+	head := json.NewDecoder(io.LimitReader(f, headBytes))
+	if brace, err := head.Token(); err != nil || brace != json.Delim('{') {
+		return started
+	}
+	for head.More() {
+		key, err := head.Token()
+		if err != nil {
+			return started
+		}
+		if key == "started" {
+			_ = head.Decode(&started)
+			return started
+		}
+		var other json.RawMessage
+		if head.Decode(&other) != nil {
+			return started
+		}
+	}
+	return started
+}
+
+// IDs names the runs below root as Find takes them, newest first.
+func IDs(root string) ([]string, error) {
+	ids, err := runsBelow(root)
+	slices.Reverse(ids)
+	return ids, err
 }

@@ -3,12 +3,15 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/owner"
 )
 
 // lock says that this process writes a run. The kernel drops it when the
@@ -20,8 +23,11 @@ type lock struct {
 // acquire takes the lock of a run directory, or says who has it.
 func acquire(dir string) (*lock, error) {
 	path := filepath.Join(dir, lockFile)
-	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	for tries := 0; ; {
+		f, err := openLock(path)
+		if errors.Is(err, fs.ErrNotExist) && isDir(dir) { // its holder removed it in between
+			continue
+		}
 		if err != nil {
 			return nil, explain("taking the lock of the run", dir, err)
 		}
@@ -29,8 +35,13 @@ func acquire(dir string) (*lock, error) {
 			holder := make([]byte, 100)
 			n, _ := f.Read(holder)
 			_ = f.Close()
-			if !errors.Is(err, unix.EWOULDBLOCK) {
+			tries++
+			switch {
+			case !errors.Is(err, unix.EWOULDBLOCK):
 				return nil, explain("taking the lock of the run", dir, err)
+			case tries < 5: // whoever lists runs has it for a moment
+				time.Sleep(20 * time.Millisecond)
+				continue
 			}
 			return nil, fmt.Errorf("the run in %s is under way: %s is writing it, and two would mix their results; wait until it ends or stop it first",
 				dir, strings.TrimSpace(string(holder[:n])))
@@ -47,6 +58,47 @@ func acquire(dir string) (*lock, error) {
 		}
 		return &lock{file: f}, nil
 	}
+}
+
+// openLock makes the file, or opens the one that is there. What stands behind
+// a link, or under another name too, is not overwritten.
+func openLock(path string) (*os.File, error) {
+	f, err := owner.New(path, 0o644)
+	if !errors.Is(err, fs.ErrExist) {
+		return f, err
+	}
+	f, err = os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		if errors.Is(err, unix.ELOOP) {
+			err = fmt.Errorf("%s is a link, and plimsoll makes none: remove it", path)
+		}
+		return nil, err
+	}
+	var st unix.Stat_t
+	err = unix.Fstat(int(f.Fd()), &st)
+	if err == nil && (st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 1) {
+		err = fmt.Errorf("%s is no file that plimsoll made: remove it", path)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// isWritten reports whether a process is writing the run in dir.
+func isWritten(dir string) bool {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close() // and gives the lock back
+	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func write(f *os.File, s string) error {

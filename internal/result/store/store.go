@@ -25,6 +25,7 @@ import (
 	"syscall"
 	"time"
 
+	"plimsoll/internal/owner"
 	"plimsoll/internal/result"
 )
 
@@ -38,14 +39,16 @@ const (
 )
 
 // Store is a run directory that this process writes. Its methods may be
-// called from several goroutines.
+// called from several goroutines. What it makes belongs to the user behind
+// sudo, when there is one.
 type Store struct {
 	dir  string
 	db   *sql.DB
 	lock *lock
 
-	mu  sync.Mutex
-	run result.Run
+	mu    sync.Mutex
+	run   result.Run
+	begun string // directory of artifacts that are being written; "" for none
 }
 
 // Create makes dir, with the parents it lacks, and stores the run's header
@@ -55,7 +58,7 @@ func Create(dir string, run result.Run) (_ *Store, err error) {
 	if err := vacant(dir); err != nil {
 		return nil, err
 	}
-	made, err := makeDirs(dir)
+	made, err := owner.MkdirAll(dir, 0o755)
 	defer func() {
 		if err != nil {
 			for _, d := range slices.Backward(made) {
@@ -85,6 +88,9 @@ func Create(dir string, run result.Run) (_ *Store, err error) {
 			}
 		}
 	}()
+	if err := newDatabase(dir); err != nil {
+		return nil, explain("making the result database", dir, err)
+	}
 	if s.db, err = openDB(dir, readWrite); err != nil {
 		return nil, explain("making the result database", dir, err)
 	}
@@ -187,6 +193,10 @@ func (s *Store) SaveTrial(t result.Trial) error {
 		return explain(what, s.dir, err)
 	}
 	s.run.Trials[i] = t
+	if s.begun != "" {
+		owner.GiveTree(s.begun)
+		s.begun = ""
+	}
 	return nil
 }
 
@@ -277,20 +287,28 @@ func (s *Store) ArtifactDir(t result.Trial) (string, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return "", explain("emptying the artifacts of an earlier attempt", s.dir, err)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	_, err := owner.MkdirAll(filepath.Dir(dir), 0o755)
+	if err == nil {
+		err = os.Mkdir(dir, 0o755) // it is given when all in it is there
+	}
+	if err != nil {
 		return "", explain("making the directory of artifacts", s.dir, err)
 	}
+	s.mu.Lock()
+	s.begun = dir
+	s.mu.Unlock()
 	return dir, nil
 }
 
-// Close hands the files to the user behind sudo, if there is one, and gives
-// the run free for others. It does not finish the run.
+// Close gives the run free for others. It does not finish the run.
 func (s *Store) Close() error {
 	var err error
 	if s.db != nil {
 		err = s.db.Close()
 	}
-	HandOver(s.dir)
+	if s.begun != "" { // of a trial that did not end
+		owner.GiveTree(s.begun)
+	}
 	s.lock.release()
 	return err
 }
@@ -369,6 +387,8 @@ func explain(what, dir string, err error) error {
 		return fmt.Errorf("%s: %s does not exist", what, dir)
 	case isMoved(err):
 		return fmt.Errorf("%s: %s was removed or moved while the run was under way", what, dir)
+	case isDamaged(err):
+		return fmt.Errorf("%s in %s: %s is damaged, or another program's: %w", what, dir, ResultsFile, err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s in %s: %w: run as the user who owns it, or as root", what, dir, err)
 	}

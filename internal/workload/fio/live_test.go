@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
 	"plimsoll/internal/workload"
 )
@@ -55,6 +56,7 @@ func trial(t *testing.T, w workload.Workload, target workload.Target) (result.Me
 	if _, err := exec.LookPath("fio"); err != nil {
 		t.Skip("fio is not installed: apt-get install fio")
 	}
+	hosttest.Alone(t)
 	step, err := w.Prepare(target)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +115,6 @@ func TestRealFio(t *testing.T) {
 		{"{rw: read, bs: 1MiB, size: 8MiB, direct: false, engine: pvsync2}", true, false},
 	} {
 		t.Run(c.yaml, func(t *testing.T) {
-			t.Parallel()
 			w, problems := decodeText(c.yaml, nil)
 			if len(problems) > 0 {
 				t.Fatal(tell(problems))

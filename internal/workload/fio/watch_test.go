@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/workload"
@@ -275,6 +276,7 @@ func TestWatchRealFio(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(tell(problems))
 	}
+	hosttest.Alone(t)
 	target := workload.Target{Path: t.TempDir()}
 	step, err := w.Prepare(target)
 	if err != nil {

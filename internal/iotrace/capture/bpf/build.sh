@@ -18,7 +18,7 @@ build() { # build PROGRAM KIND [DEFINE]
 		-c "$1.bpf.c" -o "$to/$1_$2.o"
 	llvm-strip -g "$to/$1_$2.o"
 }
-for program in record events; do
+for program in record events tally; do
 	build $program btf
 	build $program raw -DRAW
 done

@@ -10,6 +10,7 @@
 #include "kernel.h"
 #include "shared.h"
 #include "devices.h"
+#include "owner.h"
 #include "sums.h"
 #include "begin.h"
 

@@ -5,8 +5,6 @@
 
 /* What user space sets before it loads the programs. */
 const volatile u32 bio_based;       /* a bit for each device */
-const volatile u32 unified = 0;     /* owners are known by their cgroups of version 2, */
-const volatile u32 subsystem = 0;   /* else by those of this controller */
 const volatile u32 application = 0;
 const volatile u32 remaps = 0; /* bios may come from other devices */
 const volatile u32 stages = 0;

@@ -1,10 +1,10 @@
-package steady
+package stats
 
 import "math"
 
-// studentQuantile is the value below which a Student's t with whole degrees of
-// freedom falls with probability p, from 0.5 to below 1.
-func studentQuantile(p float64, degrees int) float64 {
+// StudentQuantile returns the value below which a Student's t with whole
+// degrees of freedom falls with probability p, from 0.5 to below 1.
+func StudentQuantile(p float64, degrees int) float64 {
 	// In the angle atan(t/sqrt(degrees)) the distribution is a finite sum and
 	// its range is bounded, so that bisection finds it to the last bits.
 	low, high := 0.0, math.Pi/2
@@ -17,6 +17,17 @@ func studentQuantile(p float64, degrees int) float64 {
 		}
 	}
 	return math.Tan(low) * math.Sqrt(float64(degrees))
+}
+
+// StudentP returns the two-sided p value of a Student's t with whole degrees
+// of freedom: the probability of a value at least as far from 0. It is 0 for
+// infinite t, and 1 when t is no number.
+func StudentP(t float64, degrees int) float64 {
+	if math.IsNaN(t) {
+		return 1
+	}
+	p := 1 - studentWithin(math.Atan(math.Abs(t)/math.Sqrt(float64(degrees))), degrees)
+	return min(1, max(0, p))
 }
 
 // studentWithin is the probability that a Student's t lies within

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/manpage"
+	"plimsoll/internal/plural"
+)
+
+// newManCommand is for whoever installs or packages plimsoll. The pages belong
+// to who writes them, also under sudo.
+func newManCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "man DIRECTORY", Hidden: true, Args: exactly(1, "the directory to write manual pages into"),
+		Short: "Write the manual pages",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := args[0]
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return &exitError{exitFailure, err}
+			}
+			pages := manpage.Pages(cmd.Root(), version)
+			for _, p := range pages {
+				if err := os.WriteFile(filepath.Join(dir, p.Name), []byte(p.Text), 0o644); err != nil {
+					return &exitError{exitFailure, fmt.Errorf("write the manual page %s: %w", p.Name, err)}
+				}
+			}
+			fmt.Fprintf(a.stdout, "%s in %s\n", plural.Count(len(pages), "manual page"), dir)
+			return nil
+		},
+	}
+}

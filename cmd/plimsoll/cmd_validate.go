@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/experiment"
+	"plimsoll/internal/plural"
+	"plimsoll/internal/preview"
+	"plimsoll/internal/trial"
+)
+
+// validated is what is known of an experiment file.
+type validated struct {
+	File     string          `json:"file"`
+	Problems []problemOfFile `json:"problems,omitempty"`
+	*preview.Preview
+}
+
+// problemOfFile is something wrong with a file.
+type problemOfFile struct {
+	Line   int    `json:"line,omitempty"` // 0 when it is about the whole file
+	What   string `json:"what"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+func newValidateCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "validate FILE...",
+		Short: "Check experiment files, and say what they would do",
+		Long: `Check experiment files without running them. Everything that is wrong with them
+is listed, each problem with its line and what would be right. Of a file that is
+right, one line says what it would do: how many stacks, workloads and trials,
+how long that takes, and which devices it would overwrite. Below it stands what
+may surprise: in the file, and on this host, where the file may be for another.
+
+FILE may also be the name of an experiment that is built in. Nothing is changed;
+plimsoll run FILE --dry-run lists every change that a run would make.
+
+EXIT STATUS
+  0  every file is an experiment; warnings do not count
+  1  this host could not be looked at, or the answer could not be printed
+  2  the command line or a file is wrong`,
+		Example: `  plimsoll validate nightly.yaml
+  plimsoll validate experiments/*.yaml
+  plimsoll validate nightly.yaml --json | jq '.[].warnings'`,
+		Args: atLeastOne("experiment files"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var all []validated
+			wrong := false
+			for _, file := range args {
+				v, err := a.validate(cmd.Context(), file)
+				if err != nil {
+					return runError(err, "")
+				}
+				wrong = wrong || len(v.Problems) > 0
+				all = append(all, v)
+			}
+			if err := a.printValidated(all); err != nil {
+				return &exitError{exitFailure, err}
+			}
+			if wrong {
+				return &exitError{code: exitUsage}
+			}
+			return nil
+		},
+		ValidArgsFunction: completeFiles,
+	}
+	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print JSON")
+	return cmd
+}
+
+// validate reads a file as a run does. What is wrong with it is in what it
+// returns; the error is about the host.
+func (a *app) validate(ctx context.Context, file string) (validated, error) {
+	v := validated{File: file}
+	e, err := loadExperiment(file)
+	if err == nil {
+		err = checkPreconditioning(e)
+	}
+	if err == nil {
+		err = trial.Ask(ctx, e)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return v, ctx.Err()
+		}
+		v.Problems = problemsOf(err)
+		return v, nil
+	}
+	p, err := preview.Of(ctx, e, a.state)
+	v.Preview = &p
+	return v, err
+}
+
+// problemsOf takes apart what is wrong with a file.
+func problemsOf(err error) []problemOfFile {
+	var (
+		invalid  *experiment.Invalid
+		declined *trial.Declined
+		out      []problemOfFile
+	)
+	switch {
+	case errors.As(err, &invalid):
+		for _, p := range invalid.Problems {
+			out = append(out, problemOfFile{p.Line, p.What, p.Remedy})
+		}
+	case errors.As(err, &declined):
+		for _, text := range declined.Problems {
+			out = append(out, problemOfFile{What: text})
+		}
+	default:
+		out = append(out, problemOfFile{What: err.Error()})
+	}
+	return out
+}
+
+func (a *app) printValidated(all []validated) error {
+	if a.jsonOutput {
+		out := json.NewEncoder(a.stdout)
+		out.SetEscapeHTML(false)
+		out.SetIndent("", "  ")
+		return out.Encode(all)
+	}
+	var out strings.Builder
+	problems, files := 0, 0
+	for _, v := range all {
+		if len(v.Problems) > 0 {
+			files++
+			problems += len(v.Problems)
+		}
+		for _, p := range v.Problems {
+			at := v.File
+			if p.Line > 0 {
+				at += fmt.Sprintf(":%d", p.Line)
+			}
+			remedy := ""
+			if p.Remedy != "" {
+				remedy = " (" + p.Remedy + ")"
+			}
+			fmt.Fprintf(&out, "%s: %s%s\n", at, p.What, remedy)
+		}
+		if v.Preview != nil {
+			fmt.Fprintf(&out, "%s: fine: %s\n", v.File, v.Preview)
+			for _, w := range v.Warnings {
+				fmt.Fprintf(&out, "  - %s\n", w)
+			}
+		}
+	}
+	if problems > 0 {
+		fmt.Fprintf(&out, "%s in %d of %s\n", plural.Count(problems, "problem"), files, plural.Count(len(all), "file"))
+	}
+	_, err := io.WriteString(a.stdout, out.String())
+	return err
+}

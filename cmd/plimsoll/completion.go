@@ -1,0 +1,89 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/examples"
+	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/result/store"
+)
+
+// completion proposes what may stand in the place of an argument or a value.
+type completion = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
+
+// beginning keeps what begins with what was typed.
+func beginning(words []string, begun string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.HasPrefix(w, begun) })
+}
+
+// completeRuns proposes runs for the first n arguments; any directory may be one.
+func completeRuns(n int) completion {
+	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= n {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ids, err := store.IDs(store.RunsDir)
+		if err == nil && len(ids) > 0 {
+			ids = append([]string{store.Last}, ids...)
+		}
+		found := beginning(ids, begun)
+		if len(found) == 0 {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// completeExperiments proposes what is built in, and files.
+func completeExperiments(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return completeFiles(nil, nil, begun)
+}
+
+// completeFiles proposes experiments for any argument.
+func completeFiles(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	found := beginning(examples.List(), begun)
+	if len(found) == 0 {
+		return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
+}
+
+func completeDirectories(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// completeDevices proposes the whole disks of this host, by path and serial.
+func completeDevices(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return beginning(hostinfo.New().DeviceNames(), begun), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeDevice proposes one.
+func completeDevice(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return completeDevices(cmd, args, begun)
+}
+
+// completeWords proposes a few words.
+func completeWords(words ...string) completion {
+	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return beginning(words, begun), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completes has the values of a flag proposed.
+func completes(cmd *cobra.Command, flag string, c completion) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, c); err != nil {
+		panic(err) // there is no such flag
+	}
+}

@@ -1,0 +1,25 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+)
+
+// AddControl gives e the twin of its baseline, or of its first stack where it
+// has no baseline, that every run with a comparison carries: a stack that
+// nobody named, brought up like any other. What differs between the two is the
+// noise floor of the run. It changes nothing where e has one, wants none, or
+// has one stack only.
+func AddControl(e *Experiment) {
+	if e.NoControl || len(e.Stacks) < 2 || slices.ContainsFunc(e.Stacks, func(s Stack) bool { return s.Control != "" }) {
+		return
+	}
+	at := max(0, slices.IndexFunc(e.Stacks, func(s Stack) bool { return s.Name == e.Baseline }))
+	twin := e.Stacks[at]
+	twin.Control = twin.Name
+	twin.Name = "control"
+	for n := 2; slices.ContainsFunc(e.Stacks, func(s Stack) bool { return s.Name == twin.Name }); n++ {
+		twin.Name = fmt.Sprintf("control-%d", n)
+	}
+	e.Stacks = append(slices.Clone(e.Stacks), twin)
+}

@@ -1,0 +1,132 @@
+package finding
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/result"
+)
+
+// beside is what others did in a trial of 2 s on 4 CPUs: of each 1000 I/Os of
+// 4 KiB of the disk so many, and shares of the processors' time.
+type beside struct {
+	stack  string
+	others uint64
+	cpu    float64
+	steal  float64
+	how    string
+	names  []string
+	runs   []string
+	memory bool
+	all    uint64 // I/Os; 0 for 1000
+}
+
+func runBeside(all ...beside) *result.Run {
+	run := &result.Run{Status: result.RunComplete, Workloads: []result.Workload{{Name: "RR"}}}
+	for i, b := range all {
+		if !slices.ContainsFunc(run.Stacks, func(s result.Stack) bool { return s.Name == b.stack }) {
+			run.Stacks = append(run.Stacks, result.Stack{Name: b.stack, Line: "loop > xfs"})
+		}
+		if b.all == 0 {
+			b.all = 1000
+		}
+		if b.how == "" {
+			b.how = result.ByControlGroup
+		}
+		source := result.SourceDevice
+		if b.memory {
+			source = result.SourceMemory
+		}
+		reads := func(n uint64) result.IOCount { return result.IOCount{Reads: n, ReadBytes: n * 4096} }
+		run.Trials = append(run.Trials, result.Trial{
+			Seq: i + 1, Block: 1, Repeat: i + 1, Stack: b.stack, Workload: "RR", Status: result.TrialDone,
+			Measurement: &result.Measurement{RuntimeSeconds: 2, Read: result.Direction{IOs: 1000, IOPS: 500}},
+			Honesty:     &result.Honesty{Source: source},
+			Neighbours: &result.Neighbours{
+				Disks: []result.DiskShare{{Device: "vda", How: b.how, All: reads(b.all), Own: reads(b.all - b.others), Others: reads(b.others), Names: b.names}},
+				CPU:   &result.CPUShare{CPUs: 4, Seconds: 2, OthersSeconds: 8 * b.cpu, StealSeconds: 8 * b.steal},
+				Runs:  b.runs,
+			},
+		})
+	}
+	return run
+}
+
+func TestWhatIsSaidOfNeighbours(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		trials []beside
+		says   string // "" for nothing
+		stacks []string
+	}{
+		{name: "a quiet host", trials: []beside{{stack: "a", others: 3, cpu: 0.02, steal: 0.001}, {stack: "b"}}},
+		{
+			name: "a neighbour on the disk", trials: []beside{{stack: "a", others: 400, names: []string{"fio"}}},
+			says: "The host was not quiet: others (mostly fio) did 40% of the I/O on vda", stacks: []string{"a"},
+		},
+		{
+			name: "who weighs more beside a slow stack",
+			trials: []beside{
+				{stack: "fast", all: 100_000, others: 1000, names: []string{"cp"}}, {stack: "slow", others: 330, names: []string{"cp", "fio in /x"}},
+				{stack: "slow", others: 330, names: []string{"cp"}},
+			},
+			says: "The host was not quiet: others (mostly cp and fio in /x) did 1% to 33% of the I/O on vda, most beside slow", stacks: []string{"slow"},
+		},
+		{
+			name: "by counters", trials: []beside{{stack: "a", others: 200, how: result.ByCounters}},
+			says: "The host was not quiet: others did at least 20% of the I/O on vda", stacks: []string{"a"},
+		},
+		{name: "most of next to nothing", trials: []beside{{stack: "a", all: 20, others: 15}}},
+		{name: "a disk that did not answer", trials: []beside{{stack: "a", others: 900, memory: true}}},
+		{
+			name: "processors", trials: []beside{{stack: "a", cpu: 0.5}, {stack: "a", cpu: 0.3}},
+			says: "The host was not quiet: other programs used 40% of the processors' time",
+		},
+		{
+			name: "a crowded hypervisor", trials: []beside{{stack: "a", cpu: 0.05, steal: 0.06}},
+			says: "The host was not quiet: 6% of the processors' time went to other virtual machines",
+		},
+		{
+			name: "all at once", trials: []beside{{stack: "a", others: 100, cpu: 0.2, steal: 0.06, runs: []string{"quick-1"}}},
+			says: "The host was not quiet: others did 10% of the I/O on vda; other programs used 20% of the processors' time, and 6% went to " +
+				"other virtual machines; another run of plimsoll was under way (quick-1)", stacks: []string{"a"},
+		},
+		{
+			name: "another run", trials: []beside{{stack: "a", runs: []string{"q1"}}, {stack: "b", runs: []string{"q1", "q2"}}},
+			says: "The host was not quiet: other runs of plimsoll were under way (q1 and q2)",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var said []Finding
+			for _, f := range All(runBeside(c.trials...)) {
+				if f.Kind == KindNeighbours {
+					said = append(said, f)
+				}
+			}
+			if c.says == "" {
+				if len(said) > 0 {
+					t.Errorf("it is said: %s", said[0].Title)
+				}
+				return
+			}
+			if len(said) != 1 || said[0].Title != c.says || said[0].Neighbours == nil || !slices.Equal(said[0].Stacks, c.stacks) {
+				t.Errorf("got %+v, want %q of %v", said, c.says, c.stacks)
+			}
+			if len(said) == 1 && !strings.Contains(said[0].Why, "quiet") {
+				t.Errorf("no remedy: %s", said[0].Why)
+			}
+		})
+	}
+}
+
+// What was measured before anybody looked, or elsewhere, says nothing.
+func TestNothingIsSaidOfNeighboursThatNobodyLookedFor(t *testing.T) {
+	run := runBeside(beside{stack: "a", others: 400})
+	run.Trials[0].Neighbours = nil
+	for _, f := range All(run) {
+		if f.Kind == KindNeighbours {
+			t.Errorf("it is said: %s", f.Title)
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package hostinfo
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/result"
+)
+
+// Load is how busy a host was for a moment.
+type Load struct {
+	Seconds float64 // that it was looked at
+	CPUs    int
+	Busy    float64    // share of all processors' time that others than this process and its children used, from 0 to 1
+	Steal   float64    // share that a hypervisor took
+	Average float64    // the load average of the last minute
+	Disks   []DiskLoad // that did something, busiest first
+}
+
+// DiskLoad is how busy a disk was.
+type DiskLoad struct {
+	Name  string  // kernel name
+	IOs   float64 // per second
+	Bytes float64 // per second
+	Util  float64 // share of the time in which something was under way
+}
+
+// From these shares and rates on a host is not quiet.
+const (
+	busyCPU   = 0.10
+	busySteal = 0.03
+	busyUtil  = 0.05
+	busyIOs   = 20      // per second
+	busyBytes = 1 << 20 // per second
+)
+
+// loadMoment is how long a look at the load takes, where nothing else says so.
+const loadMoment = time.Second
+
+// quieter is what would make a host quiet.
+const quieter = "measure when the host is quiet: top and iotop -o tell who is at work"
+
+// Watch looks at the load of a host from when it is made.
+type Watch struct {
+	host   *Host
+	before loadSample
+	err    error
+}
+
+// loadSample is what the kernel has counted until a moment.
+type loadSample struct {
+	at    time.Time
+	total procfs.CPUStat
+	cpus  int
+	own   float64 // seconds of this process and its children
+	disks map[string]diskSample
+}
+
+type diskSample struct{ ios, bytes, milliseconds uint64 }
+
+// WatchLoad begins to look at the load.
+func (h *Host) WatchLoad() *Watch {
+	w := &Watch{host: h}
+	w.before, w.err = h.loadNow()
+	return w
+}
+
+// End waits until the look took as long as atLeast, and returns what was seen.
+func (w *Watch) End(ctx context.Context, atLeast time.Duration) (Load, error) {
+	if w.err != nil {
+		return Load{}, w.err
+	}
+	if rest := atLeast - time.Since(w.before.at); rest > 0 {
+		select {
+		case <-ctx.Done():
+			return Load{}, ctx.Err()
+		case <-time.After(rest):
+		}
+	}
+	after, err := w.host.loadNow()
+	if err != nil {
+		return Load{}, err
+	}
+	l := loadBetween(w.before, after)
+	first, _, _ := strings.Cut(read(w.host.Proc, "loadavg"), " ")
+	l.Average, _ = strconv.ParseFloat(first, 64)
+	return l, nil
+}
+
+func (h *Host) loadNow() (s loadSample, err error) {
+	fs, err := procfs.NewFS(h.Proc)
+	if err != nil {
+		return s, fmt.Errorf("what the processors do: %w", err)
+	}
+	stat, err := fs.Stat()
+	if err != nil {
+		return s, fmt.Errorf("what the processors do: %w", err)
+	}
+	s = loadSample{at: time.Now(), total: stat.CPUTotal, cpus: len(stat.CPU), disks: map[string]diskSample{}}
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var u unix.Rusage
+		_ = unix.Getrusage(who, &u) // fails for no valid argument
+		s.own += float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+	}
+	disks, err := names(h.Sys, "block")
+	if err != nil {
+		return s, err
+	}
+	for _, name := range disks {
+		if d, ok := h.diskNow(name); ok {
+			s.disks[name] = d
+		}
+	}
+	return s, nil
+}
+
+// diskNow reads what a disk counted. What stands on other devices, or on
+// memory, is left out: those below count it too.
+func (h *Host) diskNow(name string) (d diskSample, ok bool) {
+	for _, prefix := range []string{"loop", "ram", "zram"} {
+		if strings.HasPrefix(name, prefix) {
+			return d, false
+		}
+	}
+	if below, err := os.ReadDir(filepath.Join(h.Sys, "block", name, "slaves")); err == nil && len(below) > 0 {
+		return d, false
+	}
+	const reads, sectorsRead, writes, sectorsWritten, ticks, sector = 0, 2, 4, 6, 9, 512
+	f := strings.Fields(read(h.Sys, "block", name, "stat"))
+	if len(f) <= ticks {
+		return d, false
+	}
+	n := func(i int) uint64 { v, _ := strconv.ParseUint(f[i], 10, 64); return v }
+	return diskSample{ios: n(reads) + n(writes), bytes: sector * (n(sectorsRead) + n(sectorsWritten)), milliseconds: n(ticks)}, true
+}
+
+func loadBetween(before, after loadSample) Load {
+	l := Load{Seconds: after.at.Sub(before.at).Seconds(), CPUs: after.cpus}
+	if l.Seconds <= 0 || l.CPUs == 0 {
+		return l
+	}
+	busy := func(t procfs.CPUStat) float64 { return t.User + t.Nice + t.System + t.IRQ + t.SoftIRQ }
+	share := func(seconds float64) float64 { return min(1, max(0, seconds/(l.Seconds*float64(l.CPUs)))) }
+	l.Busy = share(busy(after.total) - busy(before.total) - (after.own - before.own))
+	l.Steal = share(after.total.Steal - before.total.Steal)
+	for name, now := range after.disks {
+		was, known := before.disks[name]
+		if !known || now.ios <= was.ios {
+			continue
+		}
+		l.Disks = append(l.Disks, DiskLoad{
+			Name: name, IOs: float64(now.ios-was.ios) / l.Seconds, Bytes: float64(now.bytes-was.bytes) / l.Seconds,
+			Util: min(1, float64(now.milliseconds-was.milliseconds)/1000/l.Seconds),
+		})
+	}
+	slices.SortFunc(l.Disks, func(a, b DiskLoad) int { return cmp.Or(cmp.Compare(b.Util, a.Util), cmp.Compare(a.Name, b.Name)) })
+	return l
+}
+
+// busy reports whether the disk does enough to show in what is measured on it.
+func (d DiskLoad) busy() bool {
+	return d.Util >= busyUtil && (d.IOs >= busyIOs || d.Bytes >= busyBytes)
+}
+
+func (d DiskLoad) String() string {
+	return fmt.Sprintf("%.0f I/Os and %s a second, busy %.0f%% of the time", d.IOs, humanize.IBytes(uint64(d.Bytes)), 100*d.Util)
+}
+
+func (l Load) processors() string {
+	text := fmt.Sprintf("%.0f%% of %d CPUs busy, load average %.2f", 100*l.Busy, l.CPUs, l.Average)
+	if l.Steal > 0 {
+		text += fmt.Sprintf(", %.0f%% taken by other virtual machines", 100*l.Steal)
+	}
+	return text
+}
+
+// Problems tells why the host is not quiet enough to be measured, on these
+// disks (kernel names); nothing for one that is.
+func (l Load) Problems(disks []string) []result.Problem {
+	var all []result.Problem
+	if l.Busy >= busyCPU || l.Steal >= busySteal {
+		all = append(all, result.Problem{What: "this host is busy", Why: l.processors(), Remedy: quieter})
+	}
+	for _, d := range l.Disks {
+		if slices.Contains(disks, d.Name) && d.busy() {
+			all = append(all, result.Problem{What: "others use " + d.Name, Why: d.String(), Remedy: quieter})
+		}
+	}
+	return all
+}
+
+// load tells how busy the host is now.
+func (h *Host) load(ctx context.Context) Section {
+	s := Section{Name: "load"}
+	l, err := h.WatchLoad().End(ctx, h.moment)
+	if err != nil {
+		s.Items = append(s.Items, Item{Name: "processors", OK: Unknown, Why: err.Error(), Remedy: "mount proc and sysfs, or name their roots"})
+		return s
+	}
+	cpu := Item{Name: "processors", OK: Yes, Value: l.processors()}
+	if len(l.Problems(nil)) > 0 {
+		cpu.OK, cpu.Why, cpu.Remedy = Limited, "what others do meanwhile is in every number that is measured", quieter
+	}
+	s.Items = append(s.Items, cpu)
+	for _, d := range l.Disks {
+		i := Item{Name: d.Name, OK: Yes, Value: d.String()}
+		if d.busy() {
+			i.OK, i.Why, i.Remedy = Limited, "what others do there meanwhile is in every number that is measured on it", quieter
+		}
+		s.Items = append(s.Items, i)
+	}
+	for _, id := range h.calls.runs() {
+		s.Items = append(s.Items, Item{
+			Name: "run", OK: Limited, Value: id + " of plimsoll is under way", Why: "runs at the same time measure each other's load",
+			Remedy: "run one after the other",
+		})
+	}
+	return s
+}

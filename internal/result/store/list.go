@@ -1,0 +1,186 @@
+package store
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"plimsoll/internal/result"
+)
+
+// Summary is a run in a list of runs: what is known of it without its
+// measurements.
+type Summary struct {
+	Dir        string           // the run directory
+	Problem    error            // why the run cannot be read, with Dir in it; then only Dir is known
+	ID         string           // of the run
+	Experiment string           // its name
+	Question   string           // that the experiment asks
+	Host       string           // "" when it is not known
+	Started    time.Time        // when a run was imported, for an imported one
+	Finished   time.Time        // zero for a run that did not come to its end
+	Status     result.RunStatus // as it is stored: a run that crashed is still "running"
+	Written    bool             // a process is writing the run at this moment
+	Imported   bool             // it was made of another program's files
+	Stacks     int              // that were tried, without the control
+	Workloads  int              // that were tried
+	Trials     int              // planned
+	Done       int              // trials that have a result
+	Failed     int              // trials that ended with a reason
+	Skipped    int              // trials that the host cannot do
+}
+
+// List summarizes the runs below root, newest first, then those that cannot be
+// read, each with its reason. No root is no runs. It reads no measurements, and
+// so is quick however many trials there are.
+func List(root string) ([]Summary, error) {
+	names, err := entries(root)
+	if err != nil {
+		return nil, err
+	}
+	all := []Summary{}
+	for _, name := range names {
+		all = append(all, Summarize(filepath.Join(root, name)))
+	}
+	slices.SortStableFunc(all, func(a, b Summary) int {
+		switch {
+		case (a.Problem == nil) != (b.Problem == nil):
+			return map[bool]int{true: -1, false: 1}[a.Problem == nil]
+		case !a.Started.Equal(b.Started):
+			return b.Started.Compare(a.Started)
+		}
+		return strings.Compare(b.ID, a.ID)
+	})
+	return all, nil
+}
+
+// entries names the directories below root that hold a run, or were to.
+func entries(root string) ([]string, error) {
+	found, err := os.ReadDir(root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("looking for runs: %w", err)
+	}
+	var names []string
+	for _, e := range found {
+		if IsRun(filepath.Join(root, e.Name())) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Summarize summarizes the run in dir. What is wrong with it is in the summary.
+func Summarize(dir string) Summary {
+	if err := holdsRun(dir); err != nil {
+		return Summary{Dir: dir, Problem: err}
+	}
+	s, err := summary(dir)
+	if needsRollback(err) { // its writer died within a transaction, which is rare
+		s, err = rolledBackSummary(dir)
+	}
+	if err != nil {
+		return Summary{Dir: dir, Problem: explain("reading the run", dir, err)}
+	}
+	s.Dir, s.Written = dir, isWritten(dir)
+	return s
+}
+
+func rolledBackSummary(dir string) (s Summary, err error) {
+	run, err := readRolledBack(dir)
+	if err != nil {
+		return s, err
+	}
+	s = headed(run)
+	for _, t := range run.Trials {
+		s.count(t.Status, 1)
+	}
+	return s, nil
+}
+
+// summary reads the header of a run, and counts its trials.
+func summary(dir string) (s Summary, err error) {
+	db, err := openDB(dir, readOnly)
+	if err != nil {
+		return s, err
+	}
+	defer db.Close()
+	tx, err := db.Begin()
+	if err != nil {
+		return s, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := checkSchema(tx); err != nil {
+		return s, err
+	}
+	var header string
+	if err := tx.QueryRow("SELECT record FROM run").Scan(&header); err != nil {
+		return s, err
+	}
+	var run result.Run
+	if err := json.Unmarshal([]byte(header), &run); err != nil {
+		return s, fmt.Errorf("the header of the run: %w", err)
+	}
+	s = headed(run)
+	return s, s.countTrials(tx)
+}
+
+func headed(run result.Run) Summary {
+	controls := 0
+	for _, s := range run.Stacks {
+		if s.Control != "" {
+			controls++
+		}
+	}
+	return Summary{
+		ID: run.ID, Experiment: run.Experiment.Name, Question: run.Experiment.Question, Host: run.Environment.Hostname,
+		Started: run.Started, Finished: run.Finished, Status: run.Status, Imported: run.Imported != nil,
+		Stacks: len(run.Stacks) - controls, Workloads: len(run.Workloads),
+	}
+}
+
+// countTrials counts by what stands in front of the trials' records.
+func (s *Summary) countTrials(tx *sql.Tx) error {
+	rows, err := tx.Query("SELECT status, count(*) FROM trial GROUP BY status")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var status string
+		var n int
+		if err := rows.Scan(&status, &n); err != nil {
+			return err
+		}
+		s.count(result.TrialStatus(status), n)
+	}
+	return rows.Err()
+}
+
+func (s *Summary) count(status result.TrialStatus, n int) {
+	s.Trials += n
+	switch status {
+	case result.TrialDone:
+		s.Done += n
+	case result.TrialFailed:
+		s.Failed += n
+	case result.TrialSkipped:
+		s.Skipped += n
+	}
+}
+
+// IsRun reports whether dir holds a run, or what is left of one.
+func IsRun(dir string) bool {
+	for _, file := range []string{ResultsFile, RunFile} {
+		if _, err := os.Lstat(filepath.Join(dir, file)); err == nil {
+			return true
+		}
+	}
+	return false
+}

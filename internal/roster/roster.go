@@ -1,0 +1,157 @@
+// Package roster has the runs on a host know of each other: runs at the same
+// time measure each other's load.
+//
+// A run writes a file below /run that says what it measures, and holds a lock on
+// it. A file that nobody has locked is left of a run that was killed, and
+// counts for nothing; nobody ever waits for a lock.
+//
+// Hazards. Any user may write such a file, into a directory of theirs. They are
+// read like anything that a stranger wrote, and only what root wrote has more
+// weight than a warning.
+package roster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/journal"
+)
+
+// Run is one that is under way.
+type Run struct {
+	ID      string    `json:"run"`
+	PID     int       `json:"pid"`
+	Started time.Time `json:"started"`
+	Disks   []string  `json:"disks,omitempty"`   // kernel names of those that it measures
+	Devices []string  `json:"devices,omitempty"` // what it has for itself, as stack.Env.Occupies names it
+
+	// Trusted tells that root said so.
+	Trusted bool `json:"-"`
+}
+
+// Enter tells others of a run, until the function that is returned is called or
+// the process ends. The journal takes the file back.
+func Enter(ctx context.Context, j *journal.Journal, r Run) (leave func(), err error) {
+	dir, err := journal.PresenceDir()
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	var lock *os.File
+	change := &journal.Presence{Path: filepath.Join(dir, r.ID+journal.PresenceSuffix)}
+	entry, err := j.Do(ctx, change, func(string) (err error) {
+		lock, err = change.Make(text)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("tell other runs of this one: %w", err)
+	}
+	return func() {
+		_ = j.Undo(context.WithoutCancel(ctx), entry) // it stays in the journal then
+		lock.Close()
+	}, nil
+}
+
+// What is read of others, at most.
+const (
+	mostRuns  = 64
+	mostBytes = 64 << 10
+)
+
+// Others returns the runs that are under way, but for the one with that id, by
+// their ids. What cannot be read is no run.
+func Others(id string) []Run {
+	var all []Run
+	for _, pattern := range journal.PresenceDirs {
+		dirs, _ := filepath.Glob(pattern) // the patterns are well formed
+		for _, dir := range dirs {
+			all = append(all, runsIn(dir)...)
+		}
+	}
+	all = slices.DeleteFunc(all, func(r Run) bool { return r.ID == id })
+	slices.SortFunc(all, func(a, b Run) int { return strings.Compare(a.ID, b.ID) })
+	return all
+}
+
+func runsIn(dir string) (all []Run) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	entries, _ := d.ReadDir(mostRuns) // as many as there are
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), journal.PresenceSuffix) {
+			continue
+		}
+		if r, err := readRun(filepath.Join(dir, e.Name())); err == nil {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+var errNoRun = errors.New("it tells of no run that is under way")
+
+// readRun reads a file that a stranger may have made.
+func readRun(path string) (r Run, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return r, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > mostBytes {
+		return r, errNoRun
+	}
+	switch err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); {
+	case err == nil:
+		return r, errNoRun // its owner was killed
+	case !errors.Is(err, unix.EWOULDBLOCK):
+		return r, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, mostBytes))
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	r.Trusted = ok && stat.Uid == 0 && filepath.Dir(path) == journal.PresenceDirs[0]
+	return r, r.check()
+}
+
+// word is what ids and names of devices are made of: they come to the screen.
+var word = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:!-]{0,199}$`)
+
+// nqn is how a target's subsystem is named among devices.
+var nqn = regexp.MustCompile(`^subsystem [!-~]{1,223}$`)
+
+func (r Run) check() error {
+	if !word.MatchString(r.ID) || len(r.Disks) > mostRuns || len(r.Devices) > mostRuns {
+		return errNoRun
+	}
+	if slices.ContainsFunc(r.Disks, func(d string) bool { return !word.MatchString(d) }) {
+		return errNoRun
+	}
+	if slices.ContainsFunc(r.Devices, func(d string) bool { return !word.MatchString(d) && !nqn.MatchString(d) }) {
+		return errNoRun
+	}
+	return nil
+}

@@ -1,0 +1,364 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/journal"
+	"plimsoll/internal/observe"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+)
+
+// What a stack measures depends on the blocks of the disk that it stands on:
+// copies of the same stack on different files differed by a third here, each
+// steady in itself, and a file system made anew on the same blocks kept the
+// difference. So the loop devices of all stacks stand on the same pieces of one
+// file, one stack after the other, and each block of trials has a piece of its
+// own, elsewhere on the disk. docs/decisions/0009 has the measurements.
+const (
+	// mostRegions is how many a run makes at most; later blocks use them again
+	// in turn.
+	mostRegions = 8
+	// mostRegionBytes and regionShare limit what all of them take together: so
+	// many bytes, and this share of what is free on their file system. One region
+	// is made in any case.
+	mostRegionBytes = 32 << 30
+	regionShare     = 0.25
+	// spreadShare of what is free then is taken for a moment, to have regions lie
+	// apart from each other.
+	spreadShare = 0.5
+)
+
+// Regions are the pieces of files that a run's loop devices stand on, in turn.
+type Regions struct {
+	slots map[string][]int64     // by directory, "" for the run's own: the size of each loop device of a stack
+	most  int                    // regions that are of use: one for each block
+	files map[string]*regionFile // by directory
+	block int
+	known []result.Region
+}
+
+// regionFile is a file in a directory that loop devices stand in, which has a
+// piece for each loop device of a stack in every region.
+type regionFile struct {
+	path   string
+	count  int              // of regions
+	pieces map[int][]*piece // of each region, from 1
+}
+
+// piece is what one loop device stands on.
+type piece struct {
+	path          string // of the file
+	offset, bytes int64
+	written       bool
+	extents       []extent // once written; nil when the file system does not tell
+	number        int      // of the result.Region
+}
+
+// NewRegions returns the regions that these stacks need in a run of so many
+// blocks; nothing is made before a loop device is.
+func NewRegions(lines []line.Line, blocks int) *Regions {
+	r := &Regions{slots: map[string][]int64{}, most: max(1, blocks), files: map[string]*regionFile{}, block: 1}
+	for _, l := range lines {
+		used := map[string]int{}
+		for _, n := range l.Sources() {
+			if n.Name != loopSource.Name {
+				continue
+			}
+			dir, _ := n.Option("dir")
+			size, err := sizeOption(n, "size", defaultLoopSize)
+			if err != nil {
+				continue // bringing it up says so
+			}
+			at := used[dir]
+			used[dir]++
+			if at == len(r.slots[dir]) {
+				r.slots[dir] = append(r.slots[dir], 0)
+			}
+			r.slots[dir][at] = max(r.slots[dir][at], size)
+		}
+	}
+	return r
+}
+
+// Begin has the stacks that come up from now on stand on the region of a
+// block, counted from 1.
+func (r *Regions) Begin(block int) { r.block = block }
+
+// Bytes is the size of the files of one region, in all directories.
+func (r *Regions) Bytes() (bytes int64) {
+	for _, sizes := range r.slots {
+		for _, size := range sizes {
+			bytes += size
+		}
+	}
+	return bytes
+}
+
+// Known returns the regions that were made so far, in the order of their
+// numbers.
+func (r *Regions) Known() []result.Region { return slices.Clone(r.known) }
+
+// Continue counts regions on after those that a run had before it was
+// interrupted, whose files are gone.
+func (r *Regions) Continue(known []result.Region) { r.known = slices.Clone(known) }
+
+// takePiece returns what the next loop device of the stack stands on: in the
+// directory that the line names, or in the run's own.
+func (b *build) takePiece(ctx context.Context, named string, size int64) (*piece, error) {
+	r := b.Regions
+	f, err := r.file(ctx, b.Env, named)
+	if err != nil {
+		return nil, err
+	}
+	index := (r.block-1)%f.count + 1
+	slot := b.piecesUsed[named]
+	b.piecesUsed[named]++
+	if slot >= len(f.pieces[index]) || f.pieces[index][slot].bytes < size {
+		return nil, fmt.Errorf("no region of %s was planned for loop device %d of stack %s", line.FormatSize(size), slot+1, b.name)
+	}
+	p := f.pieces[index][slot]
+	if err := p.ready(ctx, b.Env); err != nil {
+		return nil, err
+	}
+	if p.number == 0 {
+		r.number(f, index)
+	}
+	b.Region = p.number
+	return p, nil
+}
+
+// number gives a region that was made, or made anew, its number.
+func (r *Regions) number(f *regionFile, index int) {
+	made := result.Region{Number: len(r.known) + 1, File: f.path}
+	for _, p := range f.pieces[index] {
+		made.Bytes += p.bytes
+		made.Extents += len(p.extents)
+		p.number = made.Number
+	}
+	if first := f.pieces[index][0].extents; len(first) > 0 {
+		made.Position = int64(first[0].physical)
+	}
+	if chain, err := observe.Chain(f.path); err == nil && len(chain) > 0 {
+		made.Device = chain[0].Name
+	}
+	r.known = append(r.known, made)
+}
+
+// file returns the file that loop devices in a directory stand on, and makes it
+// when it is asked for first.
+func (r *Regions) file(ctx context.Context, e *Env, named string) (*regionFile, error) {
+	if f := r.files[named]; f != nil {
+		return f, nil
+	}
+	parent := named
+	if parent == "" {
+		parent = e.Work
+	}
+	var each int64
+	for _, size := range r.slots[named] {
+		each += roundUp(size)
+	}
+	if err := checkFree(parent, each); err != nil {
+		return nil, err
+	}
+	free, err := freeBytes(parent)
+	if err != nil {
+		return nil, err
+	}
+	limit := min(mostRegionBytes, int64(regionShare*float64(free)))
+	dir := filepath.Join(parent, "plimsoll-"+e.RunID+"-regions")
+	f := &regionFile{
+		path:   filepath.Join(dir, "regions.img"),
+		count:  int(max(1, min(mostRegions, int64(r.most), limit/max(1, each)))),
+		pieces: map[int][]*piece{},
+	}
+	e.trace("reserving %d regions of %s in %s", f.count, line.FormatSize(each), parent)
+	_, err = e.Journal.Do(ctx, &journal.Dir{Path: dir}, func(string) error { return os.Mkdir(dir, 0o700) })
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for the file of loop devices: %w", err)
+	}
+	if err := keepsBlocks(dir); err != nil {
+		return nil, err
+	}
+	if err := f.reserve(r.slots[named], each, free); err != nil {
+		return nil, fmt.Errorf("make the file of loop devices, %s: %w", f.path, err)
+	}
+	r.files[named] = f
+	return f, nil
+}
+
+// reserve makes the file with the pieces of all regions, each of so many bytes.
+// File systems lay a file out in its order, so what lies between two regions is
+// reserved as well until all are, and given back.
+func (f *regionFile) reserve(sizes []int64, each, free int64) error {
+	apart := each
+	if f.count > 1 && allocatesAtOnce(filepath.Dir(f.path)) {
+		apart = max(each, int64(spreadShare*float64(free))/int64(f.count))
+		apart -= apart % fillChunk
+	}
+	err := allocate(f.path, apart*int64(f.count-1)+each)
+	if errors.Is(err, unix.ENOSPC) && apart > each {
+		// Somebody else took what was free: do without.
+		apart = each
+		if err = os.Remove(f.path); err == nil {
+			err = allocate(f.path, each*int64(f.count))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for index := 1; index <= f.count; index++ {
+		at := apart * int64(index-1)
+		for _, size := range sizes {
+			f.pieces[index] = append(f.pieces[index], &piece{path: f.path, offset: at, bytes: size})
+			at += roundUp(size)
+		}
+		if index == f.count || apart == each {
+			continue
+		}
+		if err := giveBack(f.path, at, apart-each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roundUp makes pieces begin where chunks do.
+func roundUp(bytes int64) int64 { return (bytes + fillChunk - 1) / fillChunk * fillChunk }
+
+// giveBack frees a part of a file.
+func giveBack(path string, offset, bytes int64) error {
+	file, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, bytes); err != nil {
+		return fmt.Errorf("give back the space between two regions: %w", err)
+	}
+	return nil
+}
+
+// ready writes the piece from start to end, once, so that no I/O meets a block
+// that was never written and the first stack on it is no worse off than the
+// next; and takes away what would name the last stack's layers to the tools of
+// the next. Where a stack gave blocks back, or the file system moved them, the
+// region is another one from then on.
+func (p *piece) ready(ctx context.Context, e *Env) error {
+	if p.written {
+		now, err := extentsOf(p.path, p.offset, p.bytes)
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(now, p.extents) {
+			p.written, p.number = false, 0
+		}
+	}
+	if p.written {
+		return p.blank()
+	}
+	e.trace("writing a region of the disk: %s", line.FormatSize(p.bytes))
+	if err := p.fill(ctx); err != nil {
+		return fmt.Errorf("write the file of a loop device, %s: %w", p.path, err)
+	}
+	extents, err := extentsOf(p.path, p.offset, p.bytes)
+	if err != nil {
+		return err
+	}
+	p.written, p.extents = true, extents
+	return nil
+}
+
+// fillChunk is what is written at a time; a multiple of any block size.
+const fillChunk = 4 << 20
+
+// fill writes all of the piece, past the page cache where that can be. What it
+// writes cannot be compressed or shared.
+func (p *piece) fill(ctx context.Context) (err error) {
+	file, err := os.OpenFile(p.path, os.O_WRONLY|unix.O_DIRECT|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, unix.EINVAL) {
+		file, err = os.OpenFile(p.path, os.O_WRONLY|unix.O_NOFOLLOW, 0)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	// Anonymous memory begins at a page, as O_DIRECT wants it.
+	chunk, err := unix.Mmap(-1, 0, fillChunk, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unix.Munmap(chunk)) }()
+	random := rand.NewChaCha8([32]byte{})
+	_, _ = random.Read(chunk)
+	for at := int64(0); at < p.bytes; at += fillChunk {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		// Chunks that are all alike could be stored once.
+		_, _ = random.Read(chunk[:4096])
+		if _, err := file.WriteAt(chunk[:min(fillChunk, p.bytes-at)], p.offset+at); err != nil {
+			return err
+		}
+	}
+	return file.Sync()
+}
+
+// blank overwrites both ends of the piece, where file systems, arrays and
+// volume groups say what they are.
+func (p *piece) blank() (err error) {
+	file, err := os.OpenFile(p.path, os.O_WRONLY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	zeros := make([]byte, min(fillChunk, p.bytes))
+	for _, at := range []int64{0, p.bytes - int64(len(zeros))} {
+		if _, err := file.WriteAt(zeros, p.offset+at); err != nil {
+			return err
+		}
+	}
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	return unix.Fadvise(int(file.Fd()), p.offset, p.bytes, unix.FADV_DONTNEED)
+}
+
+func freeBytes(dir string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, fmt.Errorf("free space of %s: %w", dir, err)
+	}
+	return int64(st.Bavail) * st.Bsize, nil
+}
+
+// allocatesAtOnce reports whether the file system of dir reserves any space in
+// a moment, and on a disk.
+func allocatesAtOnce(dir string) bool {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return false
+	}
+	return slices.Contains([]int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}, int64(st.Type))
+}
+
+// keepsBlocks has btrfs overwrite the blocks of files in dir in their place.
+func keepsBlocks(dir string) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return err
+	}
+	if int64(st.Type) != unix.BTRFS_SUPER_MAGIC {
+		return nil
+	}
+	return overwriteInPlace(dir)
+}

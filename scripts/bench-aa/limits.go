@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/result"
+)
+
+// blkio is the controller's root group, which fio of the benchmark runs in.
+const blkio = "/sys/fs/cgroup/blkio"
+
+// limited measures copies of one stack of which some are slowed down by a
+// limit of I/Os, set anew at each bring-up to a share of what the device did
+// right before, and tells how often they are recognised.
+func limited(ctx context.Context, o options, dir string) error {
+	for _, direction := range []string{"read", "write"} {
+		if _, err := os.Stat(throttle(direction)); err != nil {
+			fmt.Printf("Stacks that are slowed down by a limit of I/Os: not here, this host has no blkio controller of cgroup v1: %v\n", err)
+			return nil
+		}
+	}
+	var body strings.Builder
+	body.WriteString("stacks:\n  whole: loop(size=1GiB)\n")
+	ratios := map[string]float64{}
+	for _, r := range slower {
+		name := fmt.Sprintf("slower-%.0f", 100*(1-r))
+		ratios[name] = r
+		fmt.Fprintf(&body, "  %s: loop(size=1GiB)\n", name)
+	}
+	body.WriteString("workloads:\n  RR: {fio: {rw: randread, bs: 4KiB, jobs: 4, iodepth: 32, size: 512MiB}}\n" +
+		"  RW: {fio: {rw: randwrite, bs: 4KiB, jobs: 4, iodepth: 32, size: 512MiB}}\n")
+	slow := func(ctx context.Context, stack string, devices []result.Device) error {
+		ratio, ok := ratios[stack]
+		if !ok {
+			return nil
+		}
+		return limit(ctx, devices[0], ratio)
+	}
+	run, err := measure(ctx, o, dir, "limits", body.String(), o.seed, slow)
+	if err != nil {
+		return err
+	}
+	fmt.Println("| slowed down by a limit to | workload | measured | called | p, of all comparisons |")
+	fmt.Println("|---|---|--:|---|--:|")
+	for _, p := range finding.Pairs(run) {
+		e := p.Effect
+		ratio, ok := ratios[e.Subject]
+		if e.Baseline != "whole" || !ok {
+			continue
+		}
+		called := "~"
+		switch {
+		case e.Differs && e.Ratio < 1:
+			called = "slower"
+		case e.Differs:
+			called = "faster"
+		}
+		fmt.Printf("| %.0f%% | %s | %.2fx (%.2f to %.2f) | %s | %.4f |\n", 100*ratio, p.Workload, e.Ratio, e.Low, e.High, called, e.Adjusted)
+	}
+	blocks := run.Trials[len(run.Trials)-1].Block
+	fmt.Printf("\n%d blocks, %s in all.\n", blocks, elapsed(run).Round(time.Second))
+	return nil
+}
+
+func throttle(direction string) string {
+	return filepath.Join(blkio, "blkio.throttle."+direction+"_iops_device")
+}
+
+// limit sets a device's limits to a share of what it does without. The kernel
+// forgets them with the device.
+func limit(ctx context.Context, device result.Device, ratio float64) error {
+	for direction, rw := range map[string]string{"read": "randread", "write": "randwrite"} {
+		set := func(iops int) error {
+			return os.WriteFile(throttle(direction), fmt.Appendf(nil, "%s %d", device.MajMin, iops), 0)
+		}
+		if err := set(0); err != nil { // a limit of an earlier device of this number
+			return err
+		}
+		iops, err := probe(ctx, "/dev/"+device.Name, rw)
+		if err != nil {
+			return err
+		}
+		if err := set(int(ratio * iops)); err != nil {
+			return fmt.Errorf("limit %s: %w", device.Name, err)
+		}
+	}
+	return nil
+}
+
+// probe has fio tell what a device does under the load of the trials.
+func probe(ctx context.Context, path, rw string) (iops float64, err error) {
+	out, err := exec.CommandContext(ctx, "fio", "--name=probe", "--filename="+path, "--rw="+rw, "--bs=4k", "--numjobs=4", "--iodepth=32",
+		"--ioengine=libaio", "--direct=1", "--size=512m", "--runtime=1", "--time_based", "--group_reporting", "--output-format=json").Output()
+	if err != nil {
+		return 0, fmt.Errorf("probe %s: %w", path, err)
+	}
+	var said struct {
+		Jobs []struct {
+			Read, Write struct{ IOPS float64 }
+		}
+	}
+	if err := json.Unmarshal(out, &said); err != nil {
+		return 0, fmt.Errorf("probe %s: %w", path, err)
+	}
+	if len(said.Jobs) == 0 {
+		return 0, errors.New("fio said nothing")
+	}
+	return said.Jobs[0].Read.IOPS + said.Jobs[0].Write.IOPS, nil
+}

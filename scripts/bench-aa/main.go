@@ -1,0 +1,179 @@
+// Command bench-aa holds the way stacks are compared against itself: it
+// measures copies of one stack, which are equal, and counts how many pairs of
+// them are called different; and it tells how often a stack that is slower is
+// recognised, and after how long. It takes about half an hour, and needs root.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"plimsoll/internal/experiment"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack"
+	"plimsoll/internal/trial"
+	"plimsoll/internal/workload/kinds"
+)
+
+// stacks are those whose copies are compared.
+var stacks = []struct{ name, line string }{
+	{"xfs", "loop(size=1GiB) > xfs"},
+	{"ext4", "loop(size=1GiB) > ext4"},
+	{"volume", "loop(size=1GiB) > xfs > volume"},
+	{"overlay2", "loop(size=1GiB) > xfs > overlay2"},
+}
+
+const workloads = `
+workloads:
+  RR: {fio: {rw: randread, bs: 4KiB, jobs: 4, iodepth: 32, size: 512MiB}}
+  RW: {fio: {rw: randwrite, bs: 4KiB, jobs: 4, iodepth: 32, size: 512MiB}}
+  SW: {fio: {rw: write, bs: 128KiB, jobs: 4, iodepth: 8, size: 512MiB}}
+`
+
+// options of the benchmark.
+type options struct {
+	copies, blocks int
+	runs           int
+	seed           uint64
+	runtime        time.Duration
+	only           string
+	limits         bool
+	keep           string
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.copies, "copies", 6, "copies of each stack, beside the control")
+	flag.IntVar(&o.blocks, "blocks", 6, "blocks of each run")
+	flag.IntVar(&o.runs, "runs", 1, "runs of each stack")
+	flag.Uint64Var(&o.seed, "seed", 1, "of the first run; the others count up from it")
+	flag.DurationVar(&o.runtime, "runtime", time.Second, "measured time of a trial")
+	flag.StringVar(&o.only, "only", "", "copies of this stack alone: xfs, ext4, volume or overlay2")
+	flag.BoolVar(&o.limits, "limits", true, "slow stacks down by a limit of I/Os as well")
+	flag.StringVar(&o.keep, "keep", "", "directory to keep the runs in")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := bench(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-aa:", err)
+		os.Exit(1)
+	}
+}
+
+func bench(ctx context.Context, o options) (err error) {
+	if os.Getuid() != 0 {
+		return errors.New("loop devices, mounts and engines are made here: run it as root")
+	}
+	dir := o.keep
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "plimsoll-aa-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
+	var all []copies
+	for _, s := range stacks {
+		if o.only != "" && s.name != o.only {
+			continue
+		}
+		for n := range o.runs {
+			run, err := measure(ctx, o, dir, fmt.Sprintf("%s-%d", s.name, n+1), copiesOf(s.line, o), o.seed+uint64(n), nil)
+			if err != nil {
+				return err
+			}
+			all = append(all, copies{s.name, run})
+		}
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("no stack is called %q", o.only)
+	}
+	writeEqual(os.Stdout, all)
+	fmt.Println()
+	writeParts(os.Stdout, all)
+	fmt.Println()
+	writeScaled(os.Stdout, all)
+	if !o.limits {
+		return nil
+	}
+	fmt.Println()
+	return limited(ctx, o, dir)
+}
+
+// copies is a run of copies of one stack.
+type copies struct {
+	stack string
+	run   *result.Run
+}
+
+func copiesOf(line string, o options) string {
+	var b strings.Builder
+	b.WriteString("stacks:\n")
+	for i := range o.copies {
+		fmt.Fprintf(&b, "  copy%d: %s\n", i+1, line)
+	}
+	return b.String() + workloads
+}
+
+// measure runs an experiment of these stacks and workloads.
+func measure(ctx context.Context, o options, dir, name, body string, seed uint64, handicap func(context.Context, string, []result.Device) error) (*result.Run, error) {
+	text := fmt.Sprintf("name: %s\nquestion: Are equal stacks told from each other?\nrepeat: %d\nruntime: %s\n%s", name, o.blocks, o.runtime, body)
+	e, err := experiment.Parse(name+".yaml", []byte(text), experiment.Options{Catalog: stack.Catalog(), Kinds: kinds.All()})
+	if err != nil {
+		return nil, err
+	}
+	experiment.AddControl(e)
+	progress := &progress{name: name, began: time.Now()}
+	run, err := trial.Run(ctx, trial.Options{
+		Experiment: e, Seed: seed, ID: trial.NewID(name, time.Now().UTC()), Dir: filepath.Join(dir, name),
+		State: filepath.Join(dir, "state"), Version: "bench", Progress: progress, Handicap: handicap,
+	})
+	fmt.Fprintln(os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range run.Trials {
+		if t.Status != result.TrialDone {
+			return nil, fmt.Errorf("%s: trial %d, %s on %s: %s: %+v", name, t.Seq, t.Workload, t.Stack, t.Status, t.Problem)
+		}
+	}
+	return run, nil
+}
+
+// progress shows on one line how far a run came.
+type progress struct {
+	name  string
+	began time.Time
+}
+
+func (p *progress) Note(string)                  {}
+func (p *progress) Begin(result.Trial, int, int) {}
+func (p *progress) End(_ result.Trial, n, of int) {
+	fmt.Fprintf(os.Stderr, "\r%s: %d of %d trials, %s ", p.name, n, of, time.Since(p.began).Round(time.Second))
+}
+
+func workloadsOf(run *result.Run) (names []string) {
+	for _, w := range run.Workloads {
+		names = append(names, w.Name)
+	}
+	return names
+}
+
+// first returns a run with its first blocks only.
+func first(run *result.Run, blocks int) *result.Run {
+	out := *run
+	out.Trials = slices.DeleteFunc(slices.Clone(run.Trials), func(t result.Trial) bool { return t.Block > blocks })
+	return &out
+}
+
+// elapsed is how long the trials of a run took.
+func elapsed(run *result.Run) time.Duration { return trial.Spent(run) }

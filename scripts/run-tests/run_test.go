@@ -1,0 +1,108 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// What a CI log shows of suites that pass, fail, cannot start and test nothing:
+// testdata/suites. Each line of input is a suite: its name, what more is known of it, and a
+// shell's command.
+func TestSuites(t *testing.T) {
+	datadriven.RunTest(t, "testdata/suites", func(t *testing.T, d *datadriven.TestData) string {
+		var all []suite
+		for line := range strings.Lines(d.Input) {
+			name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+			options, command, _ := strings.Cut(rest, ":")
+			s := suite{name: name, what: "a test", argv: []string{"sh", "-c", command}}
+			for _, o := range strings.Fields(options) {
+				switch key, value, _ := strings.Cut(o, "="); key {
+				case "go":
+					s.goTests = true
+				case "verbose":
+					s.verbose = true
+				case "until":
+					s.until = value
+				case "missing":
+					s.argv = []string{"/nowhere/" + value}
+				default:
+					t.Fatalf("%q is no option", o)
+				}
+			}
+			all = append(all, s)
+		}
+		var out strings.Builder
+		outcomes := runAll(all, &out)
+		writeTable(&out, outcomes, 0)
+		if failed := slices.ContainsFunc(outcomes, outcome.failed); failed != (d.Cmd == "fails") {
+			t.Errorf("failed: %t", failed)
+		}
+		return times.ReplaceAllString(out.String(), "TIME")
+	})
+}
+
+var times = regexp.MustCompile(`\b[0-9]+(:[0-9]{2}|(m[0-9]+)?s)\b`)
+
+// What go test -json prints, and what becomes of it: testdata/gotests.
+func TestGoTests(t *testing.T) {
+	datadriven.RunTest(t, "testdata/gotests", func(_ *testing.T, d *datadriven.TestData) string {
+		var out strings.Builder
+		r := newReader(&out, d.HasArg("verbose"))
+		for line := range strings.Lines(d.Input) {
+			if !r.take(line) {
+				out.WriteString("not an event: " + line + "\n")
+			}
+		}
+		o := outcome{suite: suite{name: "x", goTests: true}, tests: r.end()}
+		writeTable(&out, []outcome{o}, 0)
+		return out.String()
+	})
+}
+
+func TestChoose(t *testing.T) {
+	names := func(chosen []suite) (all []string) {
+		for _, s := range chosen {
+			all = append(all, s.name)
+		}
+		return all
+	}
+	chosen, err := choose(suites(), nil)
+	if got := names(chosen); err != nil || slices.Contains(got, "quick") || !slices.Contains(got, "lab") {
+		t.Errorf("make test runs %q, %v", got, err)
+	}
+	chosen, err = choose(suites(), []string{"quick", "format"})
+	if got := names(chosen); err != nil || !slices.Equal(got, []string{"format", "quick"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	_, err = choose(suites(), []string{"lap", "format", "lib"})
+	if err == nil || !strings.Contains(err.Error(), `"lap"`) || !strings.Contains(err.Error(), `"lib"`) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// A suite that is a target of make must be one.
+func TestSuitesAreThere(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range suites() {
+		if s.argv[0] == "make" {
+			target := s.argv[len(s.argv)-1]
+			if !regexp.MustCompile(`(?m)^` + target + `:`).Match(makefile) {
+				t.Errorf("%s: the Makefile has no target %s", s.name, target)
+			}
+		} else if info, err := os.Stat(filepath.Join("../..", s.argv[0])); err != nil || info.Mode()&0o111 == 0 {
+			t.Errorf("%s: %s is no program: %v", s.name, s.argv[0], err)
+		}
+		if s.until != "" && !slices.ContainsFunc(suites(), func(other suite) bool { return other.name == s.until }) {
+			t.Errorf("%s goes on until %s, which is none", s.name, s.until)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// writeTable writes a row for each suite, and below it what failed by its name.
+// Suites run beside each other: all took less time than the sum of theirs.
+func writeTable(out io.Writer, outcomes []outcome, took time.Duration) {
+	fmt.Fprintf(out, "\n%-8s %-8s %7s  %s\n", "suite", "result", "time", "tests")
+	for _, o := range outcomes {
+		fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("%-8s %-8s %7s  %s", o.suite.name, o.verdict(), clock(o.took), o.count()), " "))
+	}
+	all := "passed"
+	if slices.ContainsFunc(outcomes, outcome.failed) {
+		all = "FAILED"
+	}
+	fmt.Fprintf(out, "%-8s %-8s %7s\n", "all", all, clock(took))
+	for _, o := range outcomes {
+		if !o.failed() {
+			continue
+		}
+		fmt.Fprintf(out, "\nfailed in %s:\n", o.suite.name)
+		if o.problem != "" {
+			fmt.Fprintf(out, "    %s\n", o.problem)
+		}
+		for _, f := range o.tests.failures {
+			fmt.Fprintf(out, "    %s\n", f)
+		}
+	}
+}
+
+func (f failure) String() string {
+	text := strings.TrimPrefix(f.pkg, "plimsoll/") + " " + cmp.Or(f.test, "(no test)")
+	if f.why != "" {
+		text += ": " + f.why
+	}
+	return text
+}
+
+// count returns how many tests there were, or why there were none.
+func (o outcome) count() string {
+	if o.skipped != "" {
+		return o.skipped
+	}
+	if !o.suite.goTests {
+		return ""
+	}
+	var all []string
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{o.tests.passed, "passed"}, {len(o.tests.failures), "failed"}, {o.tests.skipped, "skipped"}} {
+		if c.n > 0 {
+			all = append(all, fmt.Sprintf("%d %s", c.n, c.what))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// clock returns minutes and seconds.
+func clock(d time.Duration) string {
+	s := int(d.Round(time.Second).Seconds())
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}
