@@ -28,7 +28,7 @@ func newEnv(t *testing.T) *Env {
 		t.Fatal(err)
 	}
 	e := &Env{
-		Journal: j, RunID: "test", Work: filepath.Join(state, "work"), Scratch: filepath.Join(state, "scratch"),
+		Journal: j, RunID: "test", Work: journal.WorkDir(state, "test"), Scratch: filepath.Join(state, "scratch"),
 		Programs: []string{"fio"}, Host: hostinfo.New(),
 	}
 	for _, dir := range []string{e.Work, e.Scratch} {
