@@ -30,6 +30,8 @@ internal/report/x.go         |import _ "os/exec"                          |never
 internal/report/x.go         |import _ "plimsoll/internal/lab"             |never run trials
 internal/finding/x.go        |import _ "plimsoll/internal/lab"             |pure packages
 internal/finding/x.go        |import _ "plimsoll/internal/owner"           |pure packages
+internal/finding/x.go        |import _ "plimsoll/internal/inputfile"       |pure packages
+internal/printable/x.go      |import _ "os"                               |pure packages
 internal/plural/x.go         |import _ "os"                               |pure packages
 internal/finding/x.go        |import _ "plimsoll/internal/cgroup"          |pure packages
 internal/report/x.go         |import _ "plimsoll/internal/roster"          |never run trials

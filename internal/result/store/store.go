@@ -25,6 +25,7 @@ import (
 	"syscall"
 	"time"
 
+	"plimsoll/internal/inputfile"
 	"plimsoll/internal/owner"
 	"plimsoll/internal/result"
 )
@@ -354,6 +355,9 @@ func vacant(dir string) error {
 	return nil
 }
 
+// databaseFiles are the database, and what SQLite may open beside it.
+var databaseFiles = []string{ResultsFile, ResultsFile + "-journal", ResultsFile + "-wal", ResultsFile + "-shm"}
+
 // holdsRun says why dir cannot be read as a run.
 func holdsRun(dir string) error {
 	info, err := os.Stat(dir)
@@ -363,12 +367,20 @@ func holdsRun(dir string) error {
 	if !info.IsDir() {
 		return fmt.Errorf("opening the run %s: it is not a directory; a run is one, with %s in it", dir, ResultsFile)
 	}
-	_, err = os.Stat(filepath.Join(dir, ResultsFile))
-	switch {
-	case err == nil:
+	// SQLite opens these, and would wait for whoever writes a pipe.
+	for _, name := range databaseFiles {
+		err = inputfile.Check(filepath.Join(dir, name))
+		var other *inputfile.NotRegular
+		switch {
+		case errors.As(err, &other):
+			return fmt.Errorf("opening the run in %s: %s is %s, which is not opened: a run keeps its results in regular files",
+				dir, name, inputfile.Kind(other.Mode))
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return explain("opening the run", dir, err)
+		}
+	}
+	if _, err = os.Stat(filepath.Join(dir, ResultsFile)); err == nil {
 		return nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return explain("opening the run", dir, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, RunFile)); err == nil {
 		return fmt.Errorf("opening the run in %s: %s is missing; %s alone has no latency histograms and cannot stand in for it", dir, ResultsFile, RunFile)
