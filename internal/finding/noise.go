@@ -95,6 +95,19 @@ func (v *view) noiseWhy(all []Noise) string {
 	return strings.TrimSpace(strings.Join(parts, " ") + " " + why)
 }
 
+// Sentence says in one line, for the place under a table, how far apart equal
+// things came out.
+func (n Noise) Sentence() string {
+	said := "no copy of a stack was brought up often enough beside it to know how far two copies differ"
+	if n.Control != nil && !n.Control.TooFew {
+		said = fmt.Sprintf("two copies of %s differ by %s", n.Twin, spreadText(n.apart()))
+	}
+	if parts := n.parts(); parts != "" {
+		said += "; " + parts
+	}
+	return said
+}
+
 // parts writes the parts of the variance: "trials of one bring-up by 4%,
 // bring-ups in a block by 2% and blocks by 14%".
 func (n Noise) parts() string {
@@ -124,7 +137,8 @@ func (v *view) warnings() (out []string) {
 	for _, w := range v.workloads {
 		e, ok := v.noise(w.Name)
 		if ok && e.Differs {
-			out = append(out, fmt.Sprintf("one of two copies of %s reaches %s of the other under %s: something besides the stacks decides there", e.Baseline, ratioText(e), w.Name))
+			out = append(out, fmt.Sprintf("two copies of %s differ by %s under %s, so that something besides the stacks decides there",
+				e.Baseline, spreadText(e.size()-1), w.Name))
 		}
 	}
 	return out

@@ -12,7 +12,7 @@ import (
 // What neighbours did is said once, right under the verdict, on the terminal and
 // on the page; and it comes from names that others chose.
 func TestNeighboursStandUnderTheVerdict(t *testing.T) {
-	const title = "The host was not quiet: others (mostly \x1b[2J<b>fio</b>) did 40% of the I/O on vda"
+	const title = "The host was not quiet: others, mostly \x1b[2J<b>fio</b>, did 40% of the I/O on vda"
 	run, findings, points := smallRun()
 	findings = append(slices.Clone(findings), finding.Finding{ID: "neighbours", Kind: finding.KindNeighbours, Title: title, Why: "Measure again."})
 	if !slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Kind == finding.KindRecommendation }) {
