@@ -28,6 +28,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/result"
 )
 
 // Change is one change to the host. Its exported fields are what the journal
@@ -124,7 +126,7 @@ func journalDir(state string) string { return filepath.Join(state, "journal") }
 // Create starts the journal of a run below the state directory and locks it.
 // Opening a journal that exists (a run that is resumed) goes on with it.
 func Create(state, run string) (*Journal, error) {
-	if err := CheckRun(run); err != nil {
+	if err := result.CheckRunID(run); err != nil {
 		return nil, err
 	}
 	for tries := 0; ; tries++ {

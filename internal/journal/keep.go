@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"plimsoll/internal/result"
 )
 
 // A journal is kept on purpose when its changes are meant to outlive the
@@ -50,7 +52,7 @@ func (j *Journal) keptBy(r record) {
 // Open locks a journal that is there, to undo it. It gives os.ErrNotExist for
 // one that is not, and ErrLive for one that a process is at work with.
 func Open(state, run string) (*Journal, error) {
-	if err := CheckRun(run); err != nil {
+	if err := result.CheckRunID(run); err != nil {
 		return nil, err
 	}
 	return open(filepath.Join(journalDir(state), run+suffix), 0)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/result"
 )
 
 // A journal says what to undo, as root. It is obeyed only where nobody else can
@@ -36,18 +38,6 @@ func foreign(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", fmt.Errorf(format, args...), errForeign)
 }
 
-// runName is what a run and its journal can be called.
-var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$`)
-
-// CheckRun returns why no run can have that name, which becomes part of paths;
-// nil when one can.
-func CheckRun(run string) error {
-	if !runName.MatchString(run) || strings.Contains(run, "..") {
-		return fmt.Errorf("%q cannot be the name of a run: it is made of up to 200 letters, digits, dots, hyphens and underscores", run)
-	}
-	return nil
-}
-
 // WorkDir returns the directory that a run has for itself, below the state
 // directory.
 func WorkDir(state, run string) string { return filepath.Join(state, workPrefix+run) }
@@ -61,7 +51,7 @@ func (s scope) owns(path string) error {
 	if err := cleanPath(path); err != nil {
 		return err
 	}
-	if err := CheckRun(s.run); err != nil {
+	if err := result.CheckRunID(s.run); err != nil {
 		return err
 	}
 	if work := WorkDir(s.state, s.run); path == work || strings.HasPrefix(path, work+"/") {
@@ -108,7 +98,7 @@ func oneOf(what, value string, known ...string) error {
 }
 
 func fitting(what, value string, pattern *regexp.Regexp) error {
-	if !pattern.MatchString(value) || strings.Contains(value, "..") {
+	if !pattern.MatchString(value) {
 		return foreign("%q is no %s", value, what)
 	}
 	return nil

@@ -225,7 +225,7 @@ func TestALinkInThePlaceOfADirectoryIsNotFollowed(t *testing.T) {
 }
 
 func TestNamesOfRunsThatLeadElsewhereAreRefused(t *testing.T) {
-	for _, run := range []string{"x/../../esc", "..", ".", "", "a/b", "-x", "a..b", "a\nb", strings.Repeat("x", 300), "a b"} {
+	for _, run := range []string{"x/../../esc", "..", ".", "", "a/b", "-x", "a\nb", strings.Repeat("x", 300), "a b"} {
 		parent := t.TempDir()
 		state := filepath.Join(parent, "state")
 		if j, err := Create(state, run); err == nil {
