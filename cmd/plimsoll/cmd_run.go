@@ -426,7 +426,7 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 		p.Stacks = append(p.Stacks, plannedStack{Name: s.Name, Line: s.Line.String(), Changes: previews[i].Changes, Skipped: previews[i].Skipped})
 	}
 	if a.jsonOutput {
-		if err := json.NewEncoder(a.stdout).Encode(p); err != nil {
+		if err := json.NewEncoder(a.data()).Encode(p); err != nil {
 			return &exitError{exitFailure, err}
 		}
 		return runError(refused, "")

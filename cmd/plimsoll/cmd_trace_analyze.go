@@ -168,7 +168,7 @@ func (t *traceAnalyze) runPerIO(ctx context.Context) error {
 			return t.ended(account, err)
 		}
 	}
-	rows := report.NewTraceIOs(t.stdout)
+	rows := report.NewTraceIOs(t.data())
 	account, err := t.analyze(ctx, func(io *iotrace.IO) error {
 		if err := rows.Write(io); err != nil {
 			return &exitError{exitFailure, err}
@@ -225,11 +225,11 @@ func (t *traceAnalyze) print(account *iotrace.Account) error {
 	var err error
 	switch {
 	case t.jsonOutput:
-		err = report.TraceJSON(t.stdout, account, t.dimensions...)
+		err = report.TraceJSON(t.data(), account, t.dimensions...)
 	case t.csv:
-		err = report.TraceCSV(t.stdout, account, t.dimensions...)
+		err = report.TraceCSV(t.data(), account, t.dimensions...)
 	default:
-		err = report.Trace(t.stdout, account, report.TraceOptions{TerminalOptions: t.terminalOptions(), Source: t.title(), By: report.TraceDimension(t.by)})
+		err = report.Trace(t.styled(), account, report.TraceOptions{TerminalOptions: t.terminalOptions(), Source: t.title(), By: report.TraceDimension(t.by)})
 	}
 	if err == nil && t.html != "" {
 		err = t.writePage(account)

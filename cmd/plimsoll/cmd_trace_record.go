@@ -327,7 +327,7 @@ func (t *traceRecord) record(ctx context.Context, j *journal.Journal) error {
 func (t *traceRecord) sinks() (closeAll func() error, err error) {
 	switch {
 	case t.requests:
-		t.rows = report.NewTraceIOs(t.stdout)
+		t.rows = report.NewTraceIOs(t.data())
 		t.options.Requests = func(io *iotrace.IO) {
 			if t.failed == nil {
 				t.failed = t.rows.Write(io)
@@ -408,7 +408,7 @@ func (t *traceRecord) runCommand(ctx context.Context, mark string) error {
 	if t.target != "" {
 		cmd.Env = append(cmd.Env, targetVariable+"="+t.target)
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, t.stderr, t.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, unfiltered(t.stderr), unfiltered(t.stderr)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
@@ -430,7 +430,7 @@ func (t *traceRecord) print(a *iotrace.Account) error {
 		fmt.Fprintf(t.stdout, "%s: %s of %s, %d lost; plimsoll trace analyze %s reads it\n", blktrace.FileName(t.output, 0), plural.Count(int(a.Events), "event"), title, a.Lost, t.output)
 		return nil
 	case t.jsonOutput:
-		return report.TraceJSON(t.stdout, a)
+		return report.TraceJSON(t.data(), a)
 	}
-	return report.Trace(t.stdout, a, report.TraceOptions{TerminalOptions: t.terminalOptions(), Source: "recorded on " + title, By: report.TraceDimension(t.by)})
+	return report.Trace(t.styled(), a, report.TraceOptions{TerminalOptions: t.terminalOptions(), Source: "recorded on " + title, By: report.TraceDimension(t.by)})
 }

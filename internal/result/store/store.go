@@ -118,6 +118,9 @@ func Open(dir string) (_ *Store, err error) {
 	if err := staysInside(dir); err != nil {
 		return nil, err
 	}
+	if err := newerSnapshot(dir); err != nil {
+		return nil, explain("opening the run", dir, err)
+	}
 	l, err := acquire(dir)
 	if err != nil {
 		return nil, err
@@ -149,6 +152,9 @@ func Open(dir string) (_ *Store, err error) {
 func Read(dir string) (*result.Run, error) {
 	if err := holdsRun(dir); err != nil {
 		return nil, err
+	}
+	if err := newerSnapshot(dir); err != nil {
+		return nil, explain("reading the run", dir, err)
 	}
 	run, err := readRun(dir)
 	if needsRollback(err) {
