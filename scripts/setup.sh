@@ -16,8 +16,6 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 # without a "should": the stacks or tests that want it are skipped, with that
 # reason.
 needs='
-build|should|node                     |nodejs        |bundles the scripts of the report, whose figures are still pictures without
-build|should|npm                      |npm           |fetches the libraries that draw them
 demo|must  |fio                       |fio           |drives the load
 demo|must  |mount                     |mount         |mounts the stacks
 demo|must  |blkid                     |util-linux    |recognizes what a device holds

@@ -43,20 +43,16 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 
 // HTML writes the report of a run as one page that needs nothing else: no
 // network and no other file. It shows findings as they are given, and draws
-// what finding.Points makes of the run. Where this program was built with the
-// script of package web, its figures can be read mark by mark; without it, or
-// in a browser that runs no scripts, they are still pictures.
+// what finding.Points makes of the run. The script of package web lets its
+// figures be read mark by mark; a browser that runs no scripts shows the same.
 func HTML(w io.Writer, run *result.Run, findings []finding.Finding) error {
-	script, _ := web.ReportScript()
-	return writePage(w, run, findings, finding.Points(run), script)
+	return writePage(w, run, findings, finding.Points(run), web.ReportScript)
 }
 
 // writePage writes the page with that script; "" for none.
 func writePage(w io.Writer, run *result.Run, findings []finding.Finding, points []finding.Point, script string) error {
 	p := newPage(run, findings, points)
-	if err := p.enliven(script); err != nil {
-		return fmt.Errorf("write the figures of run %s: %w", run.ID, err)
-	}
+	p.addScript(script)
 	if err := pageTemplate.Execute(w, p); err != nil {
 		return fmt.Errorf("write the HTML report of run %s: %w", run.ID, err)
 	}
@@ -80,6 +76,7 @@ type page struct {
 	Lanes     []lane
 	Blocks    []percent
 	Stacks    []stackView
+	Roles     roles          // of the stacks
 	Latencies []otherLatency // of imported results
 }
 
@@ -92,20 +89,16 @@ type shell struct {
 	Sections  []section
 	Script    template.JS // "" for none
 	ScriptSum string      // its SHA-256 sum in base64, as the page's policy has it
-	Figures   template.JS // what the script draws, as JSON
 }
 
-// enliven gives the page its script and what that draws. The policy names the
-// script by its sum: whatever a name or a file might smuggle in does not run.
-func (p *shell) enliven(script string) error {
+// addScript puts the script into the page. The policy names it by its sum:
+// whatever a name or a file might smuggle in does not run.
+func (p *shell) addScript(script string) {
 	if script == "" {
-		return nil
+		return
 	}
 	sum := sha256.Sum256([]byte(script))
 	p.Script, p.ScriptSum = template.JS(script), base64.StdEncoding.EncodeToString(sum[:])
-	var err error
-	p.Figures, err = figureData(p.Sections)
-	return err
 }
 
 type trialCounts struct{ Total, Done, Failed, Skipped, Planned int }
@@ -115,12 +108,13 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 		shell:     shell{Title: "Plimsoll", Version: run.Version, CSS: template.CSS(web.ReportCSS), Sections: sections(run, points, findings)},
 		Run:       run,
 		Command:   commandLine(run.Command),
-		Workloads: workloadViews(run, points, findings),
+		Workloads: workloadViews(withoutControl(run), points, findings),
 		Marks:     commonMarks(points),
 		Groups:    findingGroups(run, points, findings),
 		Published: publishedResults(findings, commonMarks(points)),
 		Missing:   missingTrials(run),
-		Stacks:    stackViews(run),
+		Stacks:    stackViews(withoutControl(run)),
+		Roles:     rolesOf(run, findings),
 		Latencies: otherLatencies(run),
 	}
 	if run.Experiment.Name != "" {

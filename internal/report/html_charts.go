@@ -41,6 +41,7 @@ type stackRow struct {
 	Class    string   // device, memory, unknown: how the bars are drawn
 	Tags     []string // marks that not all rows share
 	Baseline bool
+	Role     role
 	Against  *against
 
 	IOPS, Bandwidth bar
@@ -90,6 +91,7 @@ func newWorkloadView(i int, w result.Workload, run *result.Run, points []finding
 		CommonMarks: commonMarks(points), Span: len(points) + 2, Mixes: mixes(run, w.Name),
 	}
 	slices.SortStableFunc(points, bestHonestFirst)
+	who := rolesOf(run, findings)
 
 	view.Interval = intervalNote(points)
 	rates, bandwidths := barScale(points, iopsReach), barScale(points, bandwidthReach)
@@ -106,6 +108,7 @@ func newWorkloadView(i int, w result.Workload, run *result.Run, points []finding
 			Point:    p,
 			Class:    sourceClass(p),
 			Baseline: p.Stack == run.Experiment.Baseline,
+			Role:     who.Of(p.Stack),
 			IOPS:     rateBar(p, rates),
 			Latency:  latencyRow(p, latencies),
 			Honesty:  honestyRow(p, honesty),

@@ -15,6 +15,7 @@ type stopTable struct {
 	Summary string // "12 settled, 3 by the budget (widest ±8%)"
 	Trials  string // the same of single trials; "" when all took their whole time
 	Rows    []stopRow
+	Roles   roles // of the stacks
 }
 
 type stopRow struct {

@@ -1,0 +1,148 @@
+package report
+
+import (
+	"slices"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/result"
+)
+
+// role is what sets a stack apart from the others in every figure and table.
+type role string
+
+const (
+	rolePick     role = "pick" // the stack that the verdict takes
+	roleBaseline role = "base"
+)
+
+// roles are the roles of stacks or series by their names.
+type roles map[string]role
+
+// Of returns the role of a name, "" for none.
+func (r roles) Of(name string) role { return r[name] }
+
+// star marks the stack of the verdict wherever only text can.
+const star = "★"
+
+// Star returns the star and a space for the stack of the verdict, and "" for
+// any other.
+func (r roles) Star(name string) string {
+	if r[name] == rolePick {
+		return star + " "
+	}
+	return ""
+}
+
+// named returns the name that has a role; "" for none.
+func (r roles) named(which role) string {
+	for name, role := range r {
+		if role == which {
+			return name
+		}
+	}
+	return ""
+}
+
+// rolesOf returns the roles of a run's stacks.
+func rolesOf(run *result.Run, findings []finding.Finding) roles {
+	r := roles{}
+	if run.Experiment.Baseline != "" {
+		r[run.Experiment.Baseline] = roleBaseline
+	}
+	for _, f := range findings {
+		if f.Recommendation != nil && f.Recommendation.Pick != "" {
+			r[f.Recommendation.Pick] = rolePick // also where it is the baseline
+		}
+	}
+	return r
+}
+
+// keys explain the roles that a section shows, by name.
+func (r roles) keys() []legendKey {
+	var keys []legendKey
+	if name := r.named(rolePick); name != "" {
+		keys = append(keys, legendKey{string(rolePick), star + " " + name + ": the stack of the verdict"})
+	}
+	if name := r.named(roleBaseline); name != "" {
+		keys = append(keys, legendKey{string(roleBaseline), name + ": the baseline"})
+	}
+	return keys
+}
+
+// assign gives the figures and the table of a section their roles, and
+// explains them where bars or lines show them by their colour.
+func (s *section) assign(who roles) {
+	drawn := roles{}
+	for i := range s.Figures {
+		f := &s.Figures[i]
+		if f.Roles == nil {
+			f.Roles = who
+		}
+		if f.Kind == figureForest || f.Kind == figureSeries {
+			continue
+		}
+		for _, name := range f.seriesNames() {
+			if role := f.Roles.Of(name); role != "" {
+				drawn[name] = role
+			}
+		}
+	}
+	s.Keys = append(drawn.keys(), s.Keys...)
+	if s.Table != nil {
+		s.Table.Roles = who
+	}
+	if s.Stops != nil {
+		s.Stops.Roles = who
+	}
+}
+
+// seriesNames are the names of what a figure shows, in order.
+func (f figure) seriesNames() []string {
+	var names []string
+	add := func(name string) {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, m := range f.Marks {
+		add(m.Name)
+	}
+	for _, c := range f.Curves {
+		add(c.Name)
+	}
+	return names
+}
+
+// withoutControl returns the run without the twin of its baseline, which
+// tells the noise floor and is no stack among others.
+func withoutControl(run *result.Run) *result.Run {
+	twin := map[string]bool{}
+	for _, s := range run.Stacks {
+		if s.Control != "" {
+			twin[s.Name] = true
+		}
+	}
+	if len(twin) == 0 {
+		return run
+	}
+	out := *run
+	out.Stacks = slices.DeleteFunc(slices.Clone(run.Stacks), func(s result.Stack) bool { return twin[s.Name] })
+	out.Trials = slices.DeleteFunc(slices.Clone(run.Trials), func(t result.Trial) bool { return twin[t.Stack] })
+	out.Points = slices.DeleteFunc(slices.Clone(run.Points), func(p result.Point) bool { return twin[p.Stack] })
+	return &out
+}
+
+// noiseFloors are, by workload, the ratios above 1 by which two copies of the
+// baseline differed: what is nearer to 1 than that says nothing.
+func noiseFloors(findings []finding.Finding) map[string]float64 {
+	floors := map[string]float64{}
+	for _, f := range findings {
+		for _, n := range f.Noise {
+			if n.Control == nil || n.Control.TooFew || !(n.Control.Ratio > 0) {
+				continue
+			}
+			floors[n.Workload] = max(n.Control.Ratio, 1/n.Control.Ratio)
+		}
+	}
+	return floors
+}
