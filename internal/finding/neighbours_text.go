@@ -21,6 +21,9 @@ func (n *Neighbours) Sentence() string {
 	return "The host was not quiet: " + strings.Join(parts, "; ")
 }
 
+// Doubt says the same in the middle of a sentence.
+func (n *Neighbours) Doubt() string { return lowered(n.Sentence()) }
+
 // text says "others, mostly fio, did 2% to 33% of the I/O on vda, most beside btrfs".
 func (d DiskNeighbours) text() string {
 	who := "others"

@@ -81,7 +81,7 @@ func (v *view) noiseWhy(all []Noise) string {
 	var parts []string
 	for _, n := range all {
 		if text := n.parts(); text != "" {
-			parts = append(parts, fmt.Sprintf("Under %s, what is equal differs: %s.", n.Workload, text))
+			parts = append(parts, fmt.Sprintf("Under %s, rates vary by %s.", n.Workload, text))
 		}
 	}
 	why := "Each block has a region of the disk and an hour of its own, which all stacks share."
@@ -103,21 +103,21 @@ func (n Noise) Sentence() string {
 		said = fmt.Sprintf("two copies of %s differ by %s", n.Twin, spreadText(n.apart()))
 	}
 	if parts := n.parts(); parts != "" {
-		said += "; " + parts
+		said += "; rates vary by " + parts
 	}
 	return said
 }
 
-// parts writes the parts of the variance: "trials of one bring-up by 4%,
-// bring-ups in a block by 2% and blocks by 14%".
+// parts writes the parts of the variance: "4% within a bring-up, 2% between
+// bring-ups and 14% between blocks".
 func (n Noise) parts() string {
 	var out []string
 	for _, p := range []struct {
 		share *float64
 		of    string
-	}{{n.Within, "trials of one bring-up"}, {n.Between, "bring-ups in a block"}, {n.Blocks, "blocks"}} {
+	}{{n.Within, "within a bring-up"}, {n.Between, "between bring-ups"}, {n.Blocks, "between blocks"}} {
 		if p.share != nil {
-			out = append(out, p.of+" by "+spreadText(*p.share))
+			out = append(out, spreadText(*p.share)+" "+p.of)
 		}
 	}
 	return list(out)

@@ -282,7 +282,7 @@ func (v *view) confide(f *verdictFacts, pick candidate, rest []candidate) {
 		doubt(Likely, w)
 	}
 	if n := neighboursOf(v); n != nil {
-		doubt(Likely, lowered(n.Sentence()))
+		doubt(Likely, n.Doubt())
 	}
 	if blocks > 0 {
 		v.propose(f, blocks)

@@ -251,7 +251,7 @@ func comparedInterval(r finding.ComparisonRow) string {
 	if r.Low == nil {
 		return ""
 	}
-	return strings.TrimSuffix(timesText(*r.Low), "x") + " to " + strings.TrimSuffix(timesText(*r.High), "x")
+	return bareTimes(*r.Low) + " to " + bareTimes(*r.High)
 }
 
 // verdictText is a verdict as a row shows it: what is as it was stands back.

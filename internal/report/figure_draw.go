@@ -366,7 +366,7 @@ func (f figure) Row(i int) drawing {
 	}
 	if floor := f.Names[i].Floor; floor > 1 {
 		ground := x.span(1/floor, floor)
-		d.Grounds = append(d.Grounds, box{X: ground.From, W: ground.Length(), H: 100, Class: classNoise, Title: noiseText(floor)})
+		d.Grounds = append(d.Grounds, box{X: ground.From, W: ground.Length(), H: 100, Class: classNoise, Title: noiseLabel(floor)})
 	}
 	for _, m := range f.Marks {
 		if m.Series != i {

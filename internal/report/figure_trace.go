@@ -161,7 +161,7 @@ func (t *terminal) traced(run *result.Run) {
 				}
 				cells = append(cells, text)
 			}
-			rows = append(rows, tableRow{cells: append(cells, signed(p.ResidueNS, value), residueShare(p), perIOText(p.PerIO), fmt.Sprint(p.Trials)), paint: t.style.plain})
+			rows = append(rows, tableRow{stack: p.Stack, cells: append(cells, signed(p.ResidueNS, value), residueShare(p), perIOText(p.PerIO), fmt.Sprint(p.Trials)), paint: t.style.plain})
 		}
 		t.table(columns, rows)
 		if to == len(points) || points[to].Workload != points[from].Workload {
