@@ -2,9 +2,9 @@ package finding
 
 import (
 	"fmt"
-	samples "plimsoll/internal/cell"
 	"slices"
 
+	samples "plimsoll/internal/cell"
 	"plimsoll/internal/claims"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/workload/fio"

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	samples "plimsoll/internal/cell"
 	"regexp"
 	"slices"
 	"strings"
 
+	samples "plimsoll/internal/cell"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/workload/fio"

@@ -145,7 +145,7 @@ func openOwn(path string, flag int) (*os.File, error) {
 		}
 		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }() // only read
 	if err := own(fd, unix.S_IFDIR); err != nil {
 		return nil, fmt.Errorf("directory of journals %s: %w", dir, err)
 	}
@@ -158,7 +158,7 @@ func openOwn(path string, flag int) (*os.File, error) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	if err := own(file, unix.S_IFREG); err != nil {
-		unix.Close(file)
+		_ = unix.Close(file)
 		return nil, fmt.Errorf("journal %s: %w", path, err)
 	}
 	return os.NewFile(uintptr(file), path), nil

@@ -229,7 +229,7 @@ func TestNamesOfRunsThatLeadElsewhereAreRefused(t *testing.T) {
 		parent := t.TempDir()
 		state := filepath.Join(parent, "state")
 		if j, err := Create(state, run); err == nil {
-			j.Close()
+			_ = j.Close()
 			t.Errorf("%q: a journal was made", run)
 		}
 		if _, err := Open(state, run); err == nil {

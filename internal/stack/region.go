@@ -348,7 +348,7 @@ func allocatesAtOnce(dir string) bool {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return false
 	}
-	return slices.Contains([]int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}, int64(st.Type))
+	return slices.Contains([]int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}, st.Type)
 }
 
 // keepsBlocks has btrfs overwrite the blocks of files in dir in their place.
@@ -357,7 +357,7 @@ func keepsBlocks(dir string) error {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return err
 	}
-	if int64(st.Type) != unix.BTRFS_SUPER_MAGIC {
+	if st.Type != unix.BTRFS_SUPER_MAGIC {
 		return nil
 	}
 	return overwriteInPlace(dir)
