@@ -85,6 +85,9 @@ func (s *sketch) engine(driver, root string) {
 	s.makes(root)
 	exec := filepath.Join(journal.RunDir, s.Run+"-…")
 	s.makes(exec)
+	for _, dir := range journal.SharedDirs() {
+		s.makes(dir + ", unless it is there")
+	}
 	s.starts(container.Command(container.Config{Driver: driver, DataRoot: root}, exec, "plimsoll-"+s.Run+"-…")...)
 }
 

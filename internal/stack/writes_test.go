@@ -25,14 +25,14 @@ func TestWritesNamesEveryPlace(t *testing.T) {
 		{"loop(dir=/srv) > xfs", nil, []string{"/srv/plimsoll-run-regions/regions.img", "/dev/loopN, a new loop device on it", "/state/work-run/s"}},
 		{"loop > ext4 > volume", nil, []string{
 			"/state/work-run/plimsoll-run-regions/regions.img", "/dev/loopN, a new loop device on it", "/state/work-run/s",
-			"/state/work-run/engine-N-overlay2", "/run/plimsoll/run-…",
+			"/state/work-run/engine-N-overlay2", "/run/plimsoll/run-…", "/run/containerd, unless it is there", "/run/docker, unless it is there",
 		}},
 		{"/dev/nvme0n1 > scheduler:kyber > xfs > overlay2", []string{"/dev/nvme0n1"}, []string{
-			"/sys/block/nvme0n1/queue/scheduler", "/state/work-run/s", "/state/work-run/s/docker", "/run/plimsoll/run-…",
+			"/sys/block/nvme0n1/queue/scheduler", "/state/work-run/s", "/state/work-run/s/docker", "/run/plimsoll/run-…", "/run/containerd, unless it is there", "/run/docker, unless it is there",
 		}},
 		{"/dev/nvme0n1 + serial:S1 > lvm-stripe", []string{"/dev/nvme0n1", "serial:S1"}, []string{"/state/work-run/s-lvm", "/dev/mapper/plimsoll--run--…-stripe"}},
 		{"/dev/sdb > thin(direct-lvm) > devicemapper", []string{"/dev/sdb"}, []string{
-			"/state/work-run/s-lvm", "/dev/mapper/plimsoll--run--…-pool", "/state/work-run/s-engine", "/run/plimsoll/run-…",
+			"/state/work-run/s-lvm", "/dev/mapper/plimsoll--run--…-pool", "/state/work-run/s-engine", "/run/plimsoll/run-…", "/run/containerd, unless it is there", "/run/docker, unless it is there",
 		}},
 		{"loop + loop > raid0", nil, []string{"/state/work-run/plimsoll-run-regions/regions.img", "/dev/loopN, a new loop device on it", "/dev/mdN, a new array"}},
 		{"nvmeof(transport=loop, nqn=nqn.x)", []string{"nvmeof(transport=loop, nqn=nqn.x)"}, []string{"/dev/nvme-fabrics, for a new connection"}},
@@ -247,7 +247,7 @@ func breaks(l line.Line, w Writes) string {
 	}
 	for _, path := range w.Paths {
 		path, _, _ = strings.Cut(path, ",")
-		if !ownPath.MatchString(path) && path != "/dev/nvme-fabrics" && !regexp.MustCompile(`^/sys/block/[A-Za-z0-9._-]+/queue/scheduler$`).MatchString(path) {
+		if !ownPath.MatchString(path) && !slices.Contains([]string{"/dev/nvme-fabrics", "/run/containerd", "/run/docker"}, path) && !regexp.MustCompile(`^/sys/block/[A-Za-z0-9._-]+/queue/scheduler$`).MatchString(path) {
 			return "it would make " + path
 		}
 	}

@@ -322,6 +322,9 @@ func OwnWrites(o Options) []string {
 	if dir, err := journal.PresenceDir(); err == nil {
 		paths = append(paths, filepath.Join(dir, anyRun+journal.PresenceSuffix))
 	}
+	if o.Experiment.Trace {
+		paths = append(paths, "/sys/kernel/tracing and /sys/block/DEVICE/trace, where block requests are recorded by the kernel's own tracer")
+	}
 	if os.Geteuid() == 0 {
 		paths = append(paths, "control groups "+cgroup.Prefix+anyRun+"-…")
 	}
