@@ -127,7 +127,13 @@ func inParent(path string, do func(path string) error) error {
 	}
 	parent := os.NewFile(uintptr(fd), filepath.Dir(path))
 	defer parent.Close()
-	return do(fmt.Sprintf("/proc/self/fd/%d/%s", fd, filepath.Base(path)))
+	opened := fmt.Sprintf("/proc/self/fd/%d", fd)
+	err = do(filepath.Join(opened, filepath.Base(path)))
+	var named *os.PathError
+	if errors.As(err, &named) {
+		named.Path = strings.Replace(named.Path, opened, filepath.Dir(path), 1)
+	}
+	return err
 }
 
 // suffix ends the name of a journal.

@@ -175,9 +175,10 @@ func (r *Regions) file(ctx context.Context, e *Env, named string) (*regionFile, 
 		return nil, err
 	}
 	limit := min(mostRegionBytes, int64(regionShare*float64(free)))
-	dir := filepath.Join(parent, "plimsoll-"+e.RunID+"-regions")
+	path := regionsFile(parent, e.RunID)
+	dir := filepath.Dir(path)
 	f := &regionFile{
-		path:   filepath.Join(dir, "regions.img"),
+		path:   path,
 		count:  int(max(1, min(mostRegions, int64(r.most), limit/max(1, each)))),
 		pieces: map[int][]*piece{},
 	}
