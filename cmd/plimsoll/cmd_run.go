@@ -77,7 +77,8 @@ RUN, which --resume takes, is named as for plimsoll show: a directory, an id or
 its beginning, or "last".
 
 EXIT STATUS
-  0    every trial was done, or skipped with its reason
+  0    every trial was done, or skipped with its reason; with --resume, also
+       when there was nothing left to do, and nothing was changed
   1    the run could not go on
   2    the command line or the experiment file is wrong
   3    this host can do no trial of it
@@ -119,6 +120,12 @@ func (a *app) run(cmd *cobra.Command, args []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	if options.Resume && o.budget == "" {
+		ended, err := a.isFinished(options.Dir)
+		if ended || err != nil {
+			return err
+		}
+	}
 	if err := askPrograms(cmd.Context(), options.Experiment); err != nil {
 		return err
 	}
@@ -147,7 +154,7 @@ func (a *app) run(cmd *cobra.Command, args []string, o runOptions) error {
 	cutOff := err != nil
 	findings := finding.All(run)
 	path := filepath.Join(options.Dir, store.ReportFile)
-	if reportErr := writeReport(path, run, findings); reportErr != nil {
+	if reportErr := writeReport(path, run, findings); reportErr != nil && !errors.Is(err, syscall.ENOSPC) { // which is said already
 		err = errors.Join(err, reportErr)
 	}
 	if cutOff && !a.jsonOutput {
@@ -312,6 +319,29 @@ func (a *app) resumeRun(t trial.Options, dir string, more time.Duration) (trial.
 	}
 	t.Experiment, t.Seed, t.Dir, t.Resume = e, run.Seed, dir, true
 	return t, nil
+}
+
+// isFinished reports whether there is nothing left to do of a run, and says so.
+// Nothing of the run directory is changed then.
+func (a *app) isFinished(dir string) (bool, error) {
+	run, err := store.Read(dir)
+	if err != nil {
+		return false, &exitError{exitUsage, err}
+	}
+	if run.Status != result.RunComplete || slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.Status == result.TrialPlanned }) {
+		return false, nil
+	}
+	if a.jsonOutput {
+		return true, a.printRun(run, finding.All(run), dir)
+	}
+	fmt.Fprintf(a.stdout, `The run %s is finished: all of its %s have ended, and nothing was changed.
+What it found:
+  plimsoll show %s
+To measure more, with so much more time:
+  plimsoll run --resume %s --budget +6m
+`,
+		run.ID, plural.Count(len(run.Trials), "trial"), shellLine([]string{dir}), shellLine([]string{dir}))
+	return true, nil
 }
 
 // loadExperiment reads a built-in experiment by its name, or a file.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"plimsoll/internal/cgroup"
@@ -104,7 +105,10 @@ func Run(ctx context.Context, o Options) (_ *result.Run, err error) {
 	if unfinished || r.Experiment.Budget > 0 && r.store.Run().Points == nil {
 		status = result.RunInterrupted
 	}
-	err = errors.Join(err, r.store.Finish(status))
+	finished := r.store.Finish(status)
+	if !errors.Is(err, syscall.ENOSPC) || !errors.Is(finished, syscall.ENOSPC) { // that is said already
+		err = errors.Join(err, finished)
+	}
 	return r.store.Run(), err
 }
 
@@ -394,10 +398,11 @@ func (r *runner) trials(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := r.store.SaveTrial(t); err != nil {
-			return fmt.Errorf("store trial %d: %w", t.Seq, err)
-		}
+		t, err = r.keep(t)
 		r.Progress.End(t, t.Seq, all)
+		if err != nil {
+			return err
+		}
 	}
 }
 
