@@ -296,7 +296,7 @@ func traceSeries(a *iotrace.Account) section {
 			}),
 			t.figure("depth", "requests", significant, names[7:], 7, func(s iotrace.Second, _ int) (float64, float64) { return s.Depth, 1 }),
 		} {
-			if len(f.Curves) == 0 {
+			if len(f.Curves) == 0 || f.Title == "depth" && !d.Knows(iotrace.QuantityDepth) {
 				continue
 			}
 			f.Title = d.Name + ", " + f.Title
@@ -391,7 +391,7 @@ func traceDeviceTable(a *iotrace.Account) section {
 			return text
 		}
 		row := []string{d.Name, cmp.Or(d.MajMin, unknown), grouped(float64(d.Requests)), decimalBytes(d.Bytes),
-			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))), where(told.stages, shareText(d.Sequential))}
+			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))), where(told.stages && told.sequential, shareText(d.Sequential))}
 		for _, n := range []uint64{d.BackMerges, d.FrontMerges, d.OtherMerges, d.Splits, d.Remaps, d.Requeues} {
 			row = append(row, grouped(float64(n)))
 		}
