@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/iotrace/blktrace"
+	"plimsoll/internal/iotrace/synthetic"
 )
 
 // repeated is a capture of the test data again and again, merged, until there
@@ -71,6 +72,22 @@ func BenchmarkAnalyze(b *testing.B) {
 		run(fmt.Sprintf("%d threads", threads), func() error {
 			_, err := Analyze(b.Context(), []Source{{Name: "file", From: bytes.NewReader(file)}}, Options{Threads: threads})
 			return err
+		})
+	}
+}
+
+// BenchmarkManyFiles analyses the files of forty CPUs, of one device and of ten.
+func BenchmarkManyFiles(b *testing.B) {
+	for _, devices := range []int{1, 10} {
+		m := makeCapture(b, synthetic.Shape{
+			Events: 1_000_000, CPUs: 40, Devices: devices, Shared: true, Merges: 0.2, Splits: 0.03, Requeues: 0.02, Remote: 0.5, Seed: 1,
+		})
+		b.Run(fmt.Sprintf("%d devices", devices), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Analyze(b.Context(), m.sources(), Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }
