@@ -27,7 +27,7 @@ func writeTracePage(w io.Writer, a *iotrace.Account, source, version, script str
 	if err := p.enliven(script); err != nil {
 		return fmt.Errorf("write the figures of the trace: %w", err)
 	}
-	if err := pageTemplate.ExecuteTemplate(w, "trace-page", p); err != nil {
+	if err := pageTemplate().ExecuteTemplate(w, "trace-page", p); err != nil {
 		return fmt.Errorf("write the page of the trace: %w", err)
 	}
 	return nil

@@ -106,8 +106,9 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 	var got []Record
 	m := NewMerge([]*Reader{NewReader("0", f[0]), NewReader("1", f[1]), NewReader("2", f[2])}, func(err error) { t.Error(err) })
-	for records := m.Next(); records != nil; records = m.Next() {
-		for _, r := range records {
+	for records := m.Next(); len(records) > 0; records = m.Next() {
+		for _, shared := range records {
+			r := *shared
 			r.PDU = slices.Clone(r.PDU)
 			got = append(got, r)
 		}
@@ -168,8 +169,10 @@ func TestFillGivesWhatNextGives(t *testing.T) {
 		}
 		var want, got []Record
 		m := merge()
-		for records := m.Next(); records != nil; records = m.Next() {
-			want = keep(want, records)
+		for records := m.Next(); len(records) > 0; records = m.Next() {
+			for _, r := range records {
+				want = keep(want, []Record{*r})
+			}
 		}
 		m = merge()
 		for {

@@ -76,9 +76,9 @@ func copyRecords(t testing.TB, readers []*blktrace.Reader, to *bytes.Buffer, kee
 	one := blktrace.NewWriter(func(uint32) (io.Writer, error) { return to, nil })
 	merge := blktrace.NewMerge(readers, func(err error) { t.Error(err) })
 	last := uint32(0)
-	for records := merge.Next(); records != nil; records = merge.Next() {
+	for records := merge.Next(); len(records) > 0; records = merge.Next() {
 		for _, r := range records {
-			if !keep(&r) {
+			if !keep(r) {
 				continue
 			}
 			if r.CPU != last { // what is written of one comes before what is of another
@@ -87,7 +87,7 @@ func copyRecords(t testing.TB, readers []*blktrace.Reader, to *bytes.Buffer, kee
 				}
 				last = r.CPU
 			}
-			if err := one.Write(&r); err != nil {
+			if err := one.Write(r); err != nil {
 				t.Fatal(err)
 			}
 		}
