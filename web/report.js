@@ -1,7 +1,8 @@
 // The script of report.html. Everything is there without it: Go drew every
 // figure. It lets a figure be read mark by mark, by pointer, by touch and by
 // the arrow keys, and sets the series that is read apart from the others,
-// which go grey, in all figures that have it.
+// which go grey, in all figures that have it. On a phone it lays tables out as
+// cards.
 'use strict';
 (() => {
   const near = 28; // pixels between a pointer and the mark that it means
@@ -180,4 +181,18 @@
   }
 
   for (const frame of frames) readable(frame);
+
+  // ---- On a phone a row of a table is a card (report.css): each value needs
+  // the name of its column, and rows must stay rows for screen readers.
+
+  for (const table of document.querySelectorAll('.scroll > table')) {
+    const heads = [...table.querySelectorAll('thead th')], rows = [...table.querySelectorAll('tbody tr')];
+    if (!rows.every((row) => row.cells.length === heads.length)) continue; // it is scrolled
+    table.classList.add('cards');
+    const roles = {TABLE: 'table', THEAD: 'rowgroup', TBODY: 'rowgroup', TR: 'row', TD: 'cell'};
+    for (const e of [table, ...table.querySelectorAll('thead, tbody, tr, td, th')]) {
+      e.setAttribute('role', roles[e.tagName] ?? (e.scope === 'row' ? 'rowheader' : 'columnheader'));
+    }
+    for (const row of rows) [...row.cells].forEach((cell, i) => cell.dataset.label = heads[i].textContent);
+  }
 })();

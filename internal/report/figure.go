@@ -128,6 +128,13 @@ type numberTable struct {
 	Roles   roles // of the names in its first column
 }
 
+// mostPrinted is how many rows a folded table has that is printed: a longer one
+// would fill page after page, and is for the screen.
+const mostPrinted = 60
+
+// Long reports whether the table is left out on paper.
+func (t numberTable) Long() bool { return len(t.Rows) > mostPrinted && !t.Open }
+
 // Text tells whether a column is text.
 func (t numberTable) Text(column int) bool { return column < max(t.Words, 2) }
 
@@ -138,7 +145,7 @@ func (s section) Narrow() bool {
 }
 
 // mostNarrowWidth is what a narrow figure has at least, in CSS pixels.
-const mostNarrowWidth = 260
+const mostNarrowWidth = 210
 
 // legendKey explains a kind of mark.
 type legendKey struct {

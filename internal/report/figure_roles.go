@@ -50,9 +50,11 @@ func rolesOf(run *result.Run, findings []finding.Finding) roles {
 		r[run.Experiment.Baseline] = roleBaseline
 	}
 	for _, f := range findings {
-		if f.Recommendation != nil && f.Recommendation.Pick != "" {
-			r[f.Recommendation.Pick] = rolePick // also where it is the baseline
+		verdict := f.Recommendation
+		if verdict == nil || verdict.Pick == "" || verdict.Confidence == finding.TooEarly {
+			continue // it would look like a recommendation
 		}
+		r[verdict.Pick] = rolePick // also where it is the baseline
 	}
 	return r
 }
