@@ -76,7 +76,8 @@
     if (frame.closest('.fig.lines, .fig.curves, .fig.series')) {
       for (const m of marks) if (!order.has(m.name)) order.set(m.name, order.size);
     }
-    return marks.map((m, i) => [m, i]).sort(([a, i], [b, j]) => a.rank - b.rank || (order.get(a.name) ?? 0) - (order.get(b.name) ?? 0) || i - j).map(([m]) => m);
+    const place = (m) => order.get(m.name) ?? 0;
+    return marks.sort((a, b) => a.rank - b.rank || place(a) - place(b)); // what is equal stays in its order
   }
 
   function rank(series) {
@@ -122,7 +123,9 @@
       const origin = tip.offsetParent.getBoundingClientRect();
       const x = box.x - origin.x, y = box.y - origin.y;
       tip.textContent = marks[i].text;
-      Object.assign(ring.style, {left: `${x - 3}px`, top: `${y - 3}px`, width: `${box.width + 6}px`, height: `${box.height + 6}px`});
+      Object.assign(ring.style, {
+        left: `${x - 3}px`, top: `${y - 3}px`, width: `${box.width + 6}px`, height: `${box.height + 6}px`,
+      });
       const left = x + box.width / 2 - tip.offsetWidth / 2;
       tip.style.left = `${Math.max(0, Math.min(left, tip.offsetParent.clientWidth - tip.offsetWidth))}px`;
       const above = y - tip.offsetHeight - gap;
@@ -154,9 +157,16 @@
       return i;
     }
 
-    frame.addEventListener('pointermove', (e) => e.pointerType !== 'touch' && ready() && show(nameAt(e) ?? meant(e), false));
-    frame.addEventListener('pointerdown', (e) => e.pointerType === 'touch' && ready() && show(nameAt(e) ?? meant(e), true));
-    frame.addEventListener('pointerleave', (e) => e.pointerType !== 'touch' && ready() && show(document.activeElement === frame ? at : -1, false));
+    // A finger reads where it touches, and what it read stays when it is lifted.
+    frame.addEventListener('pointermove', (e) => {
+      if (e.pointerType !== 'touch' && ready()) show(nameAt(e) ?? meant(e), false);
+    });
+    frame.addEventListener('pointerdown', (e) => {
+      if (e.pointerType === 'touch' && ready()) show(nameAt(e) ?? meant(e), true);
+    });
+    frame.addEventListener('pointerleave', (e) => {
+      if (e.pointerType !== 'touch' && ready()) show(document.activeElement === frame ? at : -1, false);
+    });
     frame.addEventListener('focus', () => frame.matches(':focus-visible') && ready() && show(Math.max(at, 0), true));
     frame.addEventListener('blur', () => ready() && show(-1, false));
     frame.addEventListener('keydown', (e) => {
