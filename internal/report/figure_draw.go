@@ -271,7 +271,11 @@ func percentileName(u float64) string {
 	if u < 1 {
 		digits = 0
 	}
-	return "p" + strings.TrimSuffix(strconv.FormatFloat(tailPercent(u), 'f', digits, 64), ".0")
+	percent := strconv.FormatFloat(tailPercent(u), 'f', digits, 64)
+	if strings.Contains(percent, ".") {
+		percent = strings.TrimRight(strings.TrimRight(percent, "0"), ".")
+	}
+	return "p" + percent
 }
 
 // line goes on to a point.
