@@ -18,6 +18,7 @@ import (
 	"plimsoll/examples"
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/finding"
+	"plimsoll/internal/inputfile"
 	"plimsoll/internal/owner"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/report"
@@ -322,7 +323,7 @@ func loadExperiment(name string) (*experiment.Experiment, error) {
 		}
 		return e, err
 	}
-	text, err := os.ReadFile(name)
+	text, err := inputfile.Read(name, inputfile.MaxText)
 	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, "./") {
 		meant := ""
 		if near := suggest.Closest(name, examples.List()); near != "" {
@@ -357,7 +358,7 @@ func parseExperiment(file string, text []byte) (*experiment.Experiment, error) {
 			if !filepath.IsAbs(name) {
 				name = filepath.Join(dir, name)
 			}
-			return os.ReadFile(name)
+			return inputfile.Read(name, inputfile.MaxText)
 		},
 	})
 	if err != nil {
@@ -425,7 +426,7 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 		p.Stacks = append(p.Stacks, plannedStack{Name: s.Name, Line: s.Line.String(), Changes: previews[i].Changes, Skipped: previews[i].Skipped})
 	}
 	if a.jsonOutput {
-		if err := json.NewEncoder(a.stdout).Encode(p); err != nil {
+		if err := json.NewEncoder(a.data()).Encode(p); err != nil {
 			return &exitError{exitFailure, err}
 		}
 		return runError(refused, "")

@@ -65,7 +65,7 @@ func (k *claimCase) share(c claims.Claim, of *cell) {
 	}
 	median, iv := stats.Median(shares), stats.MedianInterval(shares)
 	k.measured = percent(median)
-	if len(shares) > 1 {
+	if len(shares) >= stats.FewestPairs {
 		k.measured += fmt.Sprintf(" (%s to %s)", percent(iv.Low), percent(iv.High))
 	}
 	k.says = of.stack.Name + " has " + k.measured

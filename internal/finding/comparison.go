@@ -39,6 +39,8 @@ func (v *view) comparison(id string, subject, baseline *cell, why string) Findin
 	case e.TooFew:
 	case e.P < stats.Alpha && e.Adjusted >= stats.Alpha:
 		f.Why += " Among so many comparisons that may be chance (~)."
+	case e.P < stats.Alpha && !e.Differs && e.size() < visible:
+		f.Why += " So small a difference is none to anybody (~)."
 	case e.P < stats.Alpha && !e.Differs:
 		f.Why += fmt.Sprintf(" Two copies of one stack differed by as much here, %sx, so that it is not taken for real (~).", times(e.Floor))
 	case !e.Differs:
@@ -60,10 +62,13 @@ func (e Effect) test() string {
 
 func comparisonTitle(subject *cell, e Effect) string {
 	verb, workload := verbOf(subject.workload.Pattern), subject.workload.Name
+	if e.TooFew {
+		workload += ", too few to tell"
+	}
 	switch {
 	case subject.source() == result.SourceMemory:
 		return fmt.Sprintf("%s seems to %s %s what %s does, from memory: %s", e.Subject, verb.plain, shortRatio(e), e.Baseline, workload)
-	case !e.Differs:
+	case !e.Differs && !e.TooFew:
 		return fmt.Sprintf("%s %s ~ what %s does, %s: %s", e.Subject, verb.third, e.Baseline, ratioText(e), workload)
 	}
 	return fmt.Sprintf("%s %s %s what %s does: %s", e.Subject, verb.third, ratioText(e), e.Baseline, workload)

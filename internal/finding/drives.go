@@ -87,7 +87,7 @@ func (d drivenDevice) finding(s *stack) Finding {
 		moderate = append(moderate, fmt.Sprintf("%s and %s under %s", newEstimate(c.meanLatencies(), latency), latency(float64(all.MaxNS)), c.workload.Name))
 	}
 	b := d.bytes.point
-	bytes := estimate{b.BytesPerSecond, stats.Interval{Low: b.BytesLow, High: b.BytesHigh, Coverage: b.Coverage}, bandwidth}
+	bytes := estimate{b.N, b.BytesPerSecond, stats.Interval{Low: b.BytesLow, High: b.BytesHigh, Coverage: b.Coverage}, bandwidth}
 	f := Finding{
 		ID: "drive/" + s.Name, Kind: KindTime, Stacks: []string{s.Name},
 		Title: fmt.Sprintf("%s gives %s IOPS at most (%s) and %s (%s)", s.Name, number(d.iops.point.Median), d.iops.workload.Name, bandwidth(b.BytesPerSecond), b.Workload),

@@ -87,7 +87,8 @@ func (v *view) explainRanking(r ranking) string {
 	}
 	none := func(*cell) string { return "" }
 	say("By median IOPS, ~ where the difference to the first is not significant: ", r.honest, func(c *cell) string {
-		if e, _ := v.compare(r.honest[0], c); c != r.honest[0] && !e.Differs {
+		e, _ := v.compare(r.honest[0], c)
+		if c != r.honest[0] && !e.Differs && !e.TooFew {
 			return "~ "
 		}
 		return ""

@@ -63,7 +63,7 @@ func (v *view) growth(s *stack, d direction, low, high driven) *Finding {
 	}
 	var each []string
 	for _, p := range parts {
-		text := extraText(p.Difference)
+		text := extraText(p.Difference, stats.FewestPairs) // e has as many
 		if !p.differs && !strings.HasPrefix(text, "~") {
 			text = "~ " + text
 		}

@@ -15,17 +15,20 @@ func (n *Neighbours) Sentence() string {
 		parts = append(parts, c.text())
 	}
 	if len(n.Runs) > 0 {
-		parts = append(parts, fmt.Sprintf("%s of plimsoll %s under way (%s)",
+		parts = append(parts, fmt.Sprintf("%s of plimsoll %s under way, %s",
 			choose(len(n.Runs), "another run", "other runs"), choose(len(n.Runs), "was", "were"), list(n.Runs)))
 	}
 	return "The host was not quiet: " + strings.Join(parts, "; ")
 }
 
-// text says "others (mostly fio) did 2% to 33% of the I/O on vda, most beside btrfs".
+// Doubt says the same in the middle of a sentence.
+func (n *Neighbours) Doubt() string { return lowered(n.Sentence()) }
+
+// text says "others, mostly fio, did 2% to 33% of the I/O on vda, most beside btrfs".
 func (d DiskNeighbours) text() string {
 	who := "others"
 	if len(d.Names) > 0 {
-		who += " (mostly " + list(d.Names) + ")"
+		who += ", mostly " + list(d.Names) + ","
 	}
 	share := percent(d.Most)
 	if d.AtLeast {

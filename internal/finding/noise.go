@@ -81,7 +81,7 @@ func (v *view) noiseWhy(all []Noise) string {
 	var parts []string
 	for _, n := range all {
 		if text := n.parts(); text != "" {
-			parts = append(parts, fmt.Sprintf("Under %s, what is equal differs: %s.", n.Workload, text))
+			parts = append(parts, fmt.Sprintf("Under %s, rates vary by %s.", n.Workload, text))
 		}
 	}
 	why := "Each block has a region of the disk and an hour of its own, which all stacks share."
@@ -95,16 +95,29 @@ func (v *view) noiseWhy(all []Noise) string {
 	return strings.TrimSpace(strings.Join(parts, " ") + " " + why)
 }
 
-// parts writes the parts of the variance: "trials of one bring-up by 4%,
-// bring-ups in a block by 2% and blocks by 14%".
+// Sentence says in one line, for the place under a table, how far apart equal
+// things came out.
+func (n Noise) Sentence() string {
+	said := "no copy of a stack was brought up often enough beside it to know how far two copies differ"
+	if n.Control != nil && !n.Control.TooFew {
+		said = fmt.Sprintf("two copies of %s differ by %s", n.Twin, spreadText(n.apart()))
+	}
+	if parts := n.parts(); parts != "" {
+		said += "; rates vary by " + parts
+	}
+	return said
+}
+
+// parts writes the parts of the variance: "4% within a bring-up, 2% between
+// bring-ups and 14% between blocks".
 func (n Noise) parts() string {
 	var out []string
 	for _, p := range []struct {
 		share *float64
 		of    string
-	}{{n.Within, "trials of one bring-up"}, {n.Between, "bring-ups in a block"}, {n.Blocks, "blocks"}} {
+	}{{n.Within, "within a bring-up"}, {n.Between, "between bring-ups"}, {n.Blocks, "between blocks"}} {
 		if p.share != nil {
-			out = append(out, p.of+" by "+spreadText(*p.share))
+			out = append(out, spreadText(*p.share)+" "+p.of)
 		}
 	}
 	return list(out)
@@ -124,7 +137,8 @@ func (v *view) warnings() (out []string) {
 	for _, w := range v.workloads {
 		e, ok := v.noise(w.Name)
 		if ok && e.Differs {
-			out = append(out, fmt.Sprintf("one of two copies of %s reaches %s of the other under %s: something besides the stacks decides there", e.Baseline, ratioText(e), w.Name))
+			out = append(out, fmt.Sprintf("two copies of %s differ by %s under %s, so that something besides the stacks decides there",
+				e.Baseline, spreadText(e.size()-1), w.Name))
 		}
 	}
 	return out

@@ -35,7 +35,7 @@ func recommend(v *view) []Finding {
 	ranked := v.candidates(eligible)
 	switch {
 	case len(v.cells) == 0:
-		f.Recommendation = v.nothing("Nothing was measured, so no stack can be recommended")
+		f.Recommendation = v.nothing("nothing was measured")
 		f.Why = "No trial finished. The findings on what was not measured say why."
 	case len(ranked) > 0:
 		v.verdict(&f, ranked)
@@ -44,7 +44,7 @@ func recommend(v *view) []Finding {
 		if containers {
 			to = " for containers"
 		}
-		why := fmt.Sprintf("No stack can be recommended%s: %s", to, v.noneHonest(eligible))
+		why := fmt.Sprintf("no stack can be recommended%s, because %s", to, v.noneHonest(eligible))
 		if others := v.candidates(onHost); containers && len(others) > 0 {
 			best := others[0]
 			why += fmt.Sprintf("; on the host itself %s leads", best.stack.Name)
@@ -275,7 +275,7 @@ func (v *view) answeredBy(source result.Source, stacks []*stack) []string {
 		}
 		switch {
 		case len(so) > 0 && others:
-			out = append(out, fmt.Sprintf("%s (%s)", s.Name, list(so)))
+			out = append(out, fmt.Sprintf("%s under %s", s.Name, list(so)))
 		case len(so) > 0:
 			out = append(out, s.Name)
 		}
@@ -289,7 +289,7 @@ func (v *view) noneHonest(eligible func(*stack) bool) string {
 	memory, unchecked := v.answeredBy(result.SourceMemory, stacks), v.answeredBy(result.SourceUnknown, stacks)
 	var parts []string
 	if len(memory) > 0 {
-		parts = append(parts, list(memory)+" answered from memory")
+		parts = append(parts, "memory answered for "+list(memory))
 	}
 	if len(unchecked) > 0 {
 		parts = append(parts, "no device counter of "+list(unchecked)+" could be read")
@@ -297,7 +297,7 @@ func (v *view) noneHonest(eligible func(*stack) bool) string {
 	if len(parts) == 0 {
 		parts = append(parts, "none was measured under every workload")
 	}
-	return strings.Join(parts, ", ")
+	return list(parts)
 }
 
 // levelEverywhere tells whether no workload tells two candidates apart.

@@ -26,12 +26,18 @@ func fabric(v *view) []Finding {
 		}
 		var titled, whys []string
 		var first string
+		adds := "adds"
 		for _, w := range v.workloads {
 			a, b := v.cell(s.Name, w.Name), v.cell(twin.Name, w.Name)
 			if a == nil || b == nil {
 				continue
 			}
-			extra, ok := stats.DifferenceOfMedians(a.meanLatencies(), b.meanLatencies(), v.run.Seed)
+			theirs, ours := a.meanLatencies(), b.meanLatencies()
+			extra, ok := stats.DifferenceOfMedians(theirs, ours, v.run.Seed)
+			fewest := min(len(theirs), len(ours))
+			if fewest < stats.FewestPairs {
+				adds = "seems to add"
+			}
 			e, ratio := v.compare(a, b)
 			if !ok || !ratio {
 				continue
@@ -40,14 +46,14 @@ func fabric(v *view) []Finding {
 				f.Caveats = append(f.Caveats, w.Name+": "+why)
 			}
 			f.Evidence = append(f.Evidence, points(a, b)...)
-			added := fmt.Sprintf("%s under %s", extraText(extra), w.Name)
+			added := fmt.Sprintf("%s under %s", extraText(extra, fewest), w.Name)
 			if first == "" {
 				first = added
 			}
 			if len(titled) < 2 && v.lowLoad(w) {
 				titled = append(titled, added)
 			}
-			whys = append(whys, fmt.Sprintf("%s: %s an I/O (%s, against %s), %s of the IOPS", w.Name, extraText(extra), meanText(a), meanText(b), shortRatio(e)))
+			whys = append(whys, fmt.Sprintf("%s: %s an I/O (%s, against %s), %s of the IOPS", w.Name, extraText(extra, fewest), meanText(a), meanText(b), shortRatio(e)))
 		}
 		if len(whys) == 0 {
 			continue
@@ -55,7 +61,7 @@ func fabric(v *view) []Finding {
 		if len(titled) == 0 { // no workload has one I/O at a time
 			titled = append(titled, first)
 		}
-		f.Title = fmt.Sprintf("%s, over %s, adds to an I/O of %s: %s", s.Name, transportOf(s.line), twin.Name, list(titled))
+		f.Title = fmt.Sprintf("%s, over %s, %s to an I/O of %s: %s", s.Name, transportOf(s.line), adds, twin.Name, list(titled))
 		f.Why = strings.Join(whys, "; ") + ". Differences are of the medians of the trials' mean total latencies, with their 95% intervals."
 		f.Caveats = append(marksOf(v.under(v.workloads[0].Name)...), f.Caveats...)
 		out = append(out, f)
@@ -102,8 +108,12 @@ func meanText(c *cell) string {
 }
 
 // extraText writes a difference of latencies in ns: "85.3 us more (80.1 us to
-// 90.4 us)", and with ~ where the interval holds none.
-func extraText(d stats.Difference) string {
+// 90.4 us)", and with ~ where the interval holds none. Below four values there
+// is no interval.
+func extraText(d stats.Difference, values int) string {
+	if values < stats.FewestPairs {
+		return signed(d.Difference)
+	}
 	text := fmt.Sprintf("%s (%s to %s)", signed(d.Difference), signed(d.Low), signed(d.High))
 	if d.Low <= 0 && 0 <= d.High {
 		return "~ " + text
@@ -175,17 +185,18 @@ type load struct {
 
 // estimate is a median with its interval, of what write puts into words.
 type estimate struct {
+	values   int
 	median   float64
 	interval stats.Interval
 	write    func(float64) string
 }
 
 func newEstimate(values []float64, write func(float64) string) estimate {
-	return estimate{stats.Median(values), stats.MedianInterval(values), write}
+	return estimate{len(values), stats.Median(values), stats.MedianInterval(values), write}
 }
 
 func (s estimate) String() string {
-	if s.interval.Low == s.interval.High {
+	if s.values < stats.FewestPairs || s.interval.Low == s.interval.High {
 		return s.write(s.median)
 	}
 	return fmt.Sprintf("%s (%s to %s)", s.write(s.median), s.write(s.interval.Low), s.write(s.interval.High))

@@ -72,9 +72,9 @@ func ratioText(e Effect) string {
 }
 
 // shortRatio is ratioText with a leading ~ when the difference is not
-// significant.
+// significant. So few that nothing can be have neither ~ nor an interval.
 func shortRatio(e Effect) string {
-	if e.Differs {
+	if e.Differs || e.TooFew {
 		return ratioText(e)
 	}
 	return "~ " + ratioText(e)
@@ -197,4 +197,12 @@ func sentence(text string) string {
 		return ""
 	}
 	return strings.ToUpper(text[:1]) + strings.TrimRight(text[1:], ". ") + "."
+}
+
+// lowered gives a text that can stand in the middle of a sentence.
+func lowered(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToLower(text[:1]) + strings.TrimRight(text[1:], ". ")
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,23 @@ func (c *Engine) precheck() error {
 		return fmt.Errorf("%s: %w", c.ExecRoot, os.ErrExist)
 	}
 	return resolve(&c.DataRoot)
+}
+
+var (
+	// execRoot is the exec-root of an engine.
+	execRoot = regexp.MustCompile(`^/run/plimsoll/[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	// engineSocket is where an engine listens.
+	engineSocket = regexp.MustCompile(`^/run/plimsoll/[A-Za-z0-9][A-Za-z0-9._-]*/docker\.sock$`)
+	// containerName is how containers are called, by Docker's rule.
+	containerName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+)
+
+func (c *Engine) check(s scope) error {
+	return errors.Join(
+		fitting("exec-root of a run's engine", c.ExecRoot, execRoot),
+		s.owns(c.DataRoot),
+		(&Cgroup{Path: c.Cgroup}).check(s),
+	)
 }
 
 // MakeDirs makes the engine's directories.
@@ -227,6 +245,10 @@ type Container struct {
 
 // What implements Change.
 func (c *Container) What() string { return "create container " + c.Name }
+
+func (c *Container) check(scope) error {
+	return errors.Join(fitting("socket of a run's engine", c.Socket, engineSocket), fitting("container's name", c.Name, containerName))
+}
 
 // undo asks the engine, which may be dead or ill, and takes no for an answer:
 // undoing the engine, which follows, ends the container's processes, and its

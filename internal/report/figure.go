@@ -156,7 +156,7 @@ type legendKey struct {
 // sections are all figures of the report, but those of a single workload. They
 // leave the control out: it is a copy of the baseline, and no stack to choose.
 func sections(run *result.Run, points []finding.Point, findings []finding.Finding) []section {
-	run = withoutControl(run)
+	run = withoutControls(run)
 	who := rolesOf(run, findings)
 	var all []section
 	add := func(s section, ok bool) {

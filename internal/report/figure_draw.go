@@ -376,7 +376,7 @@ func (f figure) Row(i int) drawing {
 	}
 	if floor := f.Names[i].Floor; floor > 1 {
 		ground := x.span(1/floor, floor)
-		noise := box{X: ground.From, W: ground.Length(), H: 100, Class: classNoise, Title: noiseText(floor)}
+		noise := box{X: ground.From, W: ground.Length(), H: 100, Class: classNoise, Title: noiseLabel(floor)}
 		d.Grounds = append(d.Grounds, noise)
 	}
 	for _, m := range f.Marks {

@@ -137,7 +137,7 @@ func ratios(baseline string, points []finding.Point, findings []finding.Finding)
 // classNoise is the ground that the noise floor covers.
 const classNoise = "noise"
 
-func noiseText(floor float64) string {
+func noiseLabel(floor float64) string {
 	return fmt.Sprintf("noise floor: two copies of the baseline differ by %s times", exactText(floor))
 }
 

@@ -115,25 +115,6 @@ func (f figure) seriesNames() []string {
 	return names
 }
 
-// withoutControl returns the run without the twin of its baseline, which
-// tells the noise floor and is no stack among others.
-func withoutControl(run *result.Run) *result.Run {
-	twin := map[string]bool{}
-	for _, s := range run.Stacks {
-		if s.Control != "" {
-			twin[s.Name] = true
-		}
-	}
-	if len(twin) == 0 {
-		return run
-	}
-	out := *run
-	out.Stacks = slices.DeleteFunc(slices.Clone(run.Stacks), func(s result.Stack) bool { return twin[s.Name] })
-	out.Trials = slices.DeleteFunc(slices.Clone(run.Trials), func(t result.Trial) bool { return twin[t.Stack] })
-	out.Points = slices.DeleteFunc(slices.Clone(run.Points), func(p result.Point) bool { return twin[p.Stack] })
-	return &out
-}
-
 // noiseFloors are, by workload, the ratios above 1 by which two copies of the
 // baseline differed: what is nearer to 1 than that says nothing.
 func noiseFloors(findings []finding.Finding) map[string]float64 {

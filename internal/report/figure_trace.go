@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 )
 
@@ -149,10 +150,10 @@ func (t *terminal) traced(run *result.Run) {
 			to++
 		}
 		t.line("")
-		t.line("  " + t.style.bold(printable(points[from].title())))
+		t.line("  " + t.style.bold(printable.Line(points[from].title())))
 		var rows []tableRow
 		for _, p := range points[from:to] {
-			cells := []string{shortName(printable(p.Stack)), value(p.TotalNS)}
+			cells := []string{shortName(printable.Line(p.Stack)), value(p.TotalNS)}
 			for _, name := range names {
 				text := ""
 				if ns, ok := p.part(name); ok {
@@ -160,7 +161,7 @@ func (t *terminal) traced(run *result.Run) {
 				}
 				cells = append(cells, text)
 			}
-			rows = append(rows, tableRow{cells: append(cells, signed(p.ResidueNS, value), residueShare(p), perIOText(p.PerIO), fmt.Sprint(p.Trials)), paint: t.style.plain})
+			rows = append(rows, tableRow{stack: p.Stack, cells: append(cells, signed(p.ResidueNS, value), residueShare(p), perIOText(p.PerIO), fmt.Sprint(p.Trials)), paint: t.style.plain})
 		}
 		t.table(columns, rows)
 		if to == len(points) || points[to].Workload != points[from].Workload {

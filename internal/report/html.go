@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/glossary"
 	"plimsoll/internal/result"
 	"plimsoll/web"
 )
@@ -36,6 +37,8 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"join":      strings.Join,
 	"slot":      slotClass,
 	"symbol":    symbol,
+	"word":      explained,
+	"words":     glossary.All,
 
 	"percentText": func(share float64) string { return significant(100*share) + "%" },
 	"seconds":     func(s float64) string { return elapsedText(time.Duration(s * float64(time.Second))) },
@@ -65,9 +68,11 @@ type page struct {
 	Run       *result.Run
 	Elapsed   string
 	Command   string
+	Unit      string // that is repeated: "bring-up", "trial"
 	Counts    trialCounts
 	Verdicts  []verdict
-	Others    []finding.Finding // what neighbours did meanwhile, to be said right under the verdict
+	Others    []finding.Finding // what neighbours did meanwhile, where no verdict says so
+	Behind    []finding.Finding // what else stands behind the verdict: neighbours, and the noise of the run
 	Marks     []string          // that every number of the run carries
 	Workloads []workloadView
 	Groups    []findingGroup
@@ -104,17 +109,20 @@ func (p *shell) addScript(script string) {
 type trialCounts struct{ Total, Done, Failed, Skipped, Planned int }
 
 func newPage(run *result.Run, findings []finding.Finding, points []finding.Point) page {
+	whole := run
+	run = withoutControls(run)
 	p := page{
 		shell:     shell{Title: "Plimsoll", Version: run.Version, CSS: template.CSS(web.ReportCSS), Sections: sections(run, points, findings)},
 		Run:       run,
 		Command:   commandLine(run.Command),
-		Workloads: workloadViews(withoutControl(run), points, findings),
+		Unit:      unit(run),
+		Workloads: workloadViews(run, points, findings),
 		Marks:     commonMarks(points),
 		Groups:    findingGroups(run, points, findings),
 		Published: publishedResults(findings, commonMarks(points)),
-		Missing:   missingTrials(run),
-		Stacks:    stackViews(withoutControl(run)),
-		Roles:     rolesOf(run, findings),
+		Missing:   missingTrials(whole),
+		Stacks:    stackViews(run),
+		Roles:     rolesOf(whole, findings),
 		Latencies: otherLatencies(run),
 	}
 	if run.Experiment.Name != "" {
@@ -126,7 +134,7 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 	if run.Finished.After(run.Started) && len(run.Imported) == 0 {
 		p.Elapsed = elapsedText(run.Finished.Sub(run.Started))
 	}
-	for _, t := range run.Trials {
+	for _, t := range whole.Trials {
 		p.Counts.Total++
 		switch t.Status {
 		case result.TrialDone:
@@ -139,7 +147,7 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 			p.Counts.Planned++
 		}
 	}
-	p.Lanes, p.Blocks = timeline(run)
+	p.Lanes, p.Blocks = timeline(whole)
 	if len(p.Missing) > 0 { // their table says more
 		p.Groups = slices.DeleteFunc(p.Groups, func(g findingGroup) bool { return g.Class == string(finding.KindMissing) })
 	}
@@ -147,7 +155,12 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 		switch f.Kind {
 		case finding.KindRecommendation:
 			p.Verdicts = append(p.Verdicts, newVerdict(f, findings))
-		case finding.KindNeighbours:
+		case finding.KindNeighbours, finding.KindNoise:
+			p.Behind = append(p.Behind, f)
+		}
+	}
+	for _, f := range p.Behind {
+		if f.Kind == finding.KindNeighbours && !saysSo(findings, f) {
 			p.Others = append(p.Others, f)
 		}
 	}
@@ -157,40 +170,6 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 // FoldWorkloads tells whether the sections of workloads are so many that they
 // would bury the findings; the figures above show what they have in common.
 func (p page) FoldWorkloads() bool { return len(p.Workloads) > 6 }
-
-// verdict is a recommendation and all that limits it.
-type verdict struct {
-	finding.Finding
-	Marks  []string // of the stacks it speaks of
-	Limits []string
-}
-
-func newVerdict(f finding.Finding, findings []finding.Finding) verdict {
-	v := verdict{Finding: f}
-	for _, c := range f.Caveats {
-		if isMark(c) {
-			v.Marks = append(v.Marks, c)
-		} else {
-			v.Limits = append(v.Limits, c)
-		}
-	}
-	for _, c := range findings {
-		if c.Kind == finding.KindCaveat && concerns(c, f) && !slices.Contains(v.Limits, c.Title) {
-			v.Limits = append(v.Limits, c.Title)
-		}
-	}
-	return v
-}
-
-// concerns tells whether a caveat is about the stack that a verdict puts
-// first, or about all.
-func concerns(caveat, verdict finding.Finding) bool {
-	return len(caveat.Stacks) == 0 || len(verdict.Stacks) == 0 || slices.Contains(caveat.Stacks, verdict.Stacks[0])
-}
-
-func isMark(caveat string) bool {
-	return slices.Contains([]result.Mark{result.MarkLoop, result.MarkMemory, result.MarkShared, result.MarkLab, result.MarkImported}, result.Mark(caveat))
-}
 
 // findingGroup is findings of one kind.
 type findingGroup struct {
@@ -211,13 +190,13 @@ type findingView struct {
 // effectView is a ratio and its interval on a logarithmic scale.
 type effectView struct {
 	finding.Effect
-	Ticks             []tick // of its group's scale
-	One               percent
-	Class             string // memory when one of the two answered from it
-	Text, Range, Test string
-	Title             string
-	At                percent
-	Interval          span
+	Ticks      []tick // of its group's scale
+	One        percent
+	Class      string // memory when one of the two answered from it
+	Text, Test string
+	Title      string
+	At         percent
+	Interval   span
 }
 
 // findingGroups sorts the findings for display. Recommendations are the
@@ -263,18 +242,15 @@ func newFindingGroup(class, title string, findings []finding.Finding, points []f
 	}
 	s := logScale(low, high)
 	if effects {
-		g.Ticks = s.decades(5, tickLabel(func(v float64) string { return significant(v) + "×" }))
+		g.Ticks = s.decades(5, tickLabel(func(v float64) string { return significant(v) + "x" }))
 		g.One = s.at(1)
 	}
 	for _, f := range findings {
 		v := findingView{Finding: f}
 		if e := f.Effect; e != nil {
 			v.Effect = &effectView{Effect: *e, Ticks: g.Ticks, One: g.One, At: s.at(e.Ratio), Interval: s.span(e.Low, e.High),
-				Text: ratioText(e.Ratio), Range: intervalText(e), Test: testText(e),
-				Title: fmt.Sprintf("%s of %s against %s: ratio %.2f, 95%% interval %.2f to %.2f", e.Metric, e.Subject, e.Baseline, e.Ratio, e.Low, e.High)}
-			if !e.Differs {
-				v.Effect.Text = "~ " + v.Effect.Text
-			}
+				Text: effectText(e), Test: testText(e),
+				Title: fmt.Sprintf("%s of %s against %s: ratio %s", e.Metric, e.Subject, e.Baseline, effectText(e))}
 			if slices.ContainsFunc(points, func(p finding.Point) bool {
 				return p.Workload == f.Workload && (p.Stack == e.Subject || p.Stack == e.Baseline) && sourceClass(p) == classMemory
 			}) {

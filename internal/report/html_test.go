@@ -17,6 +17,7 @@ import (
 
 	"plimsoll/internal/finding"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
 	"plimsoll/web"
 )
 
@@ -196,17 +197,21 @@ func TestHTMLMissingTrialsShareTheirReason(t *testing.T) {
 }
 
 func TestHTMLIntervalsSayWhatTheyAreWorth(t *testing.T) {
-	if got, want := intervalNote([]finding.Point{{N: 1}}), "interval (none for a single trial)"; got != want {
+	if got, want := intervalNote([]finding.Point{{N: 1}}, "bring-up"), "no intervals (none below 4 bring-ups)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for n, want := range map[int]string{
-		1: "95% interval (none for a single trial)",
-		3: "interval: smallest to largest of 3 trials, 75%",
-		5: "interval: smallest to largest of 5 trials, 94%",
+		1: "95% interval (none below 4 bring-ups)",
+		3: "95% interval (none below 4 bring-ups)",
+		5: "interval: smallest to largest of 5 bring-ups, 94%",
 		6: "95% interval",
 		9: "95% interval",
 	} {
-		if got := intervalNote([]finding.Point{{N: 10}, {N: n}}); got != want {
+		p := finding.Point{N: n}
+		if n >= stats.FewestPairs {
+			p.Coverage = stats.MedianInterval(make([]float64, n)).Coverage
+		}
+		if got := intervalNote([]finding.Point{{N: 10, Coverage: 0.97}, p}, "bring-up"); got != want {
 			t.Errorf("%d trials: %q, want %q", n, got, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 )
 
@@ -19,32 +20,32 @@ type TerminalOptions struct {
 	Dir   string // the run directory, to say where the files are; "" says nothing
 }
 
-// Terminal prints a run for people: what was found first, then the numbers
-// behind it, what went wrong, the environment, and where the files are.
+// Terminal prints a run for people: the verdict first, then tables, what both
+// were drawn from, what went wrong, the environment, and where the files are.
 func Terminal(w io.Writer, run *result.Run, findings []finding.Finding, opt TerminalOptions) error {
 	return writeTerminal(w, run, findings, finding.Points(run), opt)
 }
 
 func writeTerminal(w io.Writer, run *result.Run, findings []finding.Finding, points []finding.Point, opt TerminalOptions) error {
 	out := bufio.NewWriter(w)
-	t := &terminal{out: out, style: style(opt.Color), width: opt.Width, run: run, findings: findings}
+	t := &terminal{out: out, style: style(opt.Color), width: opt.Width, whole: run, run: withoutControls(run), findings: findings}
 	if t.width <= 0 {
 		t.width = 80
 	}
 	t.heading(opt.Dir)
-	t.recommendation()
-	t.neighbours()
+	t.verdict()
+	for _, workload := range run.Workloads {
+		t.workload(workload, points)
+	}
+	t.legend(points)
+	t.traced(t.run)
+	t.behind()
 	t.list(finding.KindFastest, "Fastest honest stack")
 	t.illusions()
 	t.siblings()
 	t.list(finding.KindTime, "Where the time of I/Os goes")
 	t.published()
 	t.list(finding.KindCaveat, "What limits this")
-	for _, workload := range run.Workloads {
-		t.workload(workload, points)
-	}
-	t.legend(points)
-	t.traced(run)
 	t.problems()
 	t.environment()
 	t.files(opt.Dir)
@@ -55,7 +56,8 @@ type terminal struct {
 	out      *bufio.Writer
 	style    style
 	width    int
-	run      *result.Run
+	whole    *result.Run
+	run      *result.Run // whole, but for its controls
 	findings []finding.Finding
 	dropped  []string // heads of columns that did not fit
 }
@@ -71,10 +73,10 @@ func (t *terminal) heading(dir string) {
 	t.text("", "", title, t.style.bold)
 	t.text("", "", t.run.Experiment.Question, t.style.plain)
 	n := map[result.TrialStatus]int{}
-	for _, trial := range t.run.Trials {
+	for _, trial := range t.whole.Trials {
 		n[trial.Status]++
 	}
-	s := fmt.Sprintf("%d of %s done", n[result.TrialDone], counted(len(t.run.Trials), "trial"))
+	s := fmt.Sprintf("%d of %s done", n[result.TrialDone], counted(len(t.whole.Trials), "trial"))
 	for _, status := range []result.TrialStatus{result.TrialFailed, result.TrialSkipped} {
 		if n[status] > 0 {
 			s += fmt.Sprintf(", %d %s", n[status], status)
@@ -106,35 +108,12 @@ func (t *terminal) heading(dir string) {
 	if dir == "" {
 		dir = "RUN-DIRECTORY"
 	}
-	t.line("  plimsoll run --resume " + printable(commandLine([]string{dir})))
+	t.line("  plimsoll run --resume " + printable.Line(commandLine([]string{dir})))
 }
 
 // of gives the findings of a kind, in their order.
 func (t *terminal) of(kind finding.Kind) []finding.Finding {
 	return slices.DeleteFunc(slices.Clone(t.findings), func(f finding.Finding) bool { return f.Kind != kind })
-}
-
-func (t *terminal) recommendation() {
-	for i, f := range t.of(finding.KindRecommendation) {
-		if i == 0 && t.run.Status == result.RunComplete {
-			t.section("Recommendation")
-		} else if i == 0 {
-			t.section("Recommendation so far, from a run that is not complete")
-		}
-		t.text("  ", "  ", f.Title, t.style.good)
-		t.text("  ", "  ", f.Why, t.style.plain)
-		if len(f.Caveats) > 0 {
-			t.text("  Mind: ", "  ", strings.Join(f.Caveats, "; "), t.style.warn)
-		}
-	}
-}
-
-// neighbours says what others did meanwhile, right under the verdict.
-func (t *terminal) neighbours() {
-	for _, f := range t.of(finding.KindNeighbours) {
-		t.text("  ", "  ", f.Title+".", t.style.warn)
-		t.text("  ", "  ", f.Why, t.style.plain)
-	}
 }
 
 // list prints the sentences of the findings of a kind.
@@ -189,7 +168,7 @@ func (t *terminal) siblings() {
 
 // problems tells of failed and skipped trials, each reason once.
 func (t *terminal) problems() {
-	missing := missingTrials(t.run)
+	missing := missingTrials(t.whole)
 	if len(missing) == 0 {
 		return
 	}
@@ -246,7 +225,7 @@ func (t *terminal) measuredDevices() []result.DeviceInfo {
 // be copied is not wrapped.
 func (t *terminal) files(dir string) {
 	t.section("To see more")
-	copied := func(name, text string) { t.line(fmt.Sprintf("  %-11s", name) + printable(text)) }
+	copied := func(name, text string) { t.line(fmt.Sprintf("  %-11s", name) + printable.Line(text)) }
 	copied("repeat it", commandLine(t.run.Command))
 	if dir != "" {
 		copied("report", filepath.Join(dir, "report.html"))

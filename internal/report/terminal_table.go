@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 )
 
@@ -27,6 +28,7 @@ type column struct {
 // tableRow is a row of cells, or a line of its own across all columns.
 type tableRow struct {
 	cells []string
+	stack string // that it is of; "" for none
 	span  string
 	paint func(string) string
 }
@@ -72,7 +74,7 @@ func (t *terminal) workload(w result.Workload, all []finding.Point) {
 				rows = append(rows, tableRow{span: group.title, paint: group.paint})
 			}
 			first = false
-			rows = append(rows, tableRow{cells: cells(columns, p), paint: group.paint})
+			rows = append(rows, tableRow{cells: cells(columns, p), stack: p.Stack, paint: group.paint})
 		}
 	}
 	if none := t.withoutPoint(w.Name, points); len(none) > 0 {
@@ -82,6 +84,7 @@ func (t *terminal) workload(w result.Workload, all []finding.Point) {
 	for _, l := range legend {
 		t.text("  ", "    ", l, t.style.warn)
 	}
+	t.text("  ", "    ", noiseText(t.findings, w.Name), t.style.dim)
 	t.otherLatencies(w.Name)
 }
 
@@ -100,7 +103,7 @@ func (t *terminal) columns(points []finding.Point, tags map[string]string) []col
 		{head: "stack", left: true, cell: func(p finding.Point) string { return p.Stack + tags[p.Stack] }},
 		{head: "IOPS", cell: func(p finding.Point) string { return grouped(p.Median) }},
 		{head: "interval", drop: 4, cell: func(p finding.Point) string {
-			if p.N < 2 {
+			if p.Coverage == 0 {
 				return ""
 			}
 			return rangeText(p.Low, p.High)
@@ -122,7 +125,7 @@ func (t *terminal) columns(points []finding.Point, tags map[string]string) []col
 func cells(columns []column, p finding.Point) []string {
 	var out []string
 	for _, c := range columns {
-		out = append(out, printable(c.cell(p)))
+		out = append(out, printable.Line(c.cell(p)))
 	}
 	return out
 }
@@ -141,7 +144,10 @@ func (t *terminal) versusBaseline(p finding.Point) string {
 		if e == nil || f.Workload != p.Workload || e.Subject != p.Stack || e.Baseline != t.run.Experiment.Baseline {
 			continue
 		}
-		if !e.Differs {
+		switch {
+		case e.TooFew:
+			return "too few"
+		case !e.Differs:
 			return "~"
 		}
 		return timesText(e.Ratio)
@@ -194,8 +200,9 @@ func (t *terminal) table(columns []column, rows []tableRow) {
 			t.dropped = append(t.dropped, columns[i].head)
 		}
 	}
-	print := func(cells []string, paint func(string) string, own bool) {
-		var b strings.Builder
+	print := func(cells []string, stack string, paint func(string) string, own bool) {
+		b := strings.Builder{}
+		indent := t.indent(stack)
 		for i, c := range columns {
 			if !shown[i] {
 				continue
@@ -205,10 +212,11 @@ func (t *terminal) table(columns []column, rows []tableRow) {
 				text = c.paint(text)
 			}
 			if c.left {
-				b.WriteString("  " + text + space)
+				b.WriteString(indent + text + space)
 			} else {
-				b.WriteString("  " + space + text)
+				b.WriteString(indent + space + text)
 			}
+			indent = "  "
 		}
 		t.line(paint(strings.TrimRight(b.String(), " ")))
 	}
@@ -216,13 +224,13 @@ func (t *terminal) table(columns []column, rows []tableRow) {
 	for i, c := range columns {
 		heads[i] = c.head
 	}
-	print(heads, t.style.dim, false)
+	print(heads, "", t.style.dim, false)
 	for _, r := range rows {
 		if r.cells == nil {
 			t.text("  ", "  ", r.span, r.paint)
 			continue
 		}
-		print(r.cells, r.paint, true)
+		print(r.cells, r.stack, r.paint, true)
 	}
 }
 
@@ -264,7 +272,7 @@ func (t *terminal) legend(points []finding.Point) {
 	say := func(text string) { t.text("  ", "    ", text, t.style.dim) }
 	n, coverage, orMore := 0, 1.0, ""
 	for _, p := range points {
-		if p.N < 2 {
+		if p.Coverage == 0 {
 			continue // no interval
 		}
 		if n > 0 && p.N != n {
@@ -276,13 +284,17 @@ func (t *terminal) legend(points []finding.Point) {
 		coverage = min(coverage, p.Coverage)
 	}
 	if n > 0 {
-		say(fmt.Sprintf("interval: holds the true median with %.0f%% probability, from %s%s per stack", 100*coverage, counted(n, "trial"), orMore))
+		say(fmt.Sprintf("interval: holds the true median with %.0f%% probability, from %s%s per stack", 100*coverage, counted(n, unit(t.run)), orMore))
+	}
+	if len(picks(t.findings)) > 0 {
+		say(strings.TrimSpace(picked) + " the stack of the verdict")
 	}
 	if t.run.Experiment.Baseline != "" {
 		say("ratio: of the medians, to that of " + t.run.Experiment.Baseline + " (base); ~ is no significant difference")
 	}
 	say("p50, p99, p99.9: total latency, from the merged histograms of all trials")
 	say("served: I/Os that the device served per I/O that fio issued")
+	say(wordsHint)
 	// The source is said by the groups of rows too.
 	if left := slices.DeleteFunc(t.dropped, func(head string) bool { return head == "source" }); len(left) > 0 {
 		say("left out to fit the terminal: " + strings.Join(left, ", "))
@@ -304,7 +316,7 @@ func latencyUnit(points []finding.Point) (unit string, ns float64) {
 	return "µs", 1e3
 }
 
-// rangeText gives both ends of an interval with one prefix: "11.8-13.2k".
+// rangeText gives both ends of an interval with one prefix: "11.8 to 13.2k".
 func rangeText(low, high float64) string {
 	prefix, scale := "", 1.0
 	for _, p := range []string{"k", "M", "G"} {
@@ -313,7 +325,7 @@ func rangeText(low, high float64) string {
 		}
 		prefix, scale = p, scale*1000
 	}
-	return compact(low/scale) + "-" + compact(high/scale) + prefix
+	return compact(low/scale) + " to " + compact(high/scale) + prefix
 }
 
 // timesText gives a ratio of medians: "0.81x", "12.3x", "0.0012x".
@@ -323,6 +335,9 @@ func timesText(ratio float64) string {
 	}
 	return compact(ratio) + "x"
 }
+
+// bareTimes is timesText where the x was said before: an interval.
+func bareTimes(ratio float64) string { return strings.TrimSuffix(timesText(ratio), "x") }
 
 // compact gives three significant digits, and thousands apart.
 func compact(v float64) string {

@@ -12,6 +12,7 @@ import (
 	"plimsoll/internal/journal"
 	"plimsoll/internal/observe"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stack/fsoption"
 	"plimsoll/internal/stack/line"
 )
 
@@ -22,7 +23,32 @@ type filesystem struct {
 	pkg     string                             // Debian package of its mkfs
 	mkfs    func(uuid, device string) []string // command line without the user's options, device last
 	options []line.OptionDef                   // besides mkfs= and mount=
-	mounted func(b *build, n line.Node) error  // after mounting; nil for nothing
+
+	mkfsOptions  fsoption.Options // that a user may add with mkfs=
+	mountOptions fsoption.Options // and with mount=
+
+	mounted func(b *build, n line.Node) error // after mounting; nil for nothing
+}
+
+// anyMount are mount options of every file system (mount(8)). No option of
+// mount's own is among those for users, boot, loop devices and helpers.
+var anyMount = fsoption.Options{
+	Known: fsoption.Named(`async atime defaults diratime dirsync iversion lazytime noatime nodev nodiratime noexec noiversion nolazytime
+		norelatime nostrictatime nosuid relatime rw strictatime sync`, fsoption.None),
+	Refused: map[string]string{
+		"bind":       "mounts a directory of the host",
+		"context":    "is not supported",
+		"encryption": "is not supported",
+		"helper":     "runs a program on the host",
+		"uhelper":    "runs a program on the host",
+		"loop":       "makes a loop device that nobody takes down",
+		"move":       "moves a mount of the host",
+		"offset":     "makes a loop device that nobody takes down",
+		"sizelimit":  "makes a loop device that nobody takes down",
+		"rbind":      "mounts a directory of the host",
+		"remount":    "changes another mount",
+		"ro":         "leaves nothing to write to",
+	},
 }
 
 func (f filesystem) layer() *layer {
@@ -30,8 +56,8 @@ func (f filesystem) layer() *layer {
 		Def: line.Def{
 			Name: f.name, Summary: f.summary, Below: line.Block, Gives: line.FileSystem,
 			Options: append([]line.OptionDef{
-				{Key: "mkfs", Value: line.Text, Summary: "options of mkfs." + f.name + ", separated by blanks"},
-				{Key: "mount", Value: line.Text, Summary: "mount options, separated by commas"},
+				{Key: "mkfs", Value: line.Text, Summary: "options of mkfs." + f.name + ", separated by blanks", Check: f.mkfsOptions.Mkfs()},
+				{Key: "mount", Value: line.Text, Summary: "mount options, separated by commas", Check: f.mountOptions.Mount()},
 			}, f.options...),
 		},
 		plan: func(line.Node) []string {

@@ -19,7 +19,7 @@ var volume = &layer{
 	Def: line.Def{
 		Name: "volume", Summary: "a container with a data volume on the stack", Below: line.FileSystem, Gives: line.View,
 		Options: []line.OptionDef{
-			{Key: "driver", Value: line.Text, Summary: "storage driver of the container's engine", Default: "overlay2, or vfs where that does not start"},
+			{Key: "driver", Value: line.Text, Summary: "storage driver of the container's engine", Default: "overlay2, or vfs where that does not start", Check: line.OneOf(driverNames()...)},
 		},
 	},
 	plan: func(line.Node) []string { return append(planEngine, "start a container with a data volume on it") },

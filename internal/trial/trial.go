@@ -326,7 +326,7 @@ func (r *runner) journalled(ctx context.Context) (err error) {
 		return err
 	}
 	r.env.Journal, r.env.RunID, r.env.Scratch = j, run, scratch
-	r.env.Work = filepath.Join(j.State(), "work-"+run)
+	r.env.Work = journal.WorkDir(j.State(), run)
 	if _, err := j.Do(ctx, &journal.Dir{Path: r.env.Work}, func(string) error { return os.Mkdir(r.env.Work, 0o700) }); err != nil {
 		return fmt.Errorf("make the run's work directory: %w", err)
 	}
