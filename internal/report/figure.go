@@ -144,6 +144,10 @@ func (s section) Narrow() bool {
 	return !slices.ContainsFunc(s.Figures, func(f figure) bool { return f.Kind != figureBars || f.LeastWidth() > mostNarrowWidth })
 }
 
+// Pairs reports whether the section's figures stand two by two: of four, the
+// last would be alone in its row.
+func (s section) Pairs() bool { return len(s.Figures) == 2 || len(s.Figures) == 4 }
+
 // mostNarrowWidth is what a narrow figure has at least, in CSS pixels.
 const mostNarrowWidth = 210
 

@@ -257,6 +257,9 @@ func TestBrowserHighlights(t *testing.T) {
 	if len(seen) != len(run.Stacks) {
 		t.Errorf("the arrow keys reach %d stacks, want %d", len(seen), len(run.Stacks))
 	}
+	b.look(t, views[1])
+	png := do(t, b, chromedp.CaptureScreenshot())
+	writeArtifact(t, screenshots(t), "highlight-dark.png", png)
 	do(t, b, chromedp.KeyEvent(kb.Escape))
 	if n := b.count(t, ".lit, .on"); n != 0 {
 		t.Errorf("%d elements stay lit after Escape", n)
