@@ -1,7 +1,8 @@
 // The script of report.html. Everything is there without it: Go drew every
 // figure. It lets a figure be read mark by mark, by pointer, by touch and by
 // the arrow keys, and sets the series that is read apart from the others,
-// which go grey, in all figures that have it.
+// which go grey, in all figures that have it. On a phone it lays tables out as
+// cards.
 'use strict';
 (() => {
   const near = 28; // pixels between a pointer and the mark that it means
@@ -75,7 +76,8 @@
     if (frame.closest('.fig.lines, .fig.curves, .fig.series')) {
       for (const m of marks) if (!order.has(m.name)) order.set(m.name, order.size);
     }
-    return marks.map((m, i) => [m, i]).sort(([a, i], [b, j]) => a.rank - b.rank || (order.get(a.name) ?? 0) - (order.get(b.name) ?? 0) || i - j).map(([m]) => m);
+    const place = (m) => order.get(m.name) ?? 0;
+    return marks.sort((a, b) => a.rank - b.rank || place(a) - place(b)); // what is equal stays in its order
   }
 
   function rank(series) {
@@ -121,7 +123,9 @@
       const origin = tip.offsetParent.getBoundingClientRect();
       const x = box.x - origin.x, y = box.y - origin.y;
       tip.textContent = marks[i].text;
-      Object.assign(ring.style, {left: `${x - 3}px`, top: `${y - 3}px`, width: `${box.width + 6}px`, height: `${box.height + 6}px`});
+      Object.assign(ring.style, {
+        left: `${x - 3}px`, top: `${y - 3}px`, width: `${box.width + 6}px`, height: `${box.height + 6}px`,
+      });
       const left = x + box.width / 2 - tip.offsetWidth / 2;
       tip.style.left = `${Math.max(0, Math.min(left, tip.offsetParent.clientWidth - tip.offsetWidth))}px`;
       const above = y - tip.offsetHeight - gap;
@@ -153,9 +157,16 @@
       return i;
     }
 
-    frame.addEventListener('pointermove', (e) => e.pointerType !== 'touch' && ready() && show(nameAt(e) ?? meant(e), false));
-    frame.addEventListener('pointerdown', (e) => e.pointerType === 'touch' && ready() && show(nameAt(e) ?? meant(e), true));
-    frame.addEventListener('pointerleave', (e) => e.pointerType !== 'touch' && ready() && show(document.activeElement === frame ? at : -1, false));
+    // A finger reads where it touches, and what it read stays when it is lifted.
+    frame.addEventListener('pointermove', (e) => {
+      if (e.pointerType !== 'touch' && ready()) show(nameAt(e) ?? meant(e), false);
+    });
+    frame.addEventListener('pointerdown', (e) => {
+      if (e.pointerType === 'touch' && ready()) show(nameAt(e) ?? meant(e), true);
+    });
+    frame.addEventListener('pointerleave', (e) => {
+      if (e.pointerType !== 'touch' && ready()) show(document.activeElement === frame ? at : -1, false);
+    });
     frame.addEventListener('focus', () => frame.matches(':focus-visible') && ready() && show(Math.max(at, 0), true));
     frame.addEventListener('blur', () => ready() && show(-1, false));
     frame.addEventListener('keydown', (e) => {
@@ -180,4 +191,18 @@
   }
 
   for (const frame of frames) readable(frame);
+
+  // ---- On a phone a row of a table is a card (report.css): each value needs
+  // the name of its column, and rows must stay rows for screen readers.
+
+  for (const table of document.querySelectorAll('.scroll > table')) {
+    const heads = [...table.querySelectorAll('thead th')], rows = [...table.querySelectorAll('tbody tr')];
+    if (!rows.every((row) => row.cells.length === heads.length)) continue; // it is scrolled
+    table.classList.add('cards');
+    const roles = {TABLE: 'table', THEAD: 'rowgroup', TBODY: 'rowgroup', TR: 'row', TD: 'cell'};
+    for (const e of [table, ...table.querySelectorAll('thead, tbody, tr, td, th')]) {
+      e.setAttribute('role', roles[e.tagName] ?? (e.scope === 'row' ? 'rowheader' : 'columnheader'));
+    }
+    for (const row of rows) [...row.cells].forEach((cell, i) => cell.dataset.label = heads[i].textContent);
+  }
 })();

@@ -128,6 +128,13 @@ type numberTable struct {
 	Roles   roles // of the names in its first column
 }
 
+// mostPrinted is how many rows a folded table has that is printed: a longer one
+// would fill page after page, and is for the screen.
+const mostPrinted = 60
+
+// Long reports whether the table is left out on paper.
+func (t numberTable) Long() bool { return len(t.Rows) > mostPrinted && !t.Open }
+
 // Text tells whether a column is text.
 func (t numberTable) Text(column int) bool { return column < max(t.Words, 2) }
 
@@ -137,8 +144,12 @@ func (s section) Narrow() bool {
 	return !slices.ContainsFunc(s.Figures, func(f figure) bool { return f.Kind != figureBars || f.LeastWidth() > mostNarrowWidth })
 }
 
+// Pairs reports whether the section's figures stand two by two: of four, the
+// last would be alone in its row.
+func (s section) Pairs() bool { return len(s.Figures) == 2 || len(s.Figures) == 4 }
+
 // mostNarrowWidth is what a narrow figure has at least, in CSS pixels.
-const mostNarrowWidth = 260
+const mostNarrowWidth = 210
 
 // legendKey explains a kind of mark.
 type legendKey struct {

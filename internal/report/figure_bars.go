@@ -157,7 +157,7 @@ func (f *figure) addName(name string) {
 	name = shortName(name)
 	f.X.Names = append(f.X.Names, name)
 	f.X.High++
-	f.Bottom = max(f.Bottom, 40+5*utf8.RuneCountInString(name)) // and for the star of the verdict
+	f.Bottom = max(f.Bottom, 20+5*(utf8.RuneCountInString(name)+2)) // and for the star of the verdict
 }
 
 // shortName leaves out the middle of a name that is too long for an axis. What

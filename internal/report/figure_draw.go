@@ -159,7 +159,8 @@ func (f figure) drawBars(d *drawing, x scale, down func(float64) percent) {
 		if i < len(f.BarNames) {
 			full = f.BarNames[i]
 		}
-		d.Names = append(d.Names, barName{tick: tick{At: x.at(float64(i) + 0.5), Label: name}, Role: f.Roles.Of(full), Star: f.Roles.Star(full)})
+		at := tick{At: x.at(float64(i) + 0.5), Label: name}
+		d.Names = append(d.Names, barName{tick: at, Role: f.Roles.Of(full), Star: f.Roles.Star(full)})
 	}
 	for _, m := range f.Marks {
 		at := x.at(m.X + 0.5)
@@ -169,7 +170,10 @@ func (f figure) drawBars(d *drawing, x scale, down func(float64) percent) {
 		}
 		width := percent(70 / f.X.High)
 		class := strings.TrimSpace(m.Class + " " + string(f.Roles.Of(m.Name)))
-		d.Bars = append(d.Bars, box{X: at - width/2, Y: down(m.Y), W: width, H: down(m.From) - down(m.Y), Class: class, Title: m.Text, Name: m.Name})
+		d.Bars = append(d.Bars, box{
+			X: at - width/2, Y: down(m.Y), W: width, H: down(m.From) - down(m.Y),
+			Class: class, Title: m.Text, Name: m.Name,
+		})
 		if m.High > m.Low {
 			d.Whiskers = append(d.Whiskers, whisker{X1: at, X2: at, Y1: down(m.Low), Y2: down(m.High)})
 		}
@@ -267,7 +271,11 @@ func percentileName(u float64) string {
 	if u < 1 {
 		digits = 0
 	}
-	return "p" + strings.TrimSuffix(strconv.FormatFloat(tailPercent(u), 'f', digits, 64), ".0")
+	percent := strconv.FormatFloat(tailPercent(u), 'f', digits, 64)
+	if strings.Contains(percent, ".") {
+		percent = strings.TrimRight(strings.TrimRight(percent, "0"), ".")
+	}
+	return "p" + percent
 }
 
 // line goes on to a point.
@@ -309,7 +317,9 @@ func (f figure) drawBands(d *drawing, x, y scale) {
 			d.Across = append(d.Across, path{D: p.String(), Class: "across " + b.Class, Title: b.Text})
 			continue
 		}
-		d.Grounds = append(d.Grounds, box{X: from[0], Y: to[1], W: from[1] - from[0], H: to[0] - to[1], Class: b.Class, Title: b.Text})
+		d.Grounds = append(d.Grounds, box{
+			X: from[0], Y: to[1], W: from[1] - from[0], H: to[0] - to[1], Class: b.Class, Title: b.Text,
+		})
 	}
 }
 
@@ -366,7 +376,8 @@ func (f figure) Row(i int) drawing {
 	}
 	if floor := f.Names[i].Floor; floor > 1 {
 		ground := x.span(1/floor, floor)
-		d.Grounds = append(d.Grounds, box{X: ground.From, W: ground.Length(), H: 100, Class: classNoise, Title: noiseLabel(floor)})
+		noise := box{X: ground.From, W: ground.Length(), H: 100, Class: classNoise, Title: noiseLabel(floor)}
+		d.Grounds = append(d.Grounds, noise)
 	}
 	for _, m := range f.Marks {
 		if m.Series != i {

@@ -83,9 +83,8 @@ func spread(places []float64, least, low, high float64) []float64 {
 	return out
 }
 
-// The widths, in CSS pixels, that the plot of a figure has at least, and where
-// there is less than report.css calls a wide figure: labels of ticks must find
-// room there.
+// The widths, in CSS pixels, that plots have at least: wide ones, as report.css
+// has it, and narrow ones, on a phone. Labels of ticks must find room there.
 const (
 	wideWidth   = 200
 	narrowWidth = 110

@@ -50,20 +50,30 @@ func rolesOf(run *result.Run, findings []finding.Finding) roles {
 		r[run.Experiment.Baseline] = roleBaseline
 	}
 	for _, f := range findings {
-		if f.Recommendation != nil && f.Recommendation.Pick != "" {
-			r[f.Recommendation.Pick] = rolePick // also where it is the baseline
+		verdict := f.Recommendation
+		if verdict == nil || verdict.Pick == "" || verdict.Confidence == finding.TooEarly {
+			continue // it would look like a recommendation
 		}
+		r[verdict.Pick] = rolePick // also where it is the baseline
 	}
 	return r
 }
 
-// keys explain the roles that a section shows, by name.
-func (r roles) keys() []legendKey {
+// keyStar explains the star of a name, where no colour goes with it.
+const keyStar = "star"
+
+// keys explain the roles that a section shows, by name and, where it shows
+// them so, by colour.
+func (r roles) keys(coloured bool) []legendKey {
 	var keys []legendKey
 	if name := r.named(rolePick); name != "" {
-		keys = append(keys, legendKey{string(rolePick), star + " " + name + ": the stack of the verdict"})
+		key := legendKey{string(rolePick), star + " " + name + ": the stack of the verdict"}
+		if !coloured {
+			key.Class = keyStar
+		}
+		keys = append(keys, key)
 	}
-	if name := r.named(roleBaseline); name != "" {
+	if name := r.named(roleBaseline); name != "" && coloured {
 		keys = append(keys, legendKey{string(roleBaseline), name + ": the baseline"})
 	}
 	return keys
@@ -72,7 +82,7 @@ func (r roles) keys() []legendKey {
 // assign gives the figures and the table of a section their roles, and
 // explains them where bars or lines show them by their colour.
 func (s *section) assign(who roles) {
-	drawn := roles{}
+	drawn, coloured := roles{}, false
 	for i := range s.Figures {
 		f := &s.Figures[i]
 		if f.Roles == nil {
@@ -86,8 +96,9 @@ func (s *section) assign(who roles) {
 				drawn[name] = role
 			}
 		}
+		coloured = coloured || f.Kind != figureBars || slices.ContainsFunc(f.Marks, func(m mark) bool { return m.Class == classDevice })
 	}
-	s.Keys = append(drawn.keys(), s.Keys...)
+	s.Keys = append(drawn.keys(coloured), s.Keys...)
 	if s.Table != nil {
 		s.Table.Roles = who
 	}

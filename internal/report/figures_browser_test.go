@@ -257,6 +257,9 @@ func TestBrowserHighlights(t *testing.T) {
 	if len(seen) != len(run.Stacks) {
 		t.Errorf("the arrow keys reach %d stacks, want %d", len(seen), len(run.Stacks))
 	}
+	b.look(t, views[1])
+	png := do(t, b, chromedp.CaptureScreenshot())
+	writeArtifact(t, screenshots(t), "highlight-dark.png", png)
 	do(t, b, chromedp.KeyEvent(kb.Escape))
 	if n := b.count(t, ".lit, .on"); n != 0 {
 		t.Errorf("%d elements stay lit after Escape", n)
@@ -283,7 +286,7 @@ func (b *browser) labelsThatCollide(t *testing.T) []string {
 				if (a.left < edge.left - 2 || a.right > edge.right + 2 || a.top < edge.top - 2 || a.bottom > edge.bottom + 2) bad.push(name + ': ' + a.text + ' leaves the figure');
 				for (const c of boxes.slice(i + 1)) {
 					if (turned(a.e) && turned(c.e)) {
-						if (Math.hypot(a.e.getScreenCTM().e - c.e.getScreenCTM().e, a.e.getScreenCTM().f - c.e.getScreenCTM().f) < 14.4) bad.push(name + ': ' + a.text + ' runs into ' + c.text);
+						if (Math.hypot(a.e.getScreenCTM().e - c.e.getScreenCTM().e, a.e.getScreenCTM().f - c.e.getScreenCTM().f) < 14.4 * (a.e.currentCSSZoom ?? 1)) bad.push(name + ': ' + a.text + ' runs into ' + c.text);
 						continue;
 					}
 					if (a.left < c.right && c.left < a.right && a.top < c.bottom && c.top < a.bottom) bad.push(name + ': ' + a.text + ' lies on ' + c.text);

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -293,9 +294,43 @@ func TestBrowserShowsTheReport(t *testing.T) {
 
 	t.Run("details are open on paper", func(t *testing.T) {
 		b.look(t, views[len(views)-1])
-		hidden := eval[[]string](t, b, `[...document.querySelectorAll('details')].filter(d => !d.lastElementChild.checkVisibility({contentVisibilityAuto: true})).map(d => d.textContent.trim().slice(0, 60))`)
+		hidden := eval[[]string](t, b, `[...document.querySelectorAll('details:not(.long)')].filter(d => !d.lastElementChild.checkVisibility({contentVisibilityAuto: true})).map(d => d.textContent.trim().slice(0, 60))`)
 		if len(hidden) != 0 {
 			t.Errorf("closed on paper: %q", hidden)
+		}
+	})
+
+	t.Run("a phone shows every number without scrolling", func(t *testing.T) {
+		b.look(t, view{width: 375, height: 667, scheme: "light"})
+		outside := eval[[]string](t, b, `[...document.querySelectorAll('.workload .numbers tbody :is(td, th)')].filter(e => {
+			const r = e.getBoundingClientRect();
+			return e.checkVisibility() && (r.left < 0 || r.right > 375 || r.height === 0);
+		}).map(e => e.dataset.label + ': ' + e.textContent)`)
+		if len(outside) != 0 {
+			t.Errorf("outside of the window: %q", outside)
+		}
+		named := eval[[]string](t, b, `[...document.querySelector('.workload .numbers tbody tr').cells].slice(1).map(e => getComputedStyle(e, '::before').content)`)
+		for _, want := range []string{"Ratio to loop-raw", "p50", "IOPS"} {
+			if !slices.ContainsFunc(named, func(n string) bool { return strings.Contains(n, want) }) {
+				t.Errorf("no value is called %q: %q", want, named)
+			}
+		}
+		if p := b.count(t, ".workload .numbers tbody td:nth-child(6)"); p != len(points) {
+			t.Errorf("%d p values, want %d", p, len(points))
+		}
+	})
+
+	t.Run("pages are full", func(t *testing.T) {
+		b.look(t, views[len(views)-1])
+		for _, breaks := range eval[[]string](t, b, `[...document.querySelectorAll('body *')].flatMap(e => {
+			const s = getComputedStyle(e), r = e.getBoundingClientRect(), page = 1000;
+			const forced = ['page', 'left', 'right', 'recto', 'verso', 'always'];
+			const bad = [];
+			if (forced.includes(s.breakBefore) || forced.includes(s.breakAfter)) bad.push(e.tagName + '.' + e.className + ' begins or ends a page');
+			if (s.breakInside === 'avoid' && r.height > page / 2) bad.push(e.tagName + '.' + e.className + ' leaves up to ' + Math.round(r.height) + ' px of a page empty');
+			return bad;
+		})`) {
+			t.Error(breaks)
 		}
 	})
 

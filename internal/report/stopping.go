@@ -28,6 +28,9 @@ type stopRow struct {
 	Ended           string // how its trials did: "5 precise"
 }
 
+// Long reports whether the table is left out on paper.
+func (t stopTable) Long() bool { return len(t.Rows) > mostPrinted }
+
 // stops is nil for a run whose trials were all planned, and of a fixed time.
 func stops(run *result.Run) *stopTable {
 	t := &stopTable{Summary: pointsEnded(run), Trials: trialsEnded(run, everyTrial)}
