@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // The stories in testdata/compare tell two runs, as those of TestStories do,
@@ -89,7 +90,7 @@ func tellComparison(c Comparison) string {
 		if r.Differs {
 			change = "!"
 		}
-		fmt.Fprintf(&b, "  %s: %s %s, p %s, %s\n", r.subject(), change, r.ratioText(), digits(r.PAdjusted), r.Verdict)
+		fmt.Fprintf(&b, "  %s: %s %s, p %s, %s\n", r.subject(), change, r.ratioText(), units.Digits(r.PAdjusted), r.Verdict)
 	}
 	for _, a := range c.Apart {
 		fmt.Fprintf(&b, "  apart: %s under %s (%s): %s\n", a.Stack, a.Workload, a.In, a.Why)

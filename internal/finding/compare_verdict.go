@@ -6,7 +6,9 @@ import (
 	"math"
 	"slices"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // conclude gives a comparison its verdict: the gravest one of the rows that
@@ -22,7 +24,7 @@ func (c *Comparison) conclude() {
 		}
 	}
 	open := slices.DeleteFunc(slices.Clone(c.Apart), func(a Apart) bool { return a.In != inBoth })
-	percent := percentText(c.Threshold)
+	percent := units.Setting(c.Threshold)
 	switch {
 	case len(by[VerdictRegression]) > 0:
 		c.Verdict = VerdictRegression
@@ -33,7 +35,7 @@ func (c *Comparison) conclude() {
 			largest = "the largest: "
 		}
 		c.Title = fmt.Sprintf("regression beyond %s in %d of %s: %s%s is %s of A, %s",
-			percent, len(found), count(deciding, "row"), largest, worst.subject(), worst.ratioText(), pText(worst.PAdjusted))
+			percent, len(found), plural.Count(deciding, "row"), largest, worst.subject(), worst.ratioText(), pText(worst.PAdjusted))
 	case deciding == 0 && len(open) == 0:
 		c.Verdict = VerdictTooFew
 		c.Title = "nothing to compare: no stack and workload is alike in both runs"
@@ -51,7 +53,7 @@ func (c *Comparison) conclude() {
 		c.Title = c.tooNoisy(by[VerdictTooNoisy], deciding)
 	default:
 		c.Verdict = VerdictHolds
-		c.Title = fmt.Sprintf("no regression beyond %s in %s", percent, count(deciding, "row"))
+		c.Title = fmt.Sprintf("no regression beyond %s in %s", percent, plural.Count(deciding, "row"))
 		if n := len(by[VerdictImprovement]); n > 0 {
 			c.Title += fmt.Sprintf("; %d better", n)
 		}
@@ -61,32 +63,32 @@ func (c *Comparison) conclude() {
 // tooFew says of the row with the fewest trials what they could show at best.
 func (c *Comparison) tooFew(rows []ComparisonRow, deciding int) string {
 	least := slices.MinFunc(rows, func(a, b ComparisonRow) int { return cmp.Compare(min(a.A.N, a.B.N), min(b.A.N, b.B.N)) })
-	where := fmt.Sprintf("in %d of %s", len(rows), count(deciding, "row"))
+	where := fmt.Sprintf("in %d of %s", len(rows), plural.Count(deciding, "row"))
 	remedy := fmt.Sprintf("repeat each %d times", repeatsFor(max(1, c.Family), c.Alpha))
 	if min(least.A.N, least.B.N) == 0 {
 		return fmt.Sprintf("too few trials to tell %s: %s has %d in A and %d in B", where, least.subject(), least.A.N, least.B.N)
 	}
 	if small := smallest(least.A.N, least.B.N, c.Family); small < c.Alpha {
 		return fmt.Sprintf("too few trials to tell %s: %s against %d have no interval; repeat each %d times or more",
-			where, count(least.A.N, "trial"), least.B.N, stats.FewestPairs)
+			where, plural.Count(least.A.N, "trial"), least.B.N, stats.FewestPairs)
 	}
 	together := ""
 	if c.Family > 1 {
 		together = fmt.Sprintf(", and %d rows are judged together", c.Family)
 	}
 	return fmt.Sprintf("too few trials to tell %s: p is %s at best with %d against %s%s; %s",
-		where, digits(smallest(least.A.N, least.B.N, c.Family)), least.A.N, count(least.B.N, "trial"), together, remedy)
+		where, units.Digits(smallest(least.A.N, least.B.N, c.Family)), least.A.N, plural.Count(least.B.N, "trial"), together, remedy)
 }
 
 // tooNoisy names the widest interval, and what it would take.
 func (c *Comparison) tooNoisy(rows []ComparisonRow, deciding int) string {
 	widest := slices.MaxFunc(rows, func(a, b ComparisonRow) int { return cmp.Compare(a.width(), b.width()) })
-	text := fmt.Sprintf("too noisy to tell: a regression beyond %s could hide in %d of %s", percentText(c.Threshold), len(rows), count(deciding, "row"))
+	text := fmt.Sprintf("too noisy to tell: a regression beyond %s could hide in %d of %s", units.Setting(c.Threshold), len(rows), plural.Count(deciding, "row"))
 	if widest.Low == nil {
 		return fmt.Sprintf("%s; of %s a trial measured nothing", text, widest.subject())
 	}
 	return fmt.Sprintf("%s; widest is %s, %s of A; about %s of each, longer trials or a quieter host would tell",
-		text, widest.subject(), widest.ratioText(), number(roundedUp(widest.repeatsAgainstNoise(c.Threshold)))+" trials")
+		text, widest.subject(), widest.ratioText(), units.Rate(roundedUp(widest.repeatsAgainstNoise(c.Threshold)))+" trials")
 }
 
 // goodness is below 0 for what is worse in B.
@@ -119,13 +121,10 @@ func (r ComparisonRow) ratioText() string {
 	case r.Ratio == nil:
 		return "no ratio"
 	case r.Low == nil:
-		return times(*r.Ratio) + "x"
+		return units.Times(*r.Ratio) + "x"
 	}
-	return fmt.Sprintf("%sx (%s to %s)", times(*r.Ratio), times(*r.Low), times(*r.High))
+	return fmt.Sprintf("%sx (%s to %s)", units.Times(*r.Ratio), units.Times(*r.Low), units.Times(*r.High))
 }
-
-// percentText writes a share as it was given: 5%, 0.5%, 12.5%.
-func percentText(share float64) string { return fmt.Sprintf("%.4g%%", 100*share) }
 
 // roundedUp keeps two digits: it is an estimate.
 func roundedUp(n int) float64 {

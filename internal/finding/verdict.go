@@ -11,9 +11,11 @@ import (
 	"text/template"
 	"time"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // Confidence is how far a verdict can be relied on.
@@ -57,7 +59,7 @@ type Contrast struct {
 var verdictText string
 
 var verdictTemplates = template.Must(template.New("verdict").Funcs(template.FuncMap{
-	"list": list, "times": times,
+	"list": plural.And, "times": units.Times,
 }).Parse(verdictText))
 
 // write makes a sentence of facts.
@@ -128,7 +130,7 @@ func (v *view) conclude(pick candidate, rest []candidate, keep *candidate) *Reco
 	f.Advice.Headline = write("headline", f)
 	f.Advice.Use, f.Advice.Avoid, f.Advice.Next = write("use", f), write("avoid", f), write("next", f)
 	if f.Advice.Confidence == TooEarly {
-		f.Advice.Use, f.Advice.Avoid = "", write("avoid early", f)
+		f.Advice.Pick, f.Advice.Use, f.Advice.Avoid = "", "", write("avoid early", f)
 	}
 	return f.Advice
 }
@@ -185,11 +187,11 @@ func (v *view) besideBaseline(f *verdictFacts, pick candidate, words words) {
 	}
 	switch {
 	case r >= 1.1:
-		f.OfBaseline = fmt.Sprintf("%s times as fast as", times(r))
+		f.OfBaseline = fmt.Sprintf("%s times as fast as", units.Times(r))
 	case r >= visible:
-		f.OfBaseline = fmt.Sprintf("%s faster than", percent(r-1))
+		f.OfBaseline = fmt.Sprintf("%s faster than", units.Percent(r-1))
 	case r <= 1/visible:
-		f.OfBaseline = fmt.Sprintf("%s slower than", percent(1-r))
+		f.OfBaseline = fmt.Sprintf("%s slower than", units.Percent(1-r))
 	}
 }
 
@@ -202,7 +204,7 @@ func (v *view) largest(slower []Contrast, words words) string {
 		return ""
 	}
 	c := slower[0]
-	return fmt.Sprintf("%s times as fast as %s for %s", times(1/c.Ratio), c.Stack, words.workload(c.Workload))
+	return fmt.Sprintf("%s times as fast as %s for %s", units.Times(1/c.Ratio), c.Stack, words.workload(c.Workload))
 }
 
 // slow writes the stacks that are far slower than the pick, each with its worst
@@ -214,7 +216,7 @@ func (v *view) slow(slower []Contrast, keep *candidate, words words) (out []stri
 			continue
 		}
 		told[c.Stack] = true
-		out = append(out, fmt.Sprintf("%s, %s as fast for %s", c.Stack, percent(c.Ratio), words.workload(c.Workload)))
+		out = append(out, fmt.Sprintf("%s, %s as fast for %s", c.Stack, units.Percent(c.Ratio), words.workload(c.Workload)))
 	}
 	return out
 }
@@ -222,7 +224,7 @@ func (v *view) slow(slower []Contrast, keep *candidate, words words) (out []stri
 // rates writes what a stack does under each workload that decides.
 func rates(pick candidate, words words) (out []string) {
 	for _, c := range pick.cells {
-		out = append(out, fmt.Sprintf("%s %s", number(c.point.Median), words.workload(c.workload.Name)))
+		out = append(out, fmt.Sprintf("%s %s", units.Rate(c.point.Median), words.workload(c.workload.Name)))
 	}
 	return out
 }
@@ -268,7 +270,7 @@ func (v *view) confide(f *verdictFacts, pick candidate, rest []candidate) {
 		blocks = stats.FewestPairs - f.Most
 	}
 	if len(open) > 0 {
-		doubt(Likely, fmt.Sprintf("it cannot be told from %s so far", list(open)))
+		doubt(Likely, fmt.Sprintf("it cannot be told from %s so far", plural.And(open)))
 	}
 	inRest := func(k Contrast) bool {
 		return slices.ContainsFunc(rest, func(c candidate) bool { return c.stack.Name == k.Stack })
@@ -318,7 +320,7 @@ func (v *view) propose(f *verdictFacts, blocks int) {
 	minutes := min(mostMinutes, max(1, math.Ceil(float64(blocks)*each*1.2/60)))
 	f.Advice.Seconds = 60 * minutes
 	f.Advice.Command = fmt.Sprintf("plimsoll run --resume %s --budget +%.0fm", v.run.ID, minutes)
-	f.Needs = count(int(minutes), "minute")
+	f.Needs = plural.Count(int(minutes), "minute")
 }
 
 // unmeasuredInContainer names a stack that is better on the host than the pick
