@@ -283,3 +283,14 @@ func TestComparePrintedPercentiles(t *testing.T) {
 		t.Errorf("%s", tellComparison(c))
 	}
 }
+
+// ratioText is a ratio with its interval, as tables show it.
+func (r ComparisonRow) ratioText() string {
+	switch {
+	case r.Ratio == nil:
+		return "no ratio"
+	case r.Low == nil:
+		return units.Times(*r.Ratio) + "x"
+	}
+	return fmt.Sprintf("%sx (%s to %s)", units.Times(*r.Ratio), units.Times(*r.Low), units.Times(*r.High))
+}

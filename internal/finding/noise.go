@@ -100,14 +100,18 @@ func (v *view) noiseWhy(all []Noise) string {
 // Sentence says in one line, for the place under a table, how far apart equal
 // things came out.
 func (n Noise) Sentence() string {
-	said := "no copy of a stack was brought up often enough beside it to know how far two copies differ"
-	if n.Control != nil && !n.Control.TooFew {
-		said = fmt.Sprintf("two copies of %s differ by %s", n.Twin, spreadText(n.apart()))
+	var said []string
+	switch {
+	case n.Control == nil: // nobody asked for one
+	case n.Control.TooFew:
+		said = append(said, fmt.Sprintf("so few bring-ups do not tell how far two copies of %s differ", n.Twin))
+	default:
+		said = append(said, fmt.Sprintf("two copies of %s differ by %s", n.Twin, spreadText(n.apart())))
 	}
 	if parts := n.parts(); parts != "" {
-		said += "; rates vary by " + parts
+		said = append(said, "rates vary by "+parts)
 	}
-	return said
+	return strings.Join(said, "; ")
 }
 
 // parts writes the parts of the variance: "4% within a bring-up, 2% between

@@ -153,7 +153,7 @@ func budget(v *view) []Finding {
 	case half > 1:
 		title += fmt.Sprintf(": least is known of %s under %s, whose interval is wider than its mean", widest.Stack, widest.Workload)
 	case half > 0:
-		title += fmt.Sprintf(": the widest is %s under %s, ±%s", widest.Stack, widest.Workload, units.Percent(widest.RelativeHalfWidth))
+		title += fmt.Sprintf(": least is known of %s under %s, to within %s", widest.Stack, widest.Workload, units.Percent(widest.RelativeHalfWidth))
 	}
 	target := v.run.Experiment.Target
 	if target == 0 {

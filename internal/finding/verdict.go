@@ -80,6 +80,7 @@ type verdictFacts struct {
 	OfBaseline string   // "1.3 times as fast as", "13% slower than"; "" where there is no one ratio
 	Contrast   string   // the largest one: "5 times as fast as btrfs for random writes"
 	Rates      []string // what the only stack does
+	Cached     []string // what it does where the page cache was asked for
 	Only       bool     // there is no other candidate
 	Torn       bool     // another candidate is faster under some workload
 	Dies       bool     // data goes with the container
@@ -95,6 +96,8 @@ type verdictFacts struct {
 	Container  bool // some stack was measured from inside a container
 	Experiment string
 	Imported   bool
+	Busy       bool // others did what matters
+	Directory  bool // the pick is a directory of the host
 }
 
 // conclude makes the verdict on the pick among the ranked candidates.
@@ -123,9 +126,13 @@ func (v *view) conclude(pick candidate, rest []candidate, keep *candidate) *Reco
 	f.Contrast = v.largest(f.Advice.Slower, words)
 	f.Slow = v.slow(f.Advice.Slower, keep, words)
 	if f.Only {
-		f.Rates = rates(pick, words)
+		f.Rates = rates(pick.cells, words)
+		f.Cached = rates(v.cached(pick), words)
 	}
 	f.Better = v.unmeasuredInContainer(pick)
+	f.Busy = neighboursOf(v) != nil
+	source, _, _ := split(pick.stack.line)
+	f.Directory = source != nil && source.Name == nodeDir
 	v.confide(&f, pick, rest)
 	f.Advice.Headline = write("headline", f)
 	f.Advice.Use, f.Advice.Avoid, f.Advice.Next = write("use", f), write("avoid", f), write("next", f)
@@ -221,9 +228,21 @@ func (v *view) slow(slower []Contrast, keep *candidate, words words) (out []stri
 	return out
 }
 
-// rates writes what a stack does under each workload that decides.
-func rates(pick candidate, words words) (out []string) {
-	for _, c := range pick.cells {
+// cached are the cells of the pick under workloads that asked for the page
+// cache, and were answered by it.
+func (v *view) cached(pick candidate) (out []*cell) {
+	for _, w := range v.workloads {
+		c := v.cell(pick.stack.Name, w.Name)
+		if c != nil && buffered(w) && c.source() == result.SourceMemory {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// rates writes what a stack does under each of its workloads.
+func rates(cells []*cell, words words) (out []string) {
+	for _, c := range cells {
 		out = append(out, fmt.Sprintf("%s %s", units.Rate(c.point.Median), words.workload(c.workload.Name)))
 	}
 	return out
@@ -371,7 +390,7 @@ func (v *view) words() words {
 	}
 	patterns := map[string]int{}
 	for _, l := range v.workloads {
-		if len(v.under(l.Name)) > 0 {
+		if len(v.under(l.Name)) > 0 && !buffered(l) {
 			patterns[l.Pattern]++
 		}
 	}
@@ -380,6 +399,8 @@ func (v *view) words() words {
 		switch {
 		case plain == "":
 			plain = l.Name
+		case buffered(l):
+			plain += " through the page cache"
 		case patterns[l.Pattern] > 1:
 			plain = fmt.Sprintf("%s in %s", plain, l.Name)
 		}
