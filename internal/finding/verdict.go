@@ -82,6 +82,7 @@ type verdictFacts struct {
 	Rates      []string // what the only stack does
 	Cached     []string // what it does where the page cache was asked for
 	Only       bool     // there is no other candidate
+	Alone      bool     // there is no other stack
 	Torn       bool     // another candidate is faster under some workload
 	Dies       bool     // data goes with the container
 	Keeper     string   // where data goes that must stay; "" for nowhere
@@ -105,7 +106,7 @@ func (v *view) conclude(pick candidate, rest []candidate, keep *candidate) *Reco
 	words := v.words()
 	f := verdictFacts{
 		Advice: &Recommendation{Pick: pick.stack.Name},
-		Name:   words.stack(pick.stack), Only: len(rest) == 0, Enough: stats.FewestPairs,
+		Name:   words.stack(pick.stack), Only: len(rest) == 0, Alone: len(v.stacks) == 1, Enough: stats.FewestPairs,
 		Dies: pick.stack.diesWithContainer(), Experiment: v.run.Experiment.Name,
 		Loop: slices.Contains(pick.stack.Marks, result.MarkLoop), Lab: slices.Contains(pick.stack.Marks, result.MarkLab),
 		Imported:  slices.Contains(pick.stack.Marks, result.MarkImported),
