@@ -310,6 +310,9 @@ func missingTrials(run *result.Run) []missing {
 		if t.Problem != nil {
 			problem = *t.Problem
 		}
+		if problem.Why != "" && problem.What == t.Workload+" on "+t.Stack {
+			problem.What, problem.Why = problem.Why, "" // the line says of what it is, once for all trials
+		}
 		i := slices.IndexFunc(all, func(m missing) bool {
 			return m.Status == t.Status && m.Problem == problem
 		})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/iotrace"
+	"plimsoll/internal/units"
 )
 
 // TraceDimension is what the requests of a trace are told apart by.
@@ -312,8 +313,7 @@ func traceNS(ns float64) string {
 
 // decimalBytes gives bytes in decimal units: "48.2 MB".
 func decimalBytes(bytes uint64) string {
-	number, prefix := prefixed(float64(bytes))
-	return number + " " + prefix + "B"
+	return strings.TrimSuffix(units.Bandwidth(float64(bytes)), "/s")
 }
 
 // shareText gives a share: "12.3%", "-0.8%".
