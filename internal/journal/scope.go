@@ -32,7 +32,8 @@ func (j *Journal) scope() scope {
 }
 
 // errForeign is in every error about an entry that no run can have written.
-var errForeign = errors.New("no run makes such a change, so nothing was done about it: see what the journal says, and remove the entry or the journal by hand")
+var errForeign = errors.New("no run makes such a change, so nothing was done about it: " +
+	"see what the journal says, and remove the entry or the journal by hand")
 
 func foreign(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", fmt.Errorf(format, args...), errForeign)

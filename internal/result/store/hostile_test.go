@@ -127,7 +127,7 @@ func TestWhatIsWrittenIntoARunDirectoryStaysThere(t *testing.T) {
 		{"results.db has another name", "results.db is nothing that plimsoll made", func(dir, elsewhere string) error {
 			return os.Link(filepath.Join(dir, ResultsFile), filepath.Join(elsewhere, "other.db"))
 		}},
-		{"results.db is a FIFO", "results.db is nothing that plimsoll made", func(dir, _ string) error {
+		{"results.db is a FIFO", "results.db is a named pipe", func(dir, _ string) error {
 			_ = os.Remove(filepath.Join(dir, ResultsFile))
 			return unix.Mkfifo(filepath.Join(dir, ResultsFile), 0o600)
 		}},
