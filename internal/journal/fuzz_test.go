@@ -182,7 +182,7 @@ func checkPaths(t *testing.T, c Change, state, out string) {
 	case *Setting:
 		var st unix.Statfs_t
 		at := filepath.Clean(c.Path)
-		onTracer := unix.Statfs(filepath.Dir(at), &st) != nil || int64(st.Type) == unix.TRACEFS_MAGIC
+		onTracer := unix.Statfs(filepath.Dir(at), &st) != nil || st.Type == unix.TRACEFS_MAGIC
 		if !strings.HasPrefix(at, "/sys/block/") && !onTracer {
 			t.Errorf("setting %q passed", c.Path)
 		}
