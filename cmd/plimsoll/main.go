@@ -183,10 +183,13 @@ type commandGroup struct {
 // commandGroups are the commands in the order of the help.
 func commandGroups() []commandGroup {
 	return []commandGroup{
-		{"To begin with", []func(*app) *cobra.Command{newDoctorCommand, endsSoon(newListCommand), newInitCommand, endsSoon(newValidateCommand)}},
+		{"To begin with", []func(*app) *cobra.Command{
+			newDoctorCommand, endsSoon(newListCommand), newInitCommand, endsSoon(newValidateCommand),
+		}},
 		{"To measure", []func(*app) *cobra.Command{newRunCommand, newCleanCommand}},
 		{"To read what was measured", []func(*app) *cobra.Command{
-			endsSoon(newRunsCommand), endsSoon(newShowCommand), newOpenCommand, endsSoon(newCompareCommand), endsSoon(newExportCommand), newImportCommand,
+			endsSoon(newRunsCommand), endsSoon(newShowCommand), newOpenCommand,
+			endsSoon(newCompareCommand), endsSoon(newExportCommand), newImportCommand,
 		}},
 		{"To go further", []func(*app) *cobra.Command{newTraceCommand, newLabCommand, newTargetCommand}},
 		{"Besides", []func(*app) *cobra.Command{endsSoon(newSchemaCommand), newCompletionCommand, newVersionCommand}},

@@ -220,7 +220,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("ends with %d: %s", code, errs)
 	}
-	contains(t, out, "Nothing was changed", "attach a loop device", "make xfs on it", "private Docker engine", "90 trials", "seed 1")
+	contains(t, out, "Nothing was changed", "attach a loop device", "make xfs on it", "private Docker engine", "120 trials", "seed 1")
 	if p.exists("*") {
 		t.Error("files were made")
 	}

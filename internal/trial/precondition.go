@@ -90,7 +90,8 @@ func layoutHangs(name string, bytes int64, limit time.Duration) error {
 		What: "laying out the files of " + name,
 		Why: fmt.Sprintf("it had not ended after %s, in which %s are written at %s a second, and was given up",
 			limit.Round(time.Second), line.FormatSize(bytes), line.FormatSize(slowest)),
-		Remedy: "see whether the device answers (dmesg); some options have fio hang while it only lays out files, such as io_submit_mode=offload: leave them out of the job file",
+		Remedy: "see whether the device answers (dmesg); some options have fio hang while it only lays out files, " +
+			"such as io_submit_mode=offload: leave them out of the job file",
 	}}
 }
 
