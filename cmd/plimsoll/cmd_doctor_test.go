@@ -112,3 +112,26 @@ func TestDoctorExitStatus(t *testing.T) {
 		t.Errorf("exit status %d with an argument, want %d", code, exitUsage)
 	}
 }
+
+// What devices call themselves is theirs: some are filled in by a hypervisor, or
+// by another host.
+func TestDoctorIsNotSteeredByDevices(t *testing.T) {
+	for _, color := range []bool{false, true} {
+		var out bytes.Buffer
+		printDoctor(&out, hostinfo.Report{
+			Environment: result.Environment{Hostname: titled, CPUModel: titled},
+			Sections:    []hostinfo.Section{{Name: "x", Items: []hostinfo.Item{{Name: titled, OK: hostinfo.No, Value: titled, Why: titled}}}},
+			Devices: []hostinfo.Device{{
+				Path: titled, Model: titled, Serial: titled, Firmware: "\x1b[8m", Problems: []hostinfo.Refusal{{Why: titled, Remedy: titled}},
+			}},
+			Quick: hostinfo.Quick{Missing: []result.Problem{{What: titled, Why: titled}}},
+		}, 100, color)
+		text := out.String()
+		for _, painted := range styles {
+			text = strings.ReplaceAll(text, painted, "")
+		}
+		if bad := steers.FindString(text); bad != "" || !strings.Contains(text, "owned") {
+			t.Errorf("colour %v: %q is in\n%q", color, bad, text)
+		}
+	}
+}

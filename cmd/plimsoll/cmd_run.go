@@ -154,7 +154,8 @@ func (a *app) run(cmd *cobra.Command, args []string, o runOptions) error {
 	cutOff := err != nil
 	findings := finding.All(run)
 	path := filepath.Join(options.Dir, store.ReportFile)
-	if reportErr := writeReport(path, run, findings); reportErr != nil && !errors.Is(err, syscall.ENOSPC) { // which is said already
+	reportErr := writeReport(path, run, findings)
+	if reportErr != nil && !errors.Is(err, syscall.ENOSPC) { // a full disk is said already
 		err = errors.Join(err, reportErr)
 	}
 	if cutOff && !a.jsonOutput {
@@ -328,7 +329,8 @@ func (a *app) isFinished(dir string) (bool, error) {
 	if err != nil {
 		return false, &exitError{exitUsage, err}
 	}
-	if run.Status != result.RunComplete || slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.Status == result.TrialPlanned }) {
+	isPlanned := func(t result.Trial) bool { return t.Status == result.TrialPlanned }
+	if run.Status != result.RunComplete || slices.ContainsFunc(run.Trials, isPlanned) {
 		return false, nil
 	}
 	if a.jsonOutput {

@@ -70,7 +70,10 @@ A named pipe is read, too; a device is refused: it has no end.`,
 			if err := t.check(); err != nil {
 				return &exitError{exitUsage, err}
 			}
-			return t.run(cmd.Context())
+			if slices.Contains(t.files, standardInput) { // Ctrl-C ends what comes, and the rest takes its time
+				return t.run(cmd.Context())
+			}
+			return soon(cmd.Context(), func() error { return t.run(cmd.Context()) })
 		},
 	}
 	f := cmd.Flags()

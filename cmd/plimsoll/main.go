@@ -183,13 +183,18 @@ type commandGroup struct {
 // commandGroups are the commands in the order of the help.
 func commandGroups() []commandGroup {
 	return []commandGroup{
-		{"To begin with", []func(*app) *cobra.Command{newDoctorCommand, newListCommand, newInitCommand, newValidateCommand}},
+		{"To begin with", []func(*app) *cobra.Command{
+			newDoctorCommand, endsSoon(newListCommand), newInitCommand, endsSoon(newValidateCommand),
+		}},
 		{"To measure", []func(*app) *cobra.Command{newRunCommand, newCleanCommand}},
 		{"To read what was measured", []func(*app) *cobra.Command{
-			newRunsCommand, newShowCommand, newOpenCommand, newCompareCommand, newExportCommand, newImportCommand,
+			endsSoon(newRunsCommand), endsSoon(newShowCommand), newOpenCommand,
+			endsSoon(newCompareCommand), endsSoon(newExportCommand), newImportCommand,
 		}},
 		{"To go further", []func(*app) *cobra.Command{newTraceCommand, newLabCommand, newTargetCommand}},
-		{"Besides", []func(*app) *cobra.Command{newWordsCommand, newSchemaCommand, newCompletionCommand, newVersionCommand}},
+		{"Besides", []func(*app) *cobra.Command{
+			newWordsCommand, endsSoon(newSchemaCommand), newCompletionCommand, newVersionCommand,
+		}},
 	}
 }
 

@@ -193,6 +193,7 @@ func TestWhatTheHostCannotIsSkippedWithTheEnginesReason(t *testing.T) {
 	code, out, errs := p.run("run", p.experiment(`
 name: skipped
 question: Is a driver that cannot start skipped?
+control: false
 repeat: 2
 runtime: 200ms
 stacks:

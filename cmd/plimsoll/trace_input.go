@@ -53,7 +53,8 @@ func standardInputReader(ctx context.Context) (io.Reader, error) {
 		return os.Stdin, nil
 	case mode&(fs.ModeNamedPipe|fs.ModeSocket) != 0, isTerminal(os.Stdin):
 	default:
-		return nil, fmt.Errorf("standard input: it is %s, which is not read: a pipe or a file is needed", inputfile.Kind(mode))
+		return nil, fmt.Errorf("standard input: it is %s, which is not read: a pipe or a file is needed",
+			inputfile.Kind(mode))
 	}
 	return &patientPipe{ctx: ctx, file: os.Stdin, grace: lastWords, ends: func() error { return io.EOF }}, nil
 }

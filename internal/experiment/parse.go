@@ -359,7 +359,8 @@ func (p *parser) checkRaw() {
 			_, err := w.Drive(workload.Target{Path: "/dev/device", Block: true}, w.Timing(p.e.Timing))
 			var no *workload.Error
 			if errors.As(err, &no) {
-				p.problem(p.stackNodes[i], fmt.Sprintf("workload %s cannot run on stack %s: %s", w.Name, s.Name, no.Why), no.Remedy)
+				what := fmt.Sprintf("workload %s cannot run on stack %s: %s", w.Name, s.Name, no.Why)
+				p.problem(p.stackNodes[i], what, no.Remedy)
 			}
 		}
 	}

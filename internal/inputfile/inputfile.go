@@ -110,7 +110,8 @@ func Read(name string, most int64) ([]byte, error) {
 		}
 	}
 	if info.Size() > most || int64(text.Len()) > most {
-		return nil, fmt.Errorf("%s: it has more than %s, which is the most that is read of such a file; is it the right one?", name, line.FormatSize(most))
+		return nil, fmt.Errorf("%s: it has more than %s, which is the most that is read of such a file; is it the right one?",
+			name, line.FormatSize(most))
 	}
 	return text.Bytes(), nil
 }

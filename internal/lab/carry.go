@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"plimsoll/internal/inputfile"
 )
 
 // WorkDir is the directory in which commands run in a guest.
@@ -158,7 +160,7 @@ func pack(w io.Writer, paths []string) error {
 			if err := out.WriteHeader(h); err != nil || info.IsDir() {
 				return err
 			}
-			f, err := os.Open(at)
+			f, err := inputfile.Open(at)
 			if err != nil {
 				return err
 			}

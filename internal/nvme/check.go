@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	"github.com/google/uuid"
+
+	"plimsoll/internal/inputfile"
 )
 
 // CheckNQN tells what is wrong with an NVMe qualified name. It is stricter than
@@ -63,7 +65,8 @@ func ReadSecret(path string) (string, error) {
 	if info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
 		return "", fmt.Errorf("%s can be read by others than its owner: chmod 600 %s", path, path)
 	}
-	b, err := os.ReadFile(path)
+	const most = 4096 // secrets have less than a hundred characters
+	b, err := inputfile.Read(path, most)
 	if err != nil {
 		return "", err
 	}

@@ -171,3 +171,24 @@ func TestSameIdentifier(t *testing.T) {
 		t.Error("identifiers are not compared by their digits")
 	}
 }
+
+// A secret's file is named by users, and in experiment files of others.
+func TestReadSecretReadsRegularFilesOnly(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	err := errors.Join(unix.Mkfifo(at("fifo"), 0o600), os.Symlink("/dev/zero", at("zero")), os.WriteFile(at("good"), []byte(secret+"\n"), 0o600),
+		os.WriteFile(at("open"), []byte(secret), 0o644), os.WriteFile(at("huge"), nil, 0o600), os.Truncate(at("huge"), 1<<40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadSecret(at("good")); err != nil || got != secret {
+		t.Errorf("%q, %v", got, err)
+	}
+	for name, want := range map[string]string{
+		"fifo": "a named pipe", "zero": "a character device", "huge": "more than 4KiB", "open": "chmod 600", "missing": "no such file",
+	} {
+		if _, err := ReadSecret(at(name)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, wants %q", name, err, want)
+		}
+	}
+}

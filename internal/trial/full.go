@@ -40,6 +40,7 @@ func (r *runner) keep(t result.Trial) (result.Trial, error) {
 		}
 		kept = "there was not even room for that reason, and it will be run again"
 	}
-	return ended, fmt.Errorf("the run is paused: the file system of %s is full, which ended trial %d (%s on %s); %s. Free some space: %w",
+	return ended, fmt.Errorf(
+		"the run is paused: the file system of %s is full, which ended trial %d (%s on %s); %s. Free some space: %w",
 		r.Dir, t.Seq, t.Workload, t.Stack, kept, syscall.ENOSPC)
 }

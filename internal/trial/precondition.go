@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"time"
 
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/result"
@@ -55,7 +56,14 @@ func (r *runner) prepare(ctx context.Context, s *upStack, w experiment.Workload,
 	}
 	for pass := 1; pass <= passes; pass++ {
 		r.env.Trace(ofMany(fmt.Sprintf("laying out the files of %s", w.Name), pass, passes))
-		outputs, exit, err := s.Run(ctx, step, filepath.Join(scratch, "prepare"), nil)
+		limit := layoutLimit(done.Bytes)
+		limited, cancel := context.WithTimeout(ctx, limit)
+		outputs, exit, err := s.Run(limited, step, filepath.Join(scratch, "prepare"), nil)
+		late := limited.Err() != nil && ctx.Err() == nil
+		cancel()
+		if late {
+			return nil, layoutHangs(w.Name, done.Bytes, limit)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -65,6 +73,26 @@ func (r *runner) prepare(ctx context.Context, s *upStack, w experiment.Workload,
 	}
 	s.prepared[key] = true
 	return done, nil
+}
+
+// layoutPatience is how long laying out files may take, beside the time that
+// their bytes take at the least speed.
+var layoutPatience = 2 * time.Minute
+
+// layoutLimit is how long laying out so many bytes is waited for.
+func layoutLimit(bytes int64) time.Duration {
+	return layoutPatience + time.Duration(bytes/slowest)*time.Second
+}
+
+// layoutHangs says why a trial ended whose files were never laid out.
+func layoutHangs(name string, bytes int64, limit time.Duration) error {
+	return &workload.Error{Problem: result.Problem{
+		What: "laying out the files of " + name,
+		Why: fmt.Sprintf("it had not ended after %s, in which %s are written at %s a second, and was given up",
+			limit.Round(time.Second), line.FormatSize(bytes), line.FormatSize(slowest)),
+		Remedy: "see whether the device answers (dmesg); some options have fio hang while it only lays out files, " +
+			"such as io_submit_mode=offload: leave them out of the job file",
+	}}
 }
 
 func ofMany(what string, i, n int) string {

@@ -312,11 +312,13 @@ func checkSchema(tx *sql.Tx) error {
 
 // otherSchema says why what carries a schema cannot be read.
 func otherSchema(version int) error {
+	const written = "it was written by %s plimsoll (schema %d, this one reads %d): " +
+		"use that version, or export the run with it"
 	switch {
 	case version > result.SchemaVersion:
-		return fmt.Errorf("it was written by a newer plimsoll (schema %d, this one reads %d): use that version, or export the run with it", version, result.SchemaVersion)
+		return fmt.Errorf(written, "a newer", version, result.SchemaVersion)
 	case version < result.SchemaVersion:
-		return fmt.Errorf("it was written by an older plimsoll (schema %d, this one reads %d): use that version, or export the run with it", version, result.SchemaVersion)
+		return fmt.Errorf(written, "an older", version, result.SchemaVersion)
 	}
 	return nil
 }

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// lastMoment is how long a command that was interrupted may take to end.
+const lastMoment = 500 * time.Millisecond
+
+// endsSoon has a command that changes nothing on the host end soon after it was
+// interrupted, whatever it waits for: a file system that does not answer, or
+// somebody to read its output. A command that has something to undo must not be
+// left in the middle like this.
+func endsSoon(newCommand func(*app) *cobra.Command) func(*app) *cobra.Command {
+	return func(a *app) *cobra.Command {
+		cmd := newCommand(a)
+		run := cmd.RunE
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			return soon(cmd.Context(), func() error { return run(cmd, args) })
+		}
+		return cmd
+	}
+}
+
+// soon does what changes nothing on the host, and does not wait for it once ctx
+// has ended.
+func soon(ctx context.Context, do func() error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- do() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(lastMoment):
+		return &exitError{exitInterrupted, errors.New("interrupted")}
+	}
+}
