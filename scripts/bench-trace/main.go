@@ -85,13 +85,13 @@ func bench(w io.Writer, plimsoll string, s shape, rounds int) error {
 	if err != nil {
 		return err
 	}
-	// blkparse takes the first missing CPU for the end: it gets the files one by one.
+	// blkparse takes the first missing CPU for the end: it gets empty files of them.
 	merge := &program{args: []string{"blkparse", "-q", "-O", "-i", "bench", "-d", "merged"}}
 	if len(s.missing) > 0 {
-		if err := renumber(dir, names); err != nil {
+		if err := fillIn(dir, names, s.missing); err != nil {
 			return err
 		}
-		merge.args[4] = "renumbered"
+		merge.args[4] = "filled"
 	}
 	btt := &program{args: []string{"btt", "-i", "merged", "-o", "btt"}}
 	analyze := []string{plimsoll, "trace", "analyze", "bench", "--json"}
@@ -147,9 +147,15 @@ func remaining(dir string, s shape) (names []string, bytes int64, err error) {
 	return names, bytes, nil
 }
 
-func renumber(dir string, names []string) error {
-	for i, name := range names {
-		if err := os.Link(name, filepath.Join(dir, "renumbered.blktrace."+strconv.Itoa(i))); err != nil {
+// fillIn names the files anew, beside empty ones of the CPUs that are missing.
+func fillIn(dir string, names []string, missing []uint32) error {
+	for _, name := range names {
+		if err := os.Link(name, filepath.Join(dir, "filled"+strings.TrimPrefix(filepath.Base(name), "bench"))); err != nil {
+			return err
+		}
+	}
+	for _, cpu := range missing {
+		if err := os.WriteFile(filepath.Join(dir, "filled.blktrace."+strconv.Itoa(int(cpu))), nil, 0o600); err != nil {
 			return err
 		}
 	}
