@@ -14,7 +14,8 @@ type Account struct {
 	Timed    uint64        `json:"timed,omitempty"`   // requests that were timed, where not all were: the others are counted, and of times like theirs
 	Twice    uint64        `json:"twice,omitempty"`   // events that were given more than once, and counted once
 	Missing  []string      `json:"missing,omitempty"` // what cannot be known, and why: "CPU 1 has no file", "no Q: ..."
-	// MissingCPUs are those that have no file, or of which a capture that lacks events has none.
+	// MissingCPUs are those that have no file, or of which a capture that lacks
+	// events has none.
 	MissingCPUs []int `json:"missing_cpus,omitempty"`
 
 	Devices []Device `json:"devices"`

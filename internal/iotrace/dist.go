@@ -96,9 +96,14 @@ func (t *Tally) some(d *Dist, times []uint32) {
 
 // Settle moves what was counted to the distribution's histogram.
 func (t *Tally) Settle(d *Dist) {
-	for i, n := range t.bins {
+	if t.counts == 0 {
+		return
+	}
+	first := shortBin(uint32(min(d.MinNS, math.MaxUint32))) // nothing is outside
+	last := shortBin(uint32(min(d.MaxNS, math.MaxUint32)))
+	for i, n := range t.bins[first : last+1] {
 		if n > 0 {
-			d.AddBin(i, uint64(n))
+			d.AddBin(int(first)+i, uint64(n))
 		}
 	}
 	*t = Tally{}

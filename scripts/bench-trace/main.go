@@ -25,7 +25,7 @@ import (
 func main() {
 	events := flag.Int("events", 2_100_000, "events of each capture: 100 MB")
 	rounds := flag.Int("rounds", 5, "how often each program runs")
-	only := flag.String("only", "", "measure only shapes whose names have this `text`")
+	only := flag.String("only", "", "measure only the shape of this `name`, as the table has it")
 	plimsoll := flag.String("plimsoll", "", "the program `file` to measure")
 	flag.Parse()
 	var err error
@@ -40,7 +40,8 @@ func main() {
 	}
 }
 
-const heading = "| capture | events | MB | btt, CPU s | plimsoll, 1 thread | of btt's | as it is | of btt's | most memory: btt, plimsoll | blkparse \\| btt, CPU s | of both |\n" +
+const heading = "| capture | events | MB | btt, CPU s | plimsoll, 1 thread | of btt's | as it is | of btt's " +
+	"| most memory: btt, plimsoll | blkparse \\| btt, CPU s | of both |\n" +
 	"|---|---|---|---|---|---|---|---|---|---|---|\n"
 
 func benchAll(w io.Writer, plimsoll, only string, events, rounds int) error {
@@ -51,7 +52,7 @@ func benchAll(w io.Writer, plimsoll, only string, events, rounds int) error {
 	}
 	fmt.Fprint(w, heading)
 	for _, s := range shapes(events) {
-		if !strings.Contains(s.name, only) {
+		if only != "" && only != s.name {
 			continue
 		}
 		if err := bench(w, plimsoll, s, rounds); err != nil {
@@ -84,13 +85,13 @@ func bench(w io.Writer, plimsoll string, s shape, rounds int) error {
 	if err != nil {
 		return err
 	}
-	// blkparse takes the first missing CPU for the end: it gets the files one by one.
+	// blkparse takes the first missing CPU for the end: it gets empty files of them.
 	merge := &program{args: []string{"blkparse", "-q", "-O", "-i", "bench", "-d", "merged"}}
 	if len(s.missing) > 0 {
-		if err := renumber(dir, names); err != nil {
+		if err := fillIn(dir, names, s.missing); err != nil {
 			return err
 		}
-		merge.args[4] = "renumbered"
+		merge.args[4] = "filled"
 	}
 	btt := &program{args: []string{"btt", "-i", "merged", "-o", "btt"}}
 	analyze := []string{plimsoll, "trace", "analyze", "bench", "--json"}
@@ -109,8 +110,9 @@ func bench(w io.Writer, plimsoll string, s shape, rounds int) error {
 	for i := range both {
 		both[i] = merge.seconds[i] + btt.seconds[i]
 	}
-	_, err = fmt.Fprintf(w, "| %s | %d | %d | %.2f | %.3f | 1/%.1f | %.3f | 1/%.1f | %.0f, %.0f MiB | %.2f | 1/%.1f |\n", s.name, eventsOf(one.output), bytes/1_000_000,
-		stats.Median(btt.seconds), stats.Median(one.seconds), ratio(btt.seconds, one.seconds), stats.Median(more.seconds), ratio(btt.seconds, more.seconds),
+	_, err = fmt.Fprintf(w, "| %s | %d | %d | %.2f | %.3f | 1/%.1f | %.3f | 1/%.1f | %.0f, %.0f MiB | %.2f | 1/%.1f |\n",
+		s.name, eventsOf(one.output), bytes/1_000_000, stats.Median(btt.seconds),
+		stats.Median(one.seconds), ratio(btt.seconds, one.seconds), stats.Median(more.seconds), ratio(btt.seconds, more.seconds),
 		btt.rssMiB, max(one.rssMiB, more.rssMiB), stats.Median(both), ratio(both, one.seconds))
 	return err
 }
@@ -145,9 +147,15 @@ func remaining(dir string, s shape) (names []string, bytes int64, err error) {
 	return names, bytes, nil
 }
 
-func renumber(dir string, names []string) error {
-	for i, name := range names {
-		if err := os.Link(name, filepath.Join(dir, "renumbered.blktrace."+strconv.Itoa(i))); err != nil {
+// fillIn names the files anew, beside empty ones of the CPUs that are missing.
+func fillIn(dir string, names []string, missing []uint32) error {
+	for _, name := range names {
+		if err := os.Link(name, filepath.Join(dir, "filled"+strings.TrimPrefix(filepath.Base(name), "bench"))); err != nil {
+			return err
+		}
+	}
+	for _, cpu := range missing {
+		if err := os.WriteFile(filepath.Join(dir, "filled.blktrace."+strconv.Itoa(int(cpu))), nil, 0o600); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,6 @@ func (e *FormatError) Error() string {
 
 const (
 	readBuffer = 256 << 10
-	chunk      = 32 << 10 // that is read at once, so that those of many files stay in the processor's caches
 	maxRecord  = header8 + 1<<16
 )
 
@@ -63,7 +62,7 @@ func (d *Reader) fill(n int) bool {
 			d.pos = 0
 		}
 		var read int
-		read, d.err = d.from.Read(d.buf[d.end:min(d.end+chunk, len(d.buf))])
+		read, d.err = d.from.Read(d.buf[d.end:])
 		d.end += read
 	}
 	return d.end-d.pos >= n

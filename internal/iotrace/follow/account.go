@@ -313,10 +313,12 @@ func account(f *follower, a *accountant) *iotrace.Account {
 		out.Twice += d.duplicates
 	}
 	if orphans > 0 {
-		out.Missing = append(out.Missing, fmt.Sprintf("%d requests were only seen to be completed: they began before the trace, or their events are lost", orphans))
+		out.Missing = append(out.Missing, fmt.Sprintf("%d requests were only seen to be completed: "+
+			"they began before the trace, or their events are lost", orphans))
 	}
 	if out.Twice > 0 {
-		out.Missing = append(out.Missing, fmt.Sprintf("%d events were given more than once (a capture and its own merge?), by their CPUs, numbers and times: each counts once", out.Twice))
+		out.Missing = append(out.Missing, fmt.Sprintf("%d events were given more than once "+
+			"(a capture and its own merge?), by their CPUs, numbers and times: each counts once", out.Twice))
 	}
 	if f.givenUp > 0 {
 		out.Missing = append(out.Missing, fmt.Sprintf("%d requests were given up: more than %d at once had no completion", f.givenUp, maxInFlight))
@@ -370,7 +372,9 @@ func (d *device) told(f *follower, seconds []iotrace.Second) iotrace.Device {
 	out.Name, out.Seconds = d.name, seconds
 	out.MajMin = fmt.Sprintf("%d:%d", d.number>>20, d.number&0xfffff)
 	if d.withholds() {
-		out.Withheld = []iotrace.Quantity{iotrace.QuantityDepth, iotrace.QuantityMaxDepth, iotrace.QuantitySequential, iotrace.QuantityQ2Q}
+		out.Withheld = []iotrace.Quantity{
+			iotrace.QuantityDepth, iotrace.QuantityMaxDepth, iotrace.QuantitySequential, iotrace.QuantityQ2Q,
+		}
 		out.MaxDepth = 0
 		for i := range out.Seconds {
 			out.Seconds[i].Depth = 0
@@ -394,21 +398,27 @@ func (d *device) withholds() bool {
 
 // lacking tells what is left out of a device whose events are not all there.
 func (d *device) lacking() (out []string) {
+	say := func(format string, values ...any) { out = append(out, d.name+": "+fmt.Sprintf(format, values...)) }
 	if d.lost > 0 {
-		out = append(out, fmt.Sprintf("%s: gaps in the numbers of its events say that %d are lost: requests that they were of are not told of, or in part", d.name, d.lost))
+		say("gaps in the numbers of its events say that %d are lost: "+
+			"requests that they were of are not told of, or in part", d.lost)
 	}
 	if !d.withholds() {
 		return out
 	}
-	out = append(out, d.name+": its depth, what is sequential and Q2Q are left out, for they take every event, and not all are there; counts are too low")
+	say("its depth, what is sequential and Q2Q are left out, for they take every event, " +
+		"and not all are there; counts are too low")
 	if d.stats.Retired > 0 {
-		out = append(out, fmt.Sprintf("%s: %d requests were given up: their completions are missing, and their sectors were asked for again, or thousands of later events passed them", d.name, d.stats.Retired))
+		say("%d requests were given up: their completions are missing, "+
+			"and their sectors were asked for again, or thousands of later events passed them", d.stats.Retired)
 	}
 	if d.stats.Doubtful > 0 {
-		out = append(out, fmt.Sprintf("%s: %d times are left out: so long ones come about where an event is taken for that of an earlier request of the same sectors", d.name, d.stats.Doubtful))
+		say("%d times are left out: so long ones come about where an event is taken "+
+			"for that of an earlier request of the same sectors", d.stats.Doubtful)
 	}
 	if d.reissued > 0 {
-		out = append(out, fmt.Sprintf("%s: %d requests were issued again without a record that they were requeued: each counts once, from its last issue", d.name, d.reissued))
+		say("%d requests were issued again without a record that they were requeued: "+
+			"each counts once, from its last issue", d.reissued)
 	}
 	return out
 }

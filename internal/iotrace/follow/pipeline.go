@@ -303,7 +303,8 @@ func (a *analysis) tellAbsentCPUs(out *iotrace.Account, sources []Source) {
 		}
 	}
 	if len(names) > 0 {
-		out.Missing = append(out.Missing, fmt.Sprintf("no event is of CPU %s, of %d, and events are missing: the files of these CPUs may be, or of others above", strings.Join(names, ", "), len(there)))
+		out.Missing = append(out.Missing, fmt.Sprintf("no event is of CPU %s, of %d, and events are missing: "+
+			"the files of these CPUs may be, or of others above", strings.Join(names, ", "), len(there)))
 	}
 }
 
