@@ -8,9 +8,9 @@ import (
 
 // Lines are labelled at their ends, in a gutter at the right of the plot.
 const (
-	mostLabel   = 19  // letters of a label, without the star of the verdict
+	mostLabel   = 18  // letters of a label, without the star of the verdict
 	labelHeight = 14  // CSS pixels from one label to the next
-	labelGap    = 10  // CSS pixels from the plot to its label
+	labelGap    = 15  // CSS pixels from the plot to its label
 	letterWidth = 6.4 // CSS pixels; the widest of usual letters at 11 px
 	tickWidth   = 6.6 // CSS pixels for a letter of a tick, and the room after it
 )
