@@ -125,7 +125,7 @@ bench-report: setup-test ## open the report of a run of 200 trials in Chromium: 
 	$(GO) test -count=1 -run '^$$' -bench BrowserOpensReport -benchtime 9x ./internal/report
 
 .PHONY: bench-trace
-bench-trace: setup-test ## analyse a capture of ten million events beside blkparse and btt: time and memory
+bench-trace: setup-test ## analyse captures of many shapes beside blkparse and btt: CPU time and memory
 	scripts/bench-trace.sh
 
 .PHONY: bench-record

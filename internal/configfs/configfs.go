@@ -48,7 +48,7 @@ func Holds(path string) bool {
 	const magic = 0x62656570 // CONFIGFS_MAGIC of fs/configfs/mount.c
 	var st unix.Statfs_t
 	err := unix.Statfs(filepath.Dir(path), &st)
-	return errors.Is(err, unix.ENOENT) || err == nil && int64(st.Type) == magic
+	return errors.Is(err, unix.ENOENT) || err == nil && st.Type == magic
 }
 
 type system struct{}

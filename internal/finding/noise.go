@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	samples "plimsoll/internal/cell"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // Noise is what equal things differed by under one workload: two copies of a
@@ -74,7 +76,7 @@ func noiseTitle(all []Noise) string {
 	for _, n := range measured {
 		each = append(each, fmt.Sprintf("%s under %s", spreadText(n.apart()), n.Workload))
 	}
-	return fmt.Sprintf("This run's noise floor: two copies of %s differ by %s", measured[0].Twin, list(each))
+	return fmt.Sprintf("This run's noise floor: two copies of %s differ by %s", measured[0].Twin, plural.And(each))
 }
 
 func (v *view) noiseWhy(all []Noise) string {
@@ -90,7 +92,7 @@ func (v *view) noiseWhy(all []Noise) string {
 	}
 	if n := len(v.rates); n > 1 {
 		why += fmt.Sprintf(" Among %s of rates, at most %s of those that are called different are expected to be so by chance.",
-			count(n, "comparison"), percent(stats.Alpha))
+			plural.Count(n, "comparison"), units.Percent(stats.Alpha))
 	}
 	return strings.TrimSpace(strings.Join(parts, " ") + " " + why)
 }
@@ -98,14 +100,18 @@ func (v *view) noiseWhy(all []Noise) string {
 // Sentence says in one line, for the place under a table, how far apart equal
 // things came out.
 func (n Noise) Sentence() string {
-	said := "no copy of a stack was brought up often enough beside it to know how far two copies differ"
-	if n.Control != nil && !n.Control.TooFew {
-		said = fmt.Sprintf("two copies of %s differ by %s", n.Twin, spreadText(n.apart()))
+	var said []string
+	switch {
+	case n.Control == nil: // nobody asked for one
+	case n.Control.TooFew:
+		said = append(said, fmt.Sprintf("so few bring-ups do not tell how far two copies of %s differ", n.Twin))
+	default:
+		said = append(said, fmt.Sprintf("two copies of %s differ by %s", n.Twin, spreadText(n.apart())))
 	}
 	if parts := n.parts(); parts != "" {
-		said += "; rates vary by " + parts
+		said = append(said, "rates vary by "+parts)
 	}
-	return said
+	return strings.Join(said, "; ")
 }
 
 // parts writes the parts of the variance: "4% within a bring-up, 2% between
@@ -120,7 +126,7 @@ func (n Noise) parts() string {
 			out = append(out, spreadText(*p.share)+" "+p.of)
 		}
 	}
-	return list(out)
+	return plural.And(out)
 }
 
 // spreadText writes a standard deviation as a share.
@@ -128,7 +134,7 @@ func spreadText(share float64) string {
 	if share < 0.001 {
 		return "less than 0.1%"
 	}
-	return percent(share)
+	return units.Percent(share)
 }
 
 // warnings say where two copies of a stack differ significantly: something

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 
@@ -319,7 +320,7 @@ func (o outcome) trial(workload, stack string, repeat int, iops float64) result.
 			}
 			h.Served = append(h.Served, c)
 		}
-		h.Reason = fmt.Sprintf("the devices counted %s of 100 I/Os", digits(100*o.perIO))
+		h.Reason = fmt.Sprintf("the devices counted %s of 100 I/Os", units.Digits(100*o.perIO))
 	}
 	t := result.Trial{Workload: workload, Stack: stack, Block: repeat, Repeat: repeat, BringUp: repeat, Region: repeat, Status: result.TrialDone, Measurement: m, Honesty: h, Trace: trace, Untraced: o.untraced}
 	if o.cpus > 0 {

@@ -11,9 +11,11 @@ import (
 	"text/template"
 	"time"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // Confidence is how far a verdict can be relied on.
@@ -57,7 +59,7 @@ type Contrast struct {
 var verdictText string
 
 var verdictTemplates = template.Must(template.New("verdict").Funcs(template.FuncMap{
-	"list": list, "times": times,
+	"list": plural.And, "times": units.Times,
 }).Parse(verdictText))
 
 // write makes a sentence of facts.
@@ -78,7 +80,9 @@ type verdictFacts struct {
 	OfBaseline string   // "1.3 times as fast as", "13% slower than"; "" where there is no one ratio
 	Contrast   string   // the largest one: "5 times as fast as btrfs for random writes"
 	Rates      []string // what the only stack does
+	Cached     []string // what it does where the page cache was asked for
 	Only       bool     // there is no other candidate
+	Alone      bool     // there is no other stack
 	Torn       bool     // another candidate is faster under some workload
 	Dies       bool     // data goes with the container
 	Keeper     string   // where data goes that must stay; "" for nowhere
@@ -93,6 +97,8 @@ type verdictFacts struct {
 	Container  bool // some stack was measured from inside a container
 	Experiment string
 	Imported   bool
+	Busy       bool // others did what matters
+	Directory  bool // the pick is a directory of the host
 }
 
 // conclude makes the verdict on the pick among the ranked candidates.
@@ -100,7 +106,7 @@ func (v *view) conclude(pick candidate, rest []candidate, keep *candidate) *Reco
 	words := v.words()
 	f := verdictFacts{
 		Advice: &Recommendation{Pick: pick.stack.Name},
-		Name:   words.stack(pick.stack), Only: len(rest) == 0, Enough: stats.FewestPairs,
+		Name:   words.stack(pick.stack), Only: len(rest) == 0, Alone: len(v.stacks) == 1, Enough: stats.FewestPairs,
 		Dies: pick.stack.diesWithContainer(), Experiment: v.run.Experiment.Name,
 		Loop: slices.Contains(pick.stack.Marks, result.MarkLoop), Lab: slices.Contains(pick.stack.Marks, result.MarkLab),
 		Imported:  slices.Contains(pick.stack.Marks, result.MarkImported),
@@ -121,14 +127,18 @@ func (v *view) conclude(pick candidate, rest []candidate, keep *candidate) *Reco
 	f.Contrast = v.largest(f.Advice.Slower, words)
 	f.Slow = v.slow(f.Advice.Slower, keep, words)
 	if f.Only {
-		f.Rates = rates(pick, words)
+		f.Rates = rates(pick.cells, words)
+		f.Cached = rates(v.cached(pick), words)
 	}
 	f.Better = v.unmeasuredInContainer(pick)
+	f.Busy = neighboursOf(v) != nil
+	source, _, _ := split(pick.stack.line)
+	f.Directory = source != nil && source.Name == nodeDir
 	v.confide(&f, pick, rest)
 	f.Advice.Headline = write("headline", f)
 	f.Advice.Use, f.Advice.Avoid, f.Advice.Next = write("use", f), write("avoid", f), write("next", f)
 	if f.Advice.Confidence == TooEarly {
-		f.Advice.Use, f.Advice.Avoid = "", write("avoid early", f)
+		f.Advice.Pick, f.Advice.Use, f.Advice.Avoid = "", "", write("avoid early", f)
 	}
 	return f.Advice
 }
@@ -185,11 +195,11 @@ func (v *view) besideBaseline(f *verdictFacts, pick candidate, words words) {
 	}
 	switch {
 	case r >= 1.1:
-		f.OfBaseline = fmt.Sprintf("%s times as fast as", times(r))
+		f.OfBaseline = fmt.Sprintf("%s times as fast as", units.Times(r))
 	case r >= visible:
-		f.OfBaseline = fmt.Sprintf("%s faster than", percent(r-1))
+		f.OfBaseline = fmt.Sprintf("%s faster than", units.Percent(r-1))
 	case r <= 1/visible:
-		f.OfBaseline = fmt.Sprintf("%s slower than", percent(1-r))
+		f.OfBaseline = fmt.Sprintf("%s slower than", units.Percent(1-r))
 	}
 }
 
@@ -202,7 +212,7 @@ func (v *view) largest(slower []Contrast, words words) string {
 		return ""
 	}
 	c := slower[0]
-	return fmt.Sprintf("%s times as fast as %s for %s", times(1/c.Ratio), c.Stack, words.workload(c.Workload))
+	return fmt.Sprintf("%s times as fast as %s for %s", units.Times(1/c.Ratio), c.Stack, words.workload(c.Workload))
 }
 
 // slow writes the stacks that are far slower than the pick, each with its worst
@@ -214,15 +224,27 @@ func (v *view) slow(slower []Contrast, keep *candidate, words words) (out []stri
 			continue
 		}
 		told[c.Stack] = true
-		out = append(out, fmt.Sprintf("%s, %s as fast for %s", c.Stack, percent(c.Ratio), words.workload(c.Workload)))
+		out = append(out, fmt.Sprintf("%s, %s as fast for %s", c.Stack, units.Percent(c.Ratio), words.workload(c.Workload)))
 	}
 	return out
 }
 
-// rates writes what a stack does under each workload that decides.
-func rates(pick candidate, words words) (out []string) {
-	for _, c := range pick.cells {
-		out = append(out, fmt.Sprintf("%s %s", number(c.point.Median), words.workload(c.workload.Name)))
+// cached are the cells of the pick under workloads that asked for the page
+// cache, and were answered by it.
+func (v *view) cached(pick candidate) (out []*cell) {
+	for _, w := range v.workloads {
+		c := v.cell(pick.stack.Name, w.Name)
+		if c != nil && buffered(w) && c.source() == result.SourceMemory {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// rates writes what a stack does under each of its workloads.
+func rates(cells []*cell, words words) (out []string) {
+	for _, c := range cells {
+		out = append(out, fmt.Sprintf("%s %s", units.Rate(c.point.Median), words.workload(c.workload.Name)))
 	}
 	return out
 }
@@ -268,7 +290,7 @@ func (v *view) confide(f *verdictFacts, pick candidate, rest []candidate) {
 		blocks = stats.FewestPairs - f.Most
 	}
 	if len(open) > 0 {
-		doubt(Likely, fmt.Sprintf("it cannot be told from %s so far", list(open)))
+		doubt(Likely, fmt.Sprintf("it cannot be told from %s so far", plural.And(open)))
 	}
 	inRest := func(k Contrast) bool {
 		return slices.ContainsFunc(rest, func(c candidate) bool { return c.stack.Name == k.Stack })
@@ -318,7 +340,7 @@ func (v *view) propose(f *verdictFacts, blocks int) {
 	minutes := min(mostMinutes, max(1, math.Ceil(float64(blocks)*each*1.2/60)))
 	f.Advice.Seconds = 60 * minutes
 	f.Advice.Command = fmt.Sprintf("plimsoll run --resume %s --budget +%.0fm", v.run.ID, minutes)
-	f.Needs = count(int(minutes), "minute")
+	f.Needs = plural.Count(int(minutes), "minute")
 }
 
 // unmeasuredInContainer names a stack that is better on the host than the pick
@@ -369,7 +391,7 @@ func (v *view) words() words {
 	}
 	patterns := map[string]int{}
 	for _, l := range v.workloads {
-		if len(v.under(l.Name)) > 0 {
+		if len(v.under(l.Name)) > 0 && !buffered(l) {
 			patterns[l.Pattern]++
 		}
 	}
@@ -378,6 +400,8 @@ func (v *view) words() words {
 		switch {
 		case plain == "":
 			plain = l.Name
+		case buffered(l):
+			plain += " through the page cache"
 		case patterns[l.Pattern] > 1:
 			plain = fmt.Sprintf("%s in %s", plain, l.Name)
 		}

@@ -219,7 +219,7 @@ func (c *Cgroup) What() string { return "make cgroup " + c.Path }
 var groupName = regexp.MustCompile(`^plimsoll-[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func (c *Cgroup) check(scope) error {
-	if strings.HasPrefix(c.Path, "/") || cleanPath("/"+c.Path) != nil || strings.ContainsAny(c.Path, `*?[\`) {
+	if strings.HasPrefix(c.Path, "/") || cleanPath("/"+c.Path) != nil {
 		return foreign("%q is no control group below the root of a hierarchy", c.Path)
 	}
 	return fitting("name of a run's control group", filepath.Base(c.Path), groupName)

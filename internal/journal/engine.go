@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -168,6 +169,10 @@ func (c *Engine) sockets() ([]string, error) {
 // sharedDirs are made by every engine, or by its shims, whatever it is told
 // of places of its own. Each then holds one directory, which stays empty.
 var sharedDirs = map[string]string{"/run/containerd": "s", "/run/docker": "plugins"}
+
+// SharedDirs returns the directories that every engine makes where there are
+// none, whatever it is told of places of its own.
+func SharedDirs() []string { return slices.Sorted(maps.Keys(sharedDirs)) }
 
 // ours is the attribute of a shared directory that a run made. One without it
 // was there before, or came with an engine of the user's, and is left alone.

@@ -127,7 +127,13 @@ func inParent(path string, do func(path string) error) error {
 	}
 	parent := os.NewFile(uintptr(fd), filepath.Dir(path))
 	defer parent.Close()
-	return do(fmt.Sprintf("/proc/self/fd/%d/%s", fd, filepath.Base(path)))
+	opened := fmt.Sprintf("/proc/self/fd/%d", fd)
+	err = do(filepath.Join(opened, filepath.Base(path)))
+	var named *os.PathError
+	if errors.As(err, &named) {
+		named.Path = strings.Replace(named.Path, opened, filepath.Dir(path), 1)
+	}
+	return err
 }
 
 // suffix ends the name of a journal.
@@ -145,7 +151,7 @@ func openOwn(path string, flag int) (*os.File, error) {
 		}
 		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }() // only read
 	if err := own(fd, unix.S_IFDIR); err != nil {
 		return nil, fmt.Errorf("directory of journals %s: %w", dir, err)
 	}
@@ -158,7 +164,7 @@ func openOwn(path string, flag int) (*os.File, error) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	if err := own(file, unix.S_IFREG); err != nil {
-		unix.Close(file)
+		_ = unix.Close(file)
 		return nil, fmt.Errorf("journal %s: %w", path, err)
 	}
 	return os.NewFile(uintptr(file), path), nil

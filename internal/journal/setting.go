@@ -72,7 +72,7 @@ func (c *Setting) check(scope) error {
 func onTracefs(dir string) bool {
 	var st unix.Statfs_t
 	err := unix.Statfs(dir, &st)
-	return errors.Is(err, unix.ENOENT) || err == nil && int64(st.Type) == unix.TRACEFS_MAGIC
+	return errors.Is(err, unix.ENOENT) || err == nil && st.Type == unix.TRACEFS_MAGIC
 }
 
 // undo writes back what was. A value that is not the run's was set by somebody

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"plimsoll/internal/finding"
@@ -26,23 +27,26 @@ var figuresSource string
 //go:embed trace.html.tmpl
 var traceSource string
 
-var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"iops":      iopsText,
-	"bandwidth": bandwidthText,
-	"latency":   latencyText,
-	"grouped":   grouped,
-	"honesty":   honestyText,
-	"size":      sizeText,
-	"count":     counted,
-	"join":      strings.Join,
-	"slot":      slotClass,
-	"symbol":    symbol,
-	"word":      explained,
-	"words":     glossary.All,
+// pageTemplate is parsed when it is first used: most commands write no page.
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("report").Funcs(template.FuncMap{
+		"iops":      iopsText,
+		"bandwidth": bandwidthText,
+		"latency":   latencyText,
+		"grouped":   grouped,
+		"honesty":   honestyText,
+		"size":      sizeText,
+		"count":     counted,
+		"join":      strings.Join,
+		"slot":      slotClass,
+		"symbol":    symbol,
+		"word":      explained,
+		"words":     glossary.All,
 
-	"percentText": func(share float64) string { return significant(100*share) + "%" },
-	"seconds":     func(s float64) string { return elapsedText(time.Duration(s * float64(time.Second))) },
-}).Parse(pageSource + figuresSource + traceSource))
+		"percentText": func(share float64) string { return significant(100*share) + "%" },
+		"seconds":     func(s float64) string { return elapsedText(time.Duration(s * float64(time.Second))) },
+	}).Parse(pageSource + figuresSource + traceSource))
+})
 
 // HTML writes the report of a run as one page that needs nothing else: no
 // network and no other file. It shows findings as they are given, and draws
@@ -56,7 +60,7 @@ func HTML(w io.Writer, run *result.Run, findings []finding.Finding) error {
 func writePage(w io.Writer, run *result.Run, findings []finding.Finding, points []finding.Point, script string) error {
 	p := newPage(run, findings, points)
 	p.addScript(script)
-	if err := pageTemplate.Execute(w, p); err != nil {
+	if err := pageTemplate().Execute(w, p); err != nil {
 		return fmt.Errorf("write the HTML report of run %s: %w", run.ID, err)
 	}
 	return nil
@@ -305,6 +309,9 @@ func missingTrials(run *result.Run) []missing {
 		problem := result.Problem{What: "no reason was recorded"}
 		if t.Problem != nil {
 			problem = *t.Problem
+		}
+		if problem.Why != "" && problem.What == t.Workload+" on "+t.Stack {
+			problem.What, problem.Why = problem.Why, "" // the line says of what it is, once for all trials
 		}
 		i := slices.IndexFunc(all, func(m missing) bool {
 			return m.Status == t.Status && m.Problem == problem

@@ -247,7 +247,7 @@ func TestHTMLUnits(t *testing.T) {
 		{honestyText(ptr(0.00142)), "0.0014"},
 		{honestyText(ptr(0.0)), "0.00"},
 		{honestyText(ptr(1.314)), "1.31"},
-		{pText(0.00004), "< 0.001"},
+		{pText(0.00004), "< 0.0001"},
 		{pText(0.0317), "0.032"},
 		{elapsedText(171 * time.Second), "2 min 51 s"},
 		{elapsedText(59600 * time.Millisecond), "1 min 0 s"},

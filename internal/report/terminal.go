@@ -174,7 +174,7 @@ func (t *terminal) problems() {
 	}
 	t.section("Problems")
 	for _, m := range missing {
-		t.text("  - ", "    ", fmt.Sprintf("%s under %s, %s %s", strings.Join(m.Stacks, ", "), strings.Join(m.Workloads, " and "), counted(m.Trials, "trial"), m.Status), t.style.warn)
+		t.text("  - ", "    ", fmt.Sprintf("%s under %s, %s %s", strings.Join(t.withTwins(m.Stacks), ", "), strings.Join(m.Workloads, " and "), counted(m.Trials, "trial"), m.Status), t.style.warn)
 		why := m.Problem.What
 		if m.Problem.Why != "" {
 			why += ": " + m.Problem.Why
@@ -184,6 +184,19 @@ func (t *terminal) problems() {
 			t.text("    To change it: ", "    ", m.Problem.Remedy, t.style.plain)
 		}
 	}
+}
+
+// withTwins says of what a control is a copy, where one has to be named.
+func (t *terminal) withTwins(stacks []string) []string {
+	names := slices.Clone(stacks)
+	for i, name := range names {
+		for _, s := range t.whole.Stacks {
+			if s.Name == name && s.Control != "" {
+				names[i] = fmt.Sprintf("%s (a copy of %s)", name, s.Control)
+			}
+		}
+	}
+	return names
 }
 
 func (t *terminal) environment() {

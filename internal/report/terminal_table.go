@@ -12,6 +12,7 @@ import (
 	"plimsoll/internal/finding"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // column of a table of stacks. Where the terminal is too narrow, columns go
@@ -115,6 +116,9 @@ func (t *terminal) columns(points []finding.Point, tags map[string]string) []col
 		{head: "p99.9", drop: 5, cell: func(p finding.Point) string { return latency(p.P999NS) }},
 		{head: "served", cell: func(p finding.Point) string { return honestyText(p.Ratio) }},
 		{head: "source", left: true, drop: 1, cell: func(p finding.Point) string { return sourceText(p.Source) }},
+	}
+	if !slices.ContainsFunc(points, func(p finding.Point) bool { return p.Coverage > 0 }) {
+		columns = slices.DeleteFunc(columns, func(c column) bool { return c.head == "interval" })
 	}
 	if t.run.Experiment.Baseline == "" {
 		columns = slices.DeleteFunc(columns, func(c column) bool { return c.head == "ratio" })
@@ -328,12 +332,12 @@ func rangeText(low, high float64) string {
 	return compact(low/scale) + " to " + compact(high/scale) + prefix
 }
 
-// timesText gives a ratio of medians: "0.81x", "12.3x", "0.0012x".
+// timesText gives a ratio of medians: "0.81x", "12x", "0.0012x".
 func timesText(ratio float64) string {
-	if ratio >= 0.1 && ratio < 10 {
-		return strconv.FormatFloat(ratio, 'f', 2, 64) + "x"
+	if math.IsNaN(ratio) || math.IsInf(ratio, 0) {
+		return unknown
 	}
-	return compact(ratio) + "x"
+	return units.Times(ratio) + "x"
 }
 
 // bareTimes is timesText where the x was said before: an interval.

@@ -31,7 +31,7 @@ func sampleFindings() []finding.Finding {
 	return []finding.Finding{
 		{Kind: finding.KindRecommendation, Title: "Likely: use a data volume on XFS", Why: "Its device answered, and no honest stack is significantly faster.",
 			Caveats: []string{"loop device", "trials of 1.5 s"}, Recommendation: sampleRecommendation()},
-		{Kind: finding.KindNoise, Title: "This run's noise floor: two copies of loop-raw differ by 2.1% under RR", Why: "No smaller difference is taken for real.",
+		{Kind: finding.KindNoise, Title: "This run's noise: two copies of loop-raw differ by 2.1% under RR", Why: "No smaller difference is taken for real.",
 			Noise: []finding.Noise{{Workload: "RR", Twin: "loop-raw", Control: &finding.Effect{Ratio: 1.021}, Within: ptr(0.04), Blocks: ptr(0.14)}}},
 		{Kind: finding.KindFastest, Workload: "RR", Title: "RR: xfs leads, and six stacks are level with it (~)"},
 		{Kind: finding.KindIllusion, Workload: "RR", Stacks: []string{"loop-buffered"}, Title: "loop-buffered answers RR from memory", Why: "why RR"},
@@ -81,7 +81,7 @@ func TestTerminalPutsTheVerdictFirst(t *testing.T) {
 		got := terminalText(t, run, findings, TerminalOptions{Width: 80, Color: color})
 		at := -1
 		for _, want := range []string{"Verdict", "Likely: use", "- Use: xfs-volume", "- Avoid: btrfs", "- Check next: in about 6 minutes", "\n      plimsoll run --resume 20260512-093000-quick-4f1c --budget +6m\n",
-			"Only likely, because it cannot be told", "The host was not quiet", "RR: randread", "noise floor: two copies of loop-raw differ by 2.1%; rates vary by", "RW: randwrite",
+			"Only likely, because it cannot be told", "The host was not quiet", "RR: randread", "noise: two copies of loop-raw differ by 2.1%; rates vary by", "RW: randwrite",
 			"plimsoll help words", "Behind the verdict", "Measure again.", "Fastest honest stack", "Served from memory", "Environment"} {
 			next := strings.Index(got, want)
 			if next <= at {
@@ -293,7 +293,7 @@ func TestTerminalNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{rangeText(11800, 13178), "11.8 to 13.2k"}, {rangeText(850, 990), "850 to 990"}, {rangeText(980, 1020), "0.980 to 1.02k"}, {rangeText(0, 0), "0 to 0"},
 		{rangeText(1.2e6, 1.31e6), "1.20 to 1.31M"},
-		{timesText(0.359), "0.36x"}, {timesText(2.664), "2.66x"}, {timesText(12.34), "12.3x"}, {timesText(0.00123), "0.00123x"},
+		{timesText(0.359), "0.36x"}, {timesText(2.664), "2.7x"}, {timesText(12.34), "12x"}, {timesText(0.00123), "0.0012x"},
 		{compact(12345), "12,345"}, {compact(99.9), "99.9"}, {compact(99.99), "100"}, {compact(0.0014), "0.00140"},
 	} {
 		if c.got != c.want {

@@ -116,8 +116,8 @@ func (t *terminal) indent(stack string) string {
 func noiseText(findings []finding.Finding, workload string) string {
 	for _, f := range findings {
 		for _, n := range f.Noise {
-			if n.Workload == workload {
-				return "noise floor: " + n.Sentence()
+			if said := n.Sentence(); n.Workload == workload && said != "" {
+				return "noise: " + said
 			}
 		}
 	}

@@ -25,7 +25,7 @@ func TraceHTML(w io.Writer, a *iotrace.Account, source, version string) error {
 func writeTracePage(w io.Writer, a *iotrace.Account, source, version, script string) error {
 	p := newTracePage(a, source, version)
 	p.addScript(script)
-	if err := pageTemplate.ExecuteTemplate(w, "trace-page", p); err != nil {
+	if err := pageTemplate().ExecuteTemplate(w, "trace-page", p); err != nil {
 		return fmt.Errorf("write the page of the trace: %w", err)
 	}
 	return nil
@@ -287,7 +287,7 @@ func traceSeries(a *iotrace.Account) section {
 			}),
 			t.figure("depth", "requests", significant, names[7:], 7, func(s iotrace.Second, _ int) (float64, float64) { return s.Depth, 1 }),
 		} {
-			if len(f.Curves) == 0 {
+			if len(f.Curves) == 0 || f.Title == "depth" && !d.Knows(iotrace.QuantityDepth) {
 				continue
 			}
 			f.Title = d.Name + ", " + f.Title
@@ -377,7 +377,7 @@ func traceDeviceTable(a *iotrace.Account) section {
 			return text
 		}
 		row := []string{d.Name, cmp.Or(d.MajMin, unknown), grouped(float64(d.Requests)), decimalBytes(d.Bytes),
-			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))), where(told.stages, shareText(d.Sequential))}
+			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))), where(told.stages && told.sequential, shareText(d.Sequential))}
 		for _, n := range []uint64{d.BackMerges, d.FrontMerges, d.OtherMerges, d.Splits, d.Remaps, d.Requeues} {
 			row = append(row, grouped(float64(n)))
 		}

@@ -63,6 +63,11 @@ func (f filesystem) layer() *layer {
 		plan: func(line.Node) []string {
 			return []string{"make " + f.name + " on it", "mount it below the run's work directory"}
 		},
+		writes: func(s *sketch, n line.Node) {
+			s.starts(f.mkfsArgv(someUUID, s.block, n)...)
+			options, _ := n.Option("mount")
+			s.mounts(s.block, f.name, options)
+		},
 		check: func(context.Context, *Env, line.Node, int64) error { return f.check() },
 		up:    f.up,
 	}
@@ -78,13 +83,16 @@ func (f filesystem) check() error {
 	return nil
 }
 
+// mkfsArgv is the command line of mkfs with the user's options.
+func (f filesystem) mkfsArgv(id, device string, n line.Node) []string {
+	argv := f.mkfs(id, device)
+	extra, _ := n.Option("mkfs")
+	return append(append(argv[:len(argv)-1], strings.Fields(extra)...), device)
+}
+
 func (f filesystem) up(ctx context.Context, b *build, n line.Node) error {
 	id := uuid.NewString()
-	argv := f.mkfs(id, b.block)
-	if extra, ok := n.Option("mkfs"); ok {
-		device := argv[len(argv)-1]
-		argv = append(append(argv[:len(argv)-1], strings.Fields(extra)...), device)
-	}
+	argv := f.mkfsArgv(id, b.block, n)
 	change := &journal.Mkfs{Device: b.block, Type: f.name, UUID: id, Keep: b.own}
 	if err := b.do(ctx, change, func(mark string) error { return command(ctx, mark, argv...) }); err != nil {
 		return err
@@ -101,16 +109,20 @@ func (f filesystem) up(ctx context.Context, b *build, n line.Node) error {
 	return nil
 }
 
+func mountArgv(source, fstype, options, dir string) []string {
+	argv := []string{"mount", "-n", "-t", fstype}
+	if options != "" {
+		argv = append(argv, "-o", options)
+	}
+	return append(argv, source, dir)
+}
+
 // mount mounts source on a new directory and reads back how.
 func (b *build) mount(ctx context.Context, source, fstype, options, dir string) error {
 	if err := b.mkdir(ctx, dir); err != nil {
 		return err
 	}
-	argv := []string{"mount", "-n", "-t", fstype}
-	if options != "" {
-		argv = append(argv, "-o", options)
-	}
-	argv = append(argv, source, dir)
+	argv := mountArgv(source, fstype, options, dir)
 	change := &journal.Mount{Source: source, Target: dir, Type: fstype, Options: options}
 	if err := b.do(ctx, change, func(mark string) error { return command(ctx, mark, argv...) }); err != nil {
 		if !kernelHas(fstype) {

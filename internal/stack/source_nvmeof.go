@@ -46,6 +46,11 @@ var nvmeofSource = &layer{
 		nqn, _ := n.Option("nqn")
 		return []string{"connect to " + nqn, "OVERWRITE its namespace"}
 	},
+	writes: func(s *sketch, n line.Node) {
+		s.overwrites(n.String())
+		s.makes(nvme.Fabrics + ", for a new connection")
+		s.block = someRemote
+	},
 	check: func(ctx context.Context, e *Env, n line.Node, _ int64) error {
 		if err := needRoot("nvmeof"); err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"plimsoll/internal/cgroup"
@@ -51,11 +50,12 @@ func drivers() []*layer {
 	var out []*layer
 	for _, d := range driverKinds {
 		out = append(out, &layer{
-			Def:   line.Def{Name: d.name, Summary: d.summary, Below: line.FileSystem, Gives: line.View},
-			plan:  func(line.Node) []string { return append(planEngine, "start a container on storage driver "+d.name) },
-			check: func(context.Context, *Env, line.Node, int64) error { return checkEngine() },
+			Def:    line.Def{Name: d.name, Summary: d.summary, Below: line.FileSystem, Gives: line.View},
+			plan:   func(line.Node) []string { return append(planEngine, "start a container on storage driver "+d.name) },
+			writes: func(s *sketch, n line.Node) { s.engine(n.Name, engineRoot(s.dir)) },
+			check:  func(context.Context, *Env, line.Node, int64) error { return checkEngine() },
 			up: func(ctx context.Context, b *build, _ line.Node) error {
-				root := filepath.Join(b.dir, "docker")
+				root := engineRoot(b.dir)
 				if err := b.mkdir(ctx, root); err != nil {
 					return err
 				}

@@ -14,6 +14,7 @@ type follower struct {
 		*device
 		index uint16
 	}
+	event   event // that is followed
 	owners  owners
 	start   int64
 	last    int64
@@ -58,67 +59,64 @@ func (f *follower) device(number uint32) uint16 {
 	return index
 }
 
-// follow takes records. It keeps none.
-func (f *follower) follow(records []blktrace.Record) {
-	var e event
-	for i := range records {
-		r := &records[i]
-		what := r.Action.Event()
-		if r.Action.IsNote() {
-			f.note(r)
-			continue
-		}
-		if what == 0 || what >= blktrace.Remap && void(r) {
-			continue
-		}
-		e.Record, e.time, e.key, e.op = r, int64(r.Time), r.Sector, operation(r.Action, r.Bytes)
-		if e.op == iotrace.Flush {
-			e.key = flushes
-		}
-		known := &f.recent[r.Device*0x9e3779b1>>29]
-		if known.device == nil || known.device.number != r.Device {
-			known.index = f.device(r.Device)
-			known.device = f.devices[known.index]
-		}
-		dev, at := known.device, known.index
-		if r.Sequence != 0 && !dev.follows(r) && dev.twice(r) {
-			continue
-		}
-		if f.events == 0 {
-			f.start = e.time
-		}
-		f.events++
-		if e.time > f.last {
-			f.last = e.time
-		}
-		switch what {
-		case blktrace.Queue:
-			f.queue(dev, at, &e)
-		case blktrace.GetRequest:
-			f.table.bios[f.find(at, &e, 1<<queued)].set(held).g = e.time
-		case blktrace.BackMerge, blktrace.FrontMerge:
-			f.merge(dev, at, &e)
-		case blktrace.Insert:
-			f.insert(at, &e)
-		case blktrace.Issue:
-			f.issue(dev, at, &e)
-		case blktrace.DriverData:
-			f.submit(at, &e)
-		case blktrace.Complete:
-			f.complete(dev, at, &e)
-		case blktrace.Requeue:
-			f.requeue(dev, at, &e)
-		case blktrace.Split:
-			f.split(dev, at, &e)
-		case blktrace.Remap:
-			f.remap(dev, at, &e)
-		case blktrace.Plug:
-			dev.stats.Plugs++
-		case blktrace.Unplug:
-			dev.stats.Unplugs++
-		case blktrace.UnplugTimer:
-			dev.stats.UnpluggedByTimer++
-		}
+// follow takes a record, and does not keep it.
+func (f *follower) follow(r *blktrace.Record) {
+	e := &f.event
+	what := r.Action.Event()
+	if r.Action.IsNote() {
+		f.note(r)
+		return
+	}
+	if what == 0 || what >= blktrace.Remap && void(r) {
+		return
+	}
+	e.Record, e.time, e.key, e.op = r, int64(r.Time), r.Sector, operation(r.Action, r.Bytes)
+	if e.op == iotrace.Flush {
+		e.key = flushes
+	}
+	known := &f.recent[r.Device*0x9e3779b1>>29]
+	if known.device == nil || known.device.number != r.Device {
+		known.index = f.device(r.Device)
+		known.device = f.devices[known.index]
+	}
+	dev, at := known.device, known.index
+	if r.Sequence != 0 && !dev.follows(r) && dev.twice(r) {
+		return
+	}
+	if f.events == 0 {
+		f.start = e.time
+	}
+	f.events++
+	if e.time > f.last {
+		f.last = e.time
+	}
+	switch what {
+	case blktrace.Queue:
+		f.queue(dev, at, e)
+	case blktrace.GetRequest:
+		f.table.bios[f.find(at, e, 1<<queued)].set(held).g = e.time
+	case blktrace.BackMerge, blktrace.FrontMerge:
+		f.merge(dev, at, e)
+	case blktrace.Insert:
+		f.insert(at, e)
+	case blktrace.Issue:
+		f.issue(dev, at, e)
+	case blktrace.DriverData:
+		f.submit(at, e)
+	case blktrace.Complete:
+		f.complete(dev, at, e)
+	case blktrace.Requeue:
+		f.requeue(dev, at, e)
+	case blktrace.Split:
+		f.split(dev, at, e)
+	case blktrace.Remap:
+		f.remap(dev, at, e)
+	case blktrace.Plug:
+		dev.stats.Plugs++
+	case blktrace.Unplug:
+		dev.stats.Unplugs++
+	case blktrace.UnplugTimer:
+		dev.stats.UnpluggedByTimer++
 	}
 }
 

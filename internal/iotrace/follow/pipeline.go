@@ -92,7 +92,9 @@ func (a *analysis) serial() error {
 	a.follower.done = a.sum()
 	err := a.read(func(merge *blktrace.Merge) (int, error) {
 		records := merge.Next()
-		a.follower.follow(records)
+		for _, r := range records {
+			a.follower.follow(r)
+		}
 		return len(records), a.err
 	})
 	if err != nil {
@@ -172,7 +174,9 @@ func (a *analysis) parallel() error {
 	summed := a.summing()
 	for b := range full {
 		if a.err == nil {
-			a.follower.follow(b.records)
+			for i := range b.records {
+				a.follower.follow(&b.records[i])
+			}
 		}
 		if a.err != nil {
 			cancel(a.err)

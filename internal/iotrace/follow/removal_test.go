@@ -2,6 +2,7 @@ package follow
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -75,9 +76,9 @@ func copyRecords(t testing.TB, readers []*blktrace.Reader, to *bytes.Buffer, kee
 	one := blktrace.NewWriter(func(uint32) (io.Writer, error) { return to, nil })
 	merge := blktrace.NewMerge(readers, func(err error) { t.Error(err) })
 	last := uint32(0)
-	for records := merge.Next(); records != nil; records = merge.Next() {
+	for records := merge.Next(); len(records) > 0; records = merge.Next() {
 		for _, r := range records {
-			if !keep(&r) {
+			if !keep(r) {
 				continue
 			}
 			if r.CPU != last { // what is written of one comes before what is of another
@@ -86,7 +87,7 @@ func copyRecords(t testing.TB, readers []*blktrace.Reader, to *bytes.Buffer, kee
 				}
 				last = r.CPU
 			}
-			if err := one.Write(&r); err != nil {
+			if err := one.Write(r); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -270,5 +271,124 @@ func TestWhatIsRemovedIsNotMadeUp(t *testing.T) {
 				t.Logf("%s: %d requests, %d retired, %d doubtful, %d unfinished", d.Name, d.Requests, d.Retired, d.Doubtful, d.Unfinished)
 			}
 		})
+	}
+}
+
+// passing is so many requests of other sectors, one after the other.
+func passing(from, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%d Q 8:0 R %d+8\n%d D 8:0 R %d+8\n%d C 8:0 R %d+8\n", from, 10_000+8*i, from+1, 10_000+8*i, from+2, 10_000+8*i)
+		from += 3
+	}
+	return b.String()
+}
+
+// A completion is lost, and half a minute later its sectors are asked for again:
+// by a Q, by a D whose Q is lost, too, and by a requeue.
+func TestTheNextOfTheSameSectorsRetires(t *testing.T) {
+	const lost = "1 Q 8:0 R 100+8 sequence=1\n2 G 8:0 R 100+8 sequence=2\n3 D 8:0 R 100+8 sequence=3\n"
+	const gap = "9 Q 8:0 R 900+8 sequence=7\n"
+	for name, story := range map[string]string{
+		"Q":       "30000000 Q 8:0 R 100+8\n30000001 D 8:0 R 100+8\n30000005 C 8:0 R 100+8\n",
+		"D":       "30000001 D 8:0 R 100+8\n30000005 C 8:0 R 100+8\n",
+		"requeue": "29999990 D 8:0 R 100+8\n29999995 R 8:0 R 100+8\n30000001 D 8:0 R 100+8\n30000005 C 8:0 R 100+8\n",
+	} {
+		sources, err := tell(lost + gap + passing(20, 1000) + story)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found *iotrace.IO
+		a, err := Analyze(t.Context(), sources, Options{PerIO: func(r *iotrace.IO) error {
+			if r.Sector == 100 && r.C >= 0 {
+				copied := *r
+				found = &copied
+			}
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found == nil || found.C-found.D != 4000 || found.Q >= 0 && found.C-found.Q > 20_000 {
+			t.Errorf("%s: %+v", name, found)
+		}
+		d := a.Devices[0]
+		if d.Retired == 0 || d.Knows(iotrace.QuantityDepth) || d.Knows(iotrace.QuantityQ2Q) || a.By(iotrace.Total)[0].Intervals[iotrace.Q2Q] != nil {
+			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
+// In a whole capture, a request that thousands of others overtake is still
+// completed, and one of the same sectors beside it takes nothing from it.
+func TestWholeCapturesLoseNothing(t *testing.T) {
+	sources, err := tell("1 Q 8:0 R 100+8\n2 D 8:0 R 100+8\n" + passing(20, 3000) + "30000000 C 8:0 R 100+8\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Analyze(t.Context(), sources, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := a.Devices[0]; d.Requests != 3001 || d.Retired != 0 || len(d.Withheld) > 0 || a.By(iotrace.Total)[0].Intervals[iotrace.D2C].MaxNS != 29_999_998_000 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// A capture that is given with its own merge, in any order, counts once.
+func TestTwiceGivenCountsOnce(t *testing.T) {
+	m := makeCapture(t, synthetic.Shape{Events: 60_000, CPUs: 8, Devices: 3, Seed: 9, Merges: 0.3, Splits: 0.05, Requeues: 0.05, Remote: 0.5})
+	once, err := Analyze(t.Context(), m.sources(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	merged := Source{Name: "merged", From: bytes.NewReader(m.merged(t))}
+	merges := func() Source { merged.From = bytes.NewReader(m.merged(t)); return merged }
+	for name, sources := range map[string][]Source{
+		"behind": append(m.sources(), merges()), "before": append([]Source{merges()}, m.sources()...),
+		"a file": append(m.sources(), m.sources()[3]),
+	} {
+		a, err := Analyze(t.Context(), sources, Options{Threads: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Events != once.Events || a.Twice == 0 || name != "a file" && a.Twice != once.Events {
+			t.Errorf("%s: %d events, %d of them twice; once there are %d", name, a.Events, a.Twice, once.Events)
+		}
+		if !strings.Contains(strings.Join(a.Missing, "\n"), "given more than once") {
+			t.Errorf("%s: it is not said: %v", name, a.Missing)
+		}
+		a.Twice, a.Missing = 0, once.Missing
+		one, _ := json.Marshal([]any{once, once.Cells})
+		two, _ := json.Marshal([]any{a, a.Cells})
+		if string(one) != string(two) {
+			t.Errorf("%s: it gives another account", name)
+		}
+	}
+}
+
+// A stream without names of files says which CPUs it has no events of.
+func TestAbsentCPUsAreNamed(t *testing.T) {
+	m := makeCapture(t, synthetic.Shape{Events: 200_000, CPUs: 16, Devices: 1, Seed: 5, Remote: 1})
+	m[3], m[11] = nil, nil
+	for name, sources := range map[string][]Source{"files": m.sources(), "merged": {{Name: "merged", From: bytes.NewReader(m.merged(t))}}} {
+		var accounts []string
+		for _, threads := range []int{1, 2, 3} {
+			for _, s := range sources {
+				_, _ = s.From.(io.Seeker).Seek(0, io.SeekStart)
+			}
+			a, err := Analyze(t.Context(), sources, Options{Threads: threads})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(a.MissingCPUs, []int{3, 11}) {
+				t.Errorf("%s: missing are %v", name, a.MissingCPUs)
+			}
+			b, _ := json.Marshal([]any{a, a.Cells})
+			accounts = append(accounts, string(b))
+		}
+		if accounts[0] != accounts[1] || accounts[1] != accounts[2] {
+			t.Errorf("%s: the number of threads changes the account", name)
+		}
 	}
 }

@@ -330,7 +330,7 @@ func (f *follower) decide() {
 		}
 		queued, issued := float64(max(1, d.queued)), float64(max(1, d.issued))
 		met := max(issued-float64(d.stats.Retired), issued/8) // of the unseen ones, those that met none were counted
-		for kind, slack := range [doubts]float64{waitKind: 2, serviceKind: 1, againKind: 2} {
+		for kind, slack := range [doubts]float64{waitKind: 4, serviceKind: 1, againKind: 4} {
 			of[i][kind].slack = slack // the driver's tail is long, and counts
 		}
 		of[i][waitKind].expect(&d.reused[inQueue], float64(d.unqueued+d.orphans)/queued)

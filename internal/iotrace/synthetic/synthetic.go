@@ -102,8 +102,12 @@ func (g *generator) Less(i, j int) bool {
 	return a.plan[a.done].Time < b.plan[b.done].Time
 }
 func (g *generator) Swap(i, j int) { g.slots[i], g.slots[j] = g.slots[j], g.slots[i] }
-func (g *generator) Push(x any)    { g.slots = append(g.slots, x.(*slot)) }
-func (g *generator) Pop() any      { panic("slots stay") }
+
+// Push implements heap.Interface.
+func (g *generator) Push(x any) { g.slots = append(g.slots, x.(*slot)) }
+
+// Pop implements heap.Interface.
+func (g *generator) Pop() any { panic("slots stay") }
 
 func (g *generator) share(of float64) bool { return of > 0 && g.random.Float64() < of }
 

@@ -32,7 +32,7 @@ func TestAnIDThatLeadsElsewhereIsRefused(t *testing.T) {
 		run := plannedRun(1)
 		run.ID = id
 		if s, err := Create(filepath.Join(t.TempDir(), "run"), run); err == nil {
-			s.Close()
+			_ = s.Close()
 			t.Errorf("%q: a run of that name was made", id)
 		}
 		dir := filepath.Join(t.TempDir(), "run")
@@ -42,7 +42,7 @@ func TestAnIDThatLeadsElsewhereIsRefused(t *testing.T) {
 		rename(t, dir, id)
 		want := fmt.Sprintf("%q cannot be the id of a run", id)
 		if s, err := Open(dir); err == nil {
-			s.Close()
+			_ = s.Close()
 			t.Errorf("%q: the run is opened", id)
 		} else if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", id, err)

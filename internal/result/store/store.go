@@ -329,6 +329,31 @@ func (s *Store) ArtifactDir(t result.Trial) (string, error) {
 	return dir, nil
 }
 
+// DropArtifacts removes the artifacts of a trial that did not come to its end.
+func (s *Store) DropArtifacts(t result.Trial) error {
+	if err := os.RemoveAll(filepath.Join(s.dir, artifacts(t))); err != nil {
+		return explain("removing the artifacts of a trial", s.dir, err)
+	}
+	s.mu.Lock()
+	s.begun = ""
+	s.mu.Unlock()
+	return nil
+}
+
+// leastRoom is what a trial's record and the least artifacts take.
+const leastRoom = 64 << 10
+
+// IsFull reports whether the file system of the run directory has no room for
+// another trial.
+func (s *Store) IsFull() bool {
+	var room unix.Statfs_t
+	if err := unix.Statfs(s.dir, &room); err != nil {
+		return false
+	}
+	noInodes := room.Files > 0 && room.Ffree == 0
+	return noInodes || room.Bavail*uint64(room.Bsize) < leastRoom
+}
+
 // Close gives the run free for others. It does not finish the run.
 func (s *Store) Close() error {
 	var err error
