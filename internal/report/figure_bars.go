@@ -126,7 +126,7 @@ func barReaches(groups []barGroup) []float64 {
 }
 
 // mostNarrow is how many bars a figure has that stands beside another.
-const mostNarrow = 24
+const mostNarrow = 16
 
 func (g barGroup) figure(reach float64) figure {
 	s := linearScale(reach)

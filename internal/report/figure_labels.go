@@ -2,15 +2,16 @@ package report
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"unicode/utf8"
 )
 
 // Lines are labelled at their ends, in a gutter at the right of the plot.
 const (
-	mostLabel   = 19  // letters of a label, without the star of the verdict
+	mostLabel   = 18  // letters of a label, without the star of the verdict
 	labelHeight = 14  // CSS pixels from one label to the next
-	labelGap    = 10  // CSS pixels from the plot to its label
+	labelGap    = 15  // CSS pixels from the plot to its label
 	letterWidth = 6.4 // CSS pixels; the widest of usual letters at 11 px
 	tickWidth   = 6.6 // CSS pixels for a letter of a tick, and the room after it
 )
@@ -83,15 +84,16 @@ func spread(places []float64, least, low, high float64) []float64 {
 	return out
 }
 
-// The widths, in CSS pixels, that plots have at least: wide ones, as report.css
-// has it, and narrow ones, on a phone. Labels of ticks must find room there.
-const (
-	wideWidth   = 200
-	narrowWidth = 110
-)
+// fits are the widths, in CSS pixels, that plots have at least, the widest
+// first, and what report.css calls a label that is not shown where a plot is
+// narrower than that.
+var fits = []struct {
+	width float64
+	class string
+}{{330, ""}, {200, "fits-330"}, {110, "fits-200"}}
 
 // thinned places the ticks, and takes the labels from those that would run
-// into another: everywhere, or in narrow figures.
+// into another: everywhere, or in narrower figures.
 func thinned(ticks []valueTick, s scale) []tick {
 	var out []tick
 	for _, t := range ticks {
@@ -102,22 +104,22 @@ func thinned(ticks []valueTick, s scale) []tick {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(out[a].At, out[b].At) })
-	for _, width := range []float64{wideWidth, narrowWidth} {
-		end := -1e9
+	for _, fit := range fits {
+		end := math.Inf(-1)
 		for _, i := range order {
 			t := &out[i]
-			if t.Label == "" || t.Tight {
+			if t.Label == "" || t.Fits != "" {
 				continue
 			}
 			half := tickWidth * float64(utf8.RuneCountInString(t.Label)) / 2
-			at := float64(t.At) / 100 * width
+			at := float64(t.At) / 100 * fit.width
 			switch {
 			case at-half >= end:
 				end = at + half
-			case width == wideWidth:
+			case fit.class == "":
 				t.Label = ""
 			default:
-				t.Tight = true
+				t.Fits = fit.class
 			}
 		}
 	}

@@ -52,7 +52,7 @@ type tick struct {
 	At     percent
 	Anchor string // SVG text-anchor
 	Label  string
-	Tight  bool // has no room for its label in a narrow figure
+	Fits   string // class of a label that not every figure has room for; "" for one that always has
 }
 
 // linearScale starts at zero and has room for high, with some space at the

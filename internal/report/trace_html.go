@@ -180,6 +180,7 @@ func sharesFigure(title string, rows []traceRow, shares bool) figure {
 			f.Marks = append(f.Marks, m)
 		}
 	}
+	f.Wide = len(f.X.Names) > mostNarrow
 	if more > 0 {
 		f.Note += fmt.Sprintf("; %d more are in --csv and --json", more)
 	}
