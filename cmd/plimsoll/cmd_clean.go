@@ -45,7 +45,7 @@ EXIT STATUS
 				if reports == nil {
 					reports = []journal.Report{}
 				}
-				out := json.NewEncoder(a.stdout)
+				out := json.NewEncoder(a.data())
 				out.SetIndent("", "  ")
 				err = errors.Join(err, out.Encode(reports))
 			} else {

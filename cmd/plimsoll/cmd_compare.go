@@ -145,9 +145,9 @@ func (f *compareFlags) options(known []string) (opt finding.CompareOptions, err 
 func (a *app) printComparison(c finding.Comparison, quiet bool) error {
 	switch {
 	case a.jsonOutput:
-		return report.CompareJSON(a.stdout, c)
+		return report.CompareJSON(a.data(), c)
 	case quiet:
-		return report.CompareVerdict(a.stdout, c)
+		return report.CompareVerdict(a.styled(), c)
 	}
-	return report.Compare(a.stdout, c, a.terminalOptions())
+	return report.Compare(a.styled(), c, a.terminalOptions())
 }

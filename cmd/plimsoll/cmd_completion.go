@@ -46,7 +46,7 @@ EXIT STATUS
 			if at < 0 {
 				return fmt.Errorf("there is no completion for %q: known shells are %s", args[0], plural.And(names))
 			}
-			if err := shells[at].write(cmd.Root(), a.stdout); err != nil {
+			if err := shells[at].write(cmd.Root(), a.data()); err != nil {
 				return &exitError{exitFailure, err}
 			}
 			return nil

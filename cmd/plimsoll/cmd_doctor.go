@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 )
 
@@ -37,7 +38,7 @@ EXIT STATUS
 			host.State = a.state
 			report := host.Doctor(cmd.Context())
 			if a.jsonOutput {
-				out := json.NewEncoder(a.stdout)
+				out := json.NewEncoder(a.data())
 				out.SetIndent("", "  ")
 				if err := out.Encode(report); err != nil {
 					return &exitError{code: exitFailure, err: err}
@@ -45,7 +46,7 @@ EXIT STATUS
 			} else {
 				var text strings.Builder
 				printDoctor(&text, report, min(columns(a.stdout, 100), 120), wantsColor(a.stdout))
-				if _, err := io.WriteString(a.stdout, text.String()); err != nil {
+				if _, err := io.WriteString(a.styled(), text.String()); err != nil {
 					return &exitError{code: exitFailure, err: err}
 				}
 			}
@@ -206,6 +207,7 @@ func (p doctorPrinter) wrap(label, text string) { fmt.Fprintln(p.out, p.wrapped(
 
 // wrapped is text behind a label, in lines that fit the terminal.
 func (p doctorPrinter) wrapped(label, text string) string {
+	label, text = printable.Line(label), printable.Line(text)
 	if len(label)+len(text) <= p.width {
 		return strings.TrimRight(label+text, " ")
 	}

@@ -68,7 +68,7 @@ EXIT STATUS
 					return err
 				}
 			}
-			if err := writeTo(a.stdout, out, write); err != nil {
+			if err := writeTo(a.data(), out, write); err != nil {
 				return &exitError{exitFailure, fmt.Errorf("export run %s: %w", run.ID, err)}
 			}
 			if out != "" && out != standardOutput && isTerminal(a.stderr) {

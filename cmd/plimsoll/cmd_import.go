@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/inputfile"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/fioimport"
@@ -134,20 +135,21 @@ func (a *app) showImported(dir string) error {
 	return nil
 }
 
+// mostImported is how large an imported file may be: a day's log of every I/O of
+// a fast device, and less than takes the memory of a small host.
+const mostImported = 256 << 20
+
 // readWhole reads a file, or says in words of its own why not.
 func readWhole(name string) ([]byte, error) {
-	info, err := os.Stat(name)
+	text, err := inputfile.Read(name, mostImported)
+	var other *inputfile.NotRegular
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, fmt.Errorf("%s: there is no such file", name)
-	case err != nil:
-		return nil, err
-	case info.IsDir():
+	case errors.As(err, &other) && other.Mode.IsDir():
 		return nil, fmt.Errorf("%s: this is a directory; name the files in it: %s/*.json", name, filepath.Clean(name))
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: this is no regular file; results are kept in files", name)
 	}
-	return os.ReadFile(name)
+	return text, err
 }
 
 // importedStack reads NAME or NAME='LINE'; "" names none.

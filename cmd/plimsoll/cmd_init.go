@@ -57,7 +57,7 @@ EXIT STATUS
 				return &exitError{exitFailure, err}
 			}
 			if file == standardInput {
-				if _, err := a.stdout.Write(text.Bytes()); err != nil {
+				if _, err := a.data().Write(text.Bytes()); err != nil {
 					return &exitError{exitFailure, err}
 				}
 				return nil

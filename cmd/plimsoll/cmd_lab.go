@@ -15,6 +15,7 @@ import (
 
 	"plimsoll/internal/lab"
 	"plimsoll/internal/plural"
+	"plimsoll/internal/printable"
 )
 
 func newLabCommand(a *app) *cobra.Command {
@@ -149,7 +150,7 @@ type buildProgress struct {
 
 func newBuildProgress(w io.Writer, quiet bool) *buildProgress {
 	f, ok := w.(interface{ Fd() uintptr })
-	return &buildProgress{w: w, quiet: quiet, terminal: ok && isatty.IsTerminal(f.Fd()), began: time.Now(), tenth: -1}
+	return &buildProgress{w: unfiltered(w), quiet: quiet, terminal: ok && isatty.IsTerminal(f.Fd()), began: time.Now(), tenth: -1}
 }
 
 // Step implements lab.Progress.
@@ -164,7 +165,7 @@ func (p *buildProgress) Step(what string, share float64) {
 	if !p.terminal {
 		if tenth := int(share * 10); tenth > p.tenth {
 			p.tenth = tenth
-			fmt.Fprintf(p.w, "[%2.0f%%] %s%s\n", share*100, left, what)
+			fmt.Fprintf(p.w, "[%2.0f%%] %s%s\n", share*100, left, printable.Line(what))
 		}
 		return
 	}
@@ -175,7 +176,7 @@ func (p *buildProgress) Step(what string, share float64) {
 	const width = 24
 	full := int(share * width)
 	bar := strings.Repeat("█", full) + strings.Repeat(" ", width-full)
-	fmt.Fprintf(p.w, "\r%3.0f%% |%s| %s", share*100, bar, fit(left+what, columns(p.w, 80)-width-10))
+	fmt.Fprintf(p.w, "\r%3.0f%% |%s| %s", share*100, bar, fit(left+printable.Line(what), columns(p.w, 80)-width-10))
 }
 
 func (p *buildProgress) close() {

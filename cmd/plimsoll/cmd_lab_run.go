@@ -201,7 +201,7 @@ func (a *app) labRun(ctx context.Context, o lab.Options, job labJob) (err error)
 			return fmt.Errorf("copy into the lab: %w", err)
 		}
 	}
-	streams := lab.Streams{Stdout: a.stdout, Stderr: a.stderr}
+	streams := lab.Streams{Stdout: unfiltered(a.stdout), Stderr: unfiltered(a.stderr)}
 	for _, text := range job.onTarget {
 		code, err := lab.Run(ctx, l.Machine(lab.Target), lab.Command{Args: []string{"sh", "-c", text}}, streams)
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"plimsoll/internal/lab"
+	"plimsoll/internal/printable"
 )
 
 func newLabUpCommand(a *app, dir func() string) *cobra.Command {
@@ -199,7 +200,7 @@ func (a *app) labShell(ctx context.Context, machine string, args []string) error
 	if shell {
 		c.Args = []string{"bash", "-l"}
 	}
-	streams := lab.Streams{Stdout: a.stdout, Stderr: a.stderr, Stdin: os.Stdin}
+	streams := lab.Streams{Stdout: unfiltered(a.stdout), Stderr: unfiltered(a.stderr), Stdin: os.Stdin}
 	in := int(os.Stdin.Fd())
 	out, ok := a.stdout.(interface{ Fd() uintptr })
 	if ok && isatty.IsTerminal(uintptr(in)) && isatty.IsTerminal(out.Fd()) {
@@ -220,7 +221,7 @@ func (a *app) labShell(ctx context.Context, machine string, args []string) error
 	}
 	code, err := lab.Run(ctx, machine, c, streams)
 	if err == nil && !shell {
-		err = a.labBring(ctx, machine, func(text string) { _, _ = io.WriteString(a.stderr, "lab: "+text+"\r\n") })
+		err = a.labBring(ctx, machine, func(text string) { _, _ = io.WriteString(unfiltered(a.stderr), "lab: "+printable.Line(text)+"\r\n") })
 	}
 	if err == nil && code != 0 {
 		return &exitError{code: code}

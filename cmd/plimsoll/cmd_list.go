@@ -65,7 +65,7 @@ func (a *app) list() error {
 		})
 	}
 	if a.jsonOutput {
-		out := json.NewEncoder(a.stdout)
+		out := json.NewEncoder(a.data())
 		out.SetIndent("", "  ")
 		return out.Encode(all)
 	}

@@ -94,6 +94,7 @@ func (a *app) freshReport(dir string) (string, error) {
 // fileOf is the file below a stream, so that a browser that draws on the
 // terminal has it, and not a pipe.
 func fileOf(w io.Writer) io.Writer {
+	w = unfiltered(w)
 	if s, ok := w.(stream); ok {
 		return s.file
 	}

@@ -18,6 +18,7 @@ import (
 	"plimsoll/examples"
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/finding"
+	"plimsoll/internal/inputfile"
 	"plimsoll/internal/owner"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/report"
@@ -76,7 +77,8 @@ RUN, which --resume takes, is named as for plimsoll show: a directory, an id or
 its beginning, or "last".
 
 EXIT STATUS
-  0    every trial was done, or skipped with its reason
+  0    every trial was done, or skipped with its reason; with --resume, also
+       when there was nothing left to do, and nothing was changed
   1    the run could not go on
   2    the command line or the experiment file is wrong
   3    this host can do no trial of it
@@ -118,6 +120,12 @@ func (a *app) run(cmd *cobra.Command, args []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	if options.Resume && o.budget == "" {
+		ended, err := a.isFinished(options.Dir)
+		if ended || err != nil {
+			return err
+		}
+	}
 	if err := askPrograms(cmd.Context(), options.Experiment); err != nil {
 		return err
 	}
@@ -146,7 +154,7 @@ func (a *app) run(cmd *cobra.Command, args []string, o runOptions) error {
 	cutOff := err != nil
 	findings := finding.All(run)
 	path := filepath.Join(options.Dir, store.ReportFile)
-	if reportErr := writeReport(path, run, findings); reportErr != nil {
+	if reportErr := writeReport(path, run, findings); reportErr != nil && !errors.Is(err, syscall.ENOSPC) { // which is said already
 		err = errors.Join(err, reportErr)
 	}
 	if cutOff && !a.jsonOutput {
@@ -313,6 +321,29 @@ func (a *app) resumeRun(t trial.Options, dir string, more time.Duration) (trial.
 	return t, nil
 }
 
+// isFinished reports whether there is nothing left to do of a run, and says so.
+// Nothing of the run directory is changed then.
+func (a *app) isFinished(dir string) (bool, error) {
+	run, err := store.Read(dir)
+	if err != nil {
+		return false, &exitError{exitUsage, err}
+	}
+	if run.Status != result.RunComplete || slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.Status == result.TrialPlanned }) {
+		return false, nil
+	}
+	if a.jsonOutput {
+		return true, a.printRun(run, finding.All(run), dir)
+	}
+	fmt.Fprintf(a.stdout, `The run %s is finished: all of its %s have ended, and nothing was changed.
+What it found:
+  plimsoll show %s
+To measure more, with so much more time:
+  plimsoll run --resume %s --budget +6m
+`,
+		run.ID, plural.Count(len(run.Trials), "trial"), shellLine([]string{dir}), shellLine([]string{dir}))
+	return true, nil
+}
+
 // loadExperiment reads a built-in experiment by its name, or a file.
 func loadExperiment(name string) (*experiment.Experiment, error) {
 	if text, ok := examples.Find(name); ok {
@@ -322,7 +353,7 @@ func loadExperiment(name string) (*experiment.Experiment, error) {
 		}
 		return e, err
 	}
-	text, err := os.ReadFile(name)
+	text, err := inputfile.Read(name, inputfile.MaxText)
 	if errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, "./") {
 		meant := ""
 		if near := suggest.Closest(name, examples.List()); near != "" {
@@ -357,7 +388,7 @@ func parseExperiment(file string, text []byte) (*experiment.Experiment, error) {
 			if !filepath.IsAbs(name) {
 				name = filepath.Join(dir, name)
 			}
-			return os.ReadFile(name)
+			return inputfile.Read(name, inputfile.MaxText)
 		},
 	})
 	if err != nil {
@@ -380,6 +411,7 @@ type plan struct {
 	Trace            bool                 `json:"trace,omitempty"`    // block requests are recorded meanwhile
 	LeftOut          []string             `json:"left_out,omitempty"` // stacks and workloads that do not fit the settings, and why
 	Stacks           []plannedStack       `json:"stacks"`
+	Writes           []string             `json:"writes"` // what is written besides, and taken back at the end; RUN stands for the run's id
 	Trials           []experiment.Planned `json:"trials"` // in their order
 	EstimatedSeconds float64              `json:"estimated_seconds"`
 	BudgetSeconds    float64              `json:"budget_seconds,omitempty"` // in which further trials are planned as it goes
@@ -390,6 +422,7 @@ type plannedStack struct {
 	Name    string   `json:"name"`
 	Line    string   `json:"line"`
 	Changes []string `json:"changes"`
+	Writes  []string `json:"writes"`            // every device and path; RUN stands for the run's id
 	Skipped string   `json:"skipped,omitempty"` // why the host cannot make it
 }
 
@@ -420,12 +453,12 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 	for _, cost := range experiment.Costs(e, trials) {
 		takes += cost
 	}
-	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(), BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut, Trace: e.Trace}
+	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(), BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut, Trace: e.Trace, Writes: trial.OwnWrites(o)}
 	for i, s := range e.Stacks {
-		p.Stacks = append(p.Stacks, plannedStack{Name: s.Name, Line: s.Line.String(), Changes: previews[i].Changes, Skipped: previews[i].Skipped})
+		p.Stacks = append(p.Stacks, plannedStack{Name: s.Name, Line: s.Line.String(), Changes: previews[i].Changes, Writes: previews[i].Writes, Skipped: previews[i].Skipped})
 	}
 	if a.jsonOutput {
-		if err := json.NewEncoder(a.stdout).Encode(p); err != nil {
+		if err := json.NewEncoder(a.data()).Encode(p); err != nil {
 			return &exitError{exitFailure, err}
 		}
 		return runError(refused, "")
@@ -444,9 +477,16 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 		for _, what := range s.Changes {
 			fmt.Fprintf(&out, "      %s\n", what)
 		}
+		for _, where := range s.Writes {
+			fmt.Fprintf(&out, "      writes %s\n", where)
+		}
 		if s.Skipped != "" {
 			fmt.Fprintf(&out, "      skipped: %s\n", s.Skipped)
 		}
+	}
+	fmt.Fprintf(&out, "  besides, for the run itself (RUN is its id):\n")
+	for _, where := range p.Writes {
+		fmt.Fprintf(&out, "      writes %s\n", where)
 	}
 	fmt.Fprintf(&out, "\nWould stay: the results, in %s.\n\nTrials, in this order (seed %d):\n", o.Dir, o.Seed)
 	for _, t := range p.Trials {

@@ -44,13 +44,13 @@ EXIT STATUS
 				return err
 			}
 			if a.jsonOutput {
-				err = report.RunsJSON(a.stdout, runs)
+				err = report.RunsJSON(a.data(), runs)
 			} else {
 				opt := a.terminalOptions()
 				if !isTerminal(a.stdout) {
 					opt.Width = math.MaxInt // whoever reads it cuts its columns apart
 				}
-				err = report.Runs(a.stdout, root, runs, opt)
+				err = report.Runs(a.styled(), root, runs, opt)
 			}
 			if err != nil {
 				return &exitError{exitFailure, err}

@@ -28,7 +28,7 @@ EXIT STATUS
 			if err != nil {
 				return &exitError{code: exitFailure, err: err}
 			}
-			if _, err = a.stdout.Write(text); err != nil {
+			if _, err = a.data().Write(text); err != nil {
 				return &exitError{code: exitFailure, err: err}
 			}
 			return nil

@@ -83,11 +83,11 @@ func readRun(args []string) (dir string, run *result.Run, err error) {
 // printRun prints a run as JSON or for people.
 func (a *app) printRun(run *result.Run, findings []finding.Finding, dir string) error {
 	if a.jsonOutput {
-		return report.JSON(a.stdout, run, findings)
+		return report.JSON(a.data(), run, findings)
 	}
 	opt := a.terminalOptions()
 	opt.Dir = dir
-	return report.Terminal(a.stdout, run, findings, opt)
+	return report.Terminal(a.styled(), run, findings, opt)
 }
 
 // terminalOptions tell what the standard output can show.

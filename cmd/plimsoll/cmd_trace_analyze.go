@@ -57,7 +57,8 @@ EXIT STATUS
        request; with --strict, it is damaged: nothing was printed
   5    the capture is damaged; its sound part was printed
   130  interrupted; nothing was printed, but rows of --per-io
-Ctrl-C ends reading from standard input, and what was read is analysed.`,
+Ctrl-C ends reading from standard input, and what was read is analysed.
+A named pipe is read, too; a device is refused: it has no end.`,
 		Example: `  plimsoll trace analyze sda
   plimsoll trace analyze sda --by process --html sda.html
   plimsoll trace analyze sda --json | jq '.total.intervals.D2C.p99_ns'
@@ -147,10 +148,6 @@ func (t *traceAnalyze) title() string {
 }
 
 func (t *traceAnalyze) run(ctx context.Context) error {
-	if slices.Contains(t.files, standardInput) {
-		// Ctrl-C ends whoever writes it, too; what it wrote until then counts.
-		ctx = context.WithoutCancel(ctx)
-	}
 	if t.perIO {
 		return t.runPerIO(ctx)
 	}
@@ -171,7 +168,7 @@ func (t *traceAnalyze) runPerIO(ctx context.Context) error {
 			return t.ended(account, err)
 		}
 	}
-	rows := report.NewTraceIOs(t.stdout)
+	rows := report.NewTraceIOs(t.data())
 	account, err := t.analyze(ctx, func(io *iotrace.IO) error {
 		if err := rows.Write(io); err != nil {
 			return &exitError{exitFailure, err}
@@ -207,14 +204,20 @@ func (t *traceAnalyze) ended(account *iotrace.Account, err error) error {
 // analyze reads the files once. What it gives beside an error is the sound
 // part of a damaged capture.
 func (t *traceAnalyze) analyze(ctx context.Context, perIO func(*iotrace.IO) error) (*iotrace.Account, error) {
-	c, err := openCapture(t.files)
+	c, err := openCapture(ctx, t.files)
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		return nil, &exitError{exitUsage, err}
 	}
 	defer c.close()
 	progress := newReading(t.stderr, t.perIO && isTerminal(t.stdout))
-	account, err := follow.Analyze(ctx, c.sources, follow.Options{Strict: t.strict, Threads: t.threads, PerIO: perIO, Progress: progress.tell, DeviceName: c.deviceName})
+	account, err := follow.Analyze(c.reading, c.sources, follow.Options{Strict: t.strict, Threads: t.threads, PerIO: perIO, Progress: progress.tell, DeviceName: c.deviceName})
 	progress.close()
+	if c.reading.Err() != nil { // whatever the reader made of it
+		return nil, c.reading.Err()
+	}
 	return account, err
 }
 
@@ -222,11 +225,11 @@ func (t *traceAnalyze) print(account *iotrace.Account) error {
 	var err error
 	switch {
 	case t.jsonOutput:
-		err = report.TraceJSON(t.stdout, account, t.dimensions...)
+		err = report.TraceJSON(t.data(), account, t.dimensions...)
 	case t.csv:
-		err = report.TraceCSV(t.stdout, account, t.dimensions...)
+		err = report.TraceCSV(t.data(), account, t.dimensions...)
 	default:
-		err = report.Trace(t.stdout, account, report.TraceOptions{TerminalOptions: t.terminalOptions(), Source: t.title(), By: report.TraceDimension(t.by)})
+		err = report.Trace(t.styled(), account, report.TraceOptions{TerminalOptions: t.terminalOptions(), Source: t.title(), By: report.TraceDimension(t.by)})
 	}
 	if err == nil && t.html != "" {
 		err = t.writePage(account)

@@ -269,7 +269,7 @@ func coded(err error) error {
 // up brings the stack up. The journal takes it down.
 func (t *traceRecord) up(ctx context.Context, j *journal.Journal, id string) error {
 	e := t.env
-	e.Journal, e.RunID, e.Work = j, id, filepath.Join(j.State(), "work-"+id)
+	e.Journal, e.RunID, e.Work = j, id, journal.WorkDir(j.State(), id)
 	if _, err := j.Do(ctx, &journal.Dir{Path: e.Work}, func(string) error { return os.Mkdir(e.Work, 0o700) }); err != nil {
 		return err
 	}
@@ -327,7 +327,7 @@ func (t *traceRecord) record(ctx context.Context, j *journal.Journal) error {
 func (t *traceRecord) sinks() (closeAll func() error, err error) {
 	switch {
 	case t.requests:
-		t.rows = report.NewTraceIOs(t.stdout)
+		t.rows = report.NewTraceIOs(t.data())
 		t.options.Requests = func(io *iotrace.IO) {
 			if t.failed == nil {
 				t.failed = t.rows.Write(io)
@@ -408,7 +408,7 @@ func (t *traceRecord) runCommand(ctx context.Context, mark string) error {
 	if t.target != "" {
 		cmd.Env = append(cmd.Env, targetVariable+"="+t.target)
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, t.stderr, t.stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, unfiltered(t.stderr), unfiltered(t.stderr)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
@@ -430,7 +430,7 @@ func (t *traceRecord) print(a *iotrace.Account) error {
 		fmt.Fprintf(t.stdout, "%s: %s of %s, %d lost; plimsoll trace analyze %s reads it\n", blktrace.FileName(t.output, 0), plural.Count(int(a.Events), "event"), title, a.Lost, t.output)
 		return nil
 	case t.jsonOutput:
-		return report.TraceJSON(t.stdout, a)
+		return report.TraceJSON(t.data(), a)
 	}
-	return report.Trace(t.stdout, a, report.TraceOptions{TerminalOptions: t.terminalOptions(), Source: "recorded on " + title, By: report.TraceDimension(t.by)})
+	return report.Trace(t.styled(), a, report.TraceOptions{TerminalOptions: t.terminalOptions(), Source: "recorded on " + title, By: report.TraceDimension(t.by)})
 }

@@ -123,7 +123,7 @@ func problemsOf(err error) []problemOfFile {
 
 func (a *app) printValidated(all []validated) error {
 	if a.jsonOutput {
-		out := json.NewEncoder(a.stdout)
+		out := json.NewEncoder(a.data())
 		out.SetEscapeHTML(false)
 		out.SetIndent("", "  ")
 		return out.Encode(all)

@@ -65,7 +65,7 @@ EXIT STATUS
 			b := thisBuild()
 			var err error
 			if a.jsonOutput {
-				out := json.NewEncoder(a.stdout)
+				out := json.NewEncoder(a.data())
 				out.SetIndent("", "  ")
 				err = out.Encode(b)
 			} else {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 
 	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
 )
 
 // A fault ends one trial with its reason, not the run, and leaves nothing.
@@ -127,6 +129,80 @@ workloads:
 	if left, _ := filepath.Glob(filepath.Join(mnt, ".plimsoll-*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
+}
+
+// TestTheOutputDiskIsFull: one trial ends with that reason, and the run pauses;
+// with space freed it goes on, and once it is finished there is nothing to do.
+func TestTheOutputDiskIsFull(t *testing.T) {
+	hosttest.Alone(t)
+	p := newProgram(t)
+	mnt := filepath.Join(p.dir, "small")
+	shell(t, "mkdir "+mnt+" && mount -n -t tmpfs -o size=320k tmpfs "+mnt)
+	t.Cleanup(func() { shell(t, "umount -n "+mnt) })
+	name := p.experiment(`
+name: output-full
+question: What becomes of a run whose results have no room?
+repeat: 7
+trials: 1
+runtime: 300ms
+seed: 1
+stacks:
+  here: dir:` + p.dir + `
+workloads:
+  R: {fio: {rw: randread, size: 4MiB, jobs: 2, iodepth: 8}}
+`)
+	dir := filepath.Join(mnt, "run")
+	code, _, errs := p.run("run", name, "-o", dir)
+	if code != exitFailure {
+		t.Fatalf("ends with %d: %s", code, errs)
+	}
+	contains(t, errs, "the run is paused", "is full", "Free some space", "plimsoll run --resume "+dir)
+	if strings.Count(errs, "is full") > 2 { // at the trial, and at the end
+		t.Errorf("it says so again and again:\n%s", errs)
+	}
+	run, err := store.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := map[result.TrialStatus]int{}
+	for _, trial := range run.Trials {
+		n[trial.Status]++
+		if trial.Status == result.TrialFailed {
+			contains(t, trial.Problem.Why, "the file system of the run directory", "is full")
+		}
+	}
+	if n[result.TrialDone] < 1 || n[result.TrialFailed] != 1 || n[result.TrialPlanned] < 1 || run.Status != result.RunInterrupted {
+		t.Fatalf("%v, the run is %s", n, run.Status)
+	}
+
+	shell(t, "mount -n -o remount,size=32m "+mnt)
+	if code, _, errs := p.run("run", "--resume", dir, "--quiet"); code != exitPartial { // for the one that has ended
+		t.Errorf("resumed, it ends with %d: %s", code, errs)
+	}
+	run, err = store.Read(dir)
+	if err != nil || run.Status != result.RunComplete || len(run.Trials) != 7 {
+		t.Fatalf("%v, the run is %s with %d trials", err, run.Status, len(run.Trials))
+	}
+
+	before := everyTime(t, dir)
+	for _, args := range [][]string{{"run", "--resume", dir}, {"run", "--resume", dir, "--json"}, {"run", "--resume", dir, "--dry-run"}} {
+		code, out, errs := p.run(args...)
+		if code != exitOK {
+			t.Errorf("%v of a finished run ends with %d: %s", args, code, errs)
+		}
+		if !slices.Contains(args, "--json") {
+			contains(t, out, "is finished", "nothing was changed", "plimsoll show "+dir, "--budget +")
+		}
+	}
+	if after := everyTime(t, dir); after != before {
+		t.Errorf("it was changed:\n%s\nbefore:\n%s", after, before)
+	}
+}
+
+// everyTime lists all that is in a directory, with sizes and times.
+func everyTime(t *testing.T, dir string) string {
+	t.Helper()
+	return shell(t, "find "+dir+" -printf '%p %s %T@ %C@ %i %m\n' | sort")
 }
 
 // TestTheOOMKillerEndsFio has the kernel kill a real fio: a script of the same

@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"plimsoll/internal/printable"
 )
 
 // Exit codes that every command shares. What a command adds is in its help,
@@ -46,8 +48,8 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // app is what all commands share.
 type app struct {
-	stdout, stderr io.Writer
-	state          string // directory of journals and of what runs are working on
+	stdout, stderr io.Writer // for texts that have no styles: see styled and data
+	state          string    // directory of journals and of what runs are working on
 	jsonOutput     bool
 }
 
@@ -94,6 +96,7 @@ func (s stream) Fd() uintptr { return s.file.Fd() }
 
 // execute runs the command line and gives its exit code.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = printable.NewWriter(stdout), printable.NewWriter(stderr)
 	root := newRootCommand(&app{stdout: stdout, stderr: stderr})
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -12,6 +12,7 @@ import (
 
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/plural"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/trial"
@@ -65,7 +66,7 @@ func newProgress(w io.Writer, quiet bool, o trial.Options) progress {
 	if !isTerminal(w) {
 		return &lines{w: w, pace: p}
 	}
-	return newBar(w, p)
+	return newBar(unfiltered(w), p)
 }
 
 type silent struct{}
@@ -188,7 +189,7 @@ func (b *bar) show(change func()) {
 	// What the bar adds to the text: a percentage, a frame, and the last column,
 	// behind which some terminals begin a new line.
 	const frame = 10
-	b.bar.Describe(fit(left+b.text, columns(b.w, 80)-b.width-frame))
+	b.bar.Describe(fit(left+printable.Line(b.text), columns(b.w, 80)-b.width-frame))
 	at := b.done
 	if budget := b.experiment.Budget; budget > 0 { // the trials to come are not known
 		at = int(float64(len(b.trials)) * min(1, time.Since(b.began).Seconds()/budget.Seconds()))

@@ -23,7 +23,7 @@ func newReading(w io.Writer, silent bool) *reading {
 	if silent || !isTerminal(w) {
 		w = nil
 	}
-	return &reading{w: w, began: time.Now()}
+	return &reading{w: unfiltered(w), began: time.Now()}
 }
 
 // tell is called with the bytes that are done, and all, or 0 where that is not

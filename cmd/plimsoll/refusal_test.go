@@ -148,6 +148,10 @@ func TestBadInputIsRefusedWithAllItsProblems(t *testing.T) {
 		{name: "settings of a directory", args: []string{"run", "quick", "--on", "dir:/tmp(size=3)"}, says: []string{"--on takes", "dir:/srv/data"}},
 		{name: "a directory beside a device", args: []string{"run", "quick", "--on", "dir:/tmp", "--on", "/dev/sda", "--on", "tmpfs(size=1GiB)"}, says: []string{"--on dir:/tmp: several --on name block devices", "--on takes"}},
 		{name: "one device twice", args: []string{"run", "quick", "--on", "/dev/sda", "--on", "serial:sda"}, says: []string{"two devices would be called sda"}},
+		{name: "a directory that replaces nothing", args: []string{"run", "directory", "--on", "dir:/tmp"}, says: []string{"--on dir:/tmp would replace nothing", "takes the place of loop devices", "stack here: dir:", "name it in a copy"}},
+		{name: "a directory that replaces nothing, in a dry run", args: []string{"run", "directory", "--on", "dir:/tmp", "--dry-run"}, says: []string{"would replace nothing"}},
+		{name: "a device that replaces nothing", args: []string{"run", "directory", "--on", "/dev/sda"}, says: []string{"--on /dev/sda would replace nothing", "block devices that a stack names", "stack here: dir:"}},
+		{name: "a size that is two", args: []string{"run", "quick", "--size", "1GB"}, says: []string{"--size 1GB: GB is 1000 to some and 1024 to others: write 1GiB"}},
 		{name: "no directory", args: []string{"run", "quick", "--on", "dir:"}, says: []string{"--on takes"}},
 		{name: "no such directory", args: []string{"run", "quick", "--on", "dir:/no/such"}, says: []string{"--on dir:/no/such", "no such file"}},
 		{name: "a precision that nothing ends at", args: []string{"run", "quick", "--target", "1%"}, says: []string{"--target 1% would change nothing", "40s", "--budget"}},
@@ -216,8 +220,31 @@ func TestDryRunChangesNothing(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("ends with %d: %s", code, errs)
 	}
-	contains(t, out, "Nothing was changed", "attach a loop device", "make xfs on it", "private Docker engine", "90 trials", "seed 1")
+	contains(t, out, "Nothing was changed", "attach a loop device", "make xfs on it", "private Docker engine", "120 trials", "seed 1")
 	if p.exists("*") {
 		t.Error("files were made")
+	}
+}
+
+// TestAJobThatNamesAFileHasNoPlaceOnARawStack: the dry run knows, and a trial
+// does not have to find out.
+func TestAJobThatNamesAFileHasNoPlaceOnARawStack(t *testing.T) {
+	p := newProgram(t)
+	p.file("named.fio", "[global]\nname=anything at all\nrw=randread\nsize=1m\n[job]\nfilename=data\n")
+	p.file("plain.fio", "[global]\nname=anything at all\nrw=randread\nsize=1m\n[job]\n")
+	file := p.experiment("name: raw\nquestion: q\nstacks:\n  raw: loop(size=64MiB)\n  ext4: loop(size=64MiB) > ext4\nworkloads:\n  N: {fio: {file: named.fio}}\n")
+	for _, args := range [][]string{{"run", file, "--dry-run"}, {"run", file}, {"validate", file}} {
+		code, out, errs := p.run(args...)
+		if code != exitUsage {
+			t.Errorf("%v ends with %d", args, code)
+		}
+		contains(t, out+errs, "experiment.yaml:4: workload N cannot run on stack raw", "named.fio sets filename=data", "leave it out of the job file")
+		if strings.Contains(out+errs, "on stack ext4") {
+			t.Errorf("a file system has files: %s%s", out, errs)
+		}
+	}
+	file = p.experiment("name: raw\nquestion: q\nstacks:\n  raw: loop(size=64MiB)\nworkloads:\n  N: {fio: {file: plain.fio}}\n")
+	if code, _, errs := p.run("run", file, "--dry-run"); code != exitOK && code != exitHost { // without root
+		t.Errorf("a job that names no file ends with %d: %s", code, errs)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -203,6 +204,9 @@ func (r *settingsReader) exclude(flag, text, other, otherText, why string) {
 	}
 }
 
+// decimalSize is a size in units that not everybody reads alike.
+var decimalSize = regexp.MustCompile(`^\s*(\d+)\s*([kKmMgGtT][bB])\s*$`)
+
 // scale reads what fits an experiment to the host.
 func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
 	s.Catalog = stack.Catalog()
@@ -214,8 +218,14 @@ func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
 	}
 	if o.size != "" {
 		bytes, err := line.ParseSize(o.size)
-		if s.Bytes = bytes; err != nil || bytes <= 0 {
+		s.Bytes = bytes
+		decimal := decimalSize.FindStringSubmatch(o.size)
+		switch {
+		case err != nil || bytes <= 0:
 			r.wrong("size", o.size, "a size with its unit, such as 512MiB or 4GiB")
+		case decimal != nil: // as sizes of workloads are read
+			r.problems = append(r.problems, fmt.Errorf("--size %s: %s is 1000 to some and 1024 to others: write %s%siB",
+				o.size, decimal[2], decimal[1], strings.ToUpper(decimal[2][:1])))
 		}
 	}
 	for _, text := range o.ons {

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,11 +73,18 @@ type openedCapture struct {
 	sources []follow.Source
 	files   []*os.File
 	names   map[uint32]string // of devices, by their numbers
+
+	interrupted context.Context // ends with Ctrl-C
+	reading     context.Context // ends when nothing more is to be read
 }
 
-// openCapture opens all files, or says of all what is wrong.
-func openCapture(names []string) (*openedCapture, error) {
-	c := &openedCapture{names: map[uint32]string{}}
+// openCapture opens all files, or says of all what is wrong. They are read until
+// ctx ends; beside standard input, files are read to their end all the same.
+func openCapture(ctx context.Context, names []string) (*openedCapture, error) {
+	c := &openedCapture{names: map[uint32]string{}, interrupted: ctx, reading: ctx}
+	if slices.Contains(names, standardInput) {
+		c.reading = context.WithoutCancel(ctx)
+	}
 	var problems []error
 	for _, name := range names {
 		if err := c.open(name); err != nil {
@@ -99,20 +108,25 @@ func (c *openedCapture) close() {
 func (c *openedCapture) open(name string) error {
 	s := follow.Source{Name: strings.TrimSuffix(name, gzipSuffix)}
 	f := os.Stdin
+	var from io.Reader
+	var err error
 	if name == standardInput {
 		s.Name = "standard input"
+		from, err = standardInputReader(c.interrupted)
 	} else {
-		var err error
-		if f, err = os.Open(name); err != nil {
-			return err
-		}
+		f, from, err = openInput(c.interrupted, name)
+	}
+	if err != nil {
+		return err
+	}
+	if f != os.Stdin {
 		c.files = append(c.files, f)
 	}
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	in := bufio.NewReader(f)
+	in := bufio.NewReader(from)
 	if magic, err := in.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
 		unpacked, err := gzip.NewReader(in)
 		if err != nil {
@@ -125,7 +139,7 @@ func (c *openedCapture) open(name string) error {
 	if name != standardInput {
 		c.learnName(s.Name, in)
 	}
-	s.From = in
+	s.From = &untilInterrupted{c.reading, in}
 	c.sources = append(c.sources, s)
 	return nil
 }

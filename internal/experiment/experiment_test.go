@@ -77,6 +77,12 @@ type copyWorkload struct {
 func (c copyWorkload) Layout() string                           { return c.layout }
 func (c copyWorkload) NeedBytes() int64                         { return c.need }
 func (c copyWorkload) Timing(t workload.Timing) workload.Timing { return t }
+func (c copyWorkload) Drive(target workload.Target, _ workload.Timing) (*workload.Step, error) {
+	if target.Block && c.layout == "named.txt" {
+		return nil, &workload.Error{Problem: result.Problem{What: "copy", Why: "it names a file, and a raw device has none", Remedy: "name none"}}
+	}
+	return new(workload.Step), nil
+}
 func (c copyWorkload) Info() result.Workload {
 	return result.Workload{Kind: "copy", Summary: line.FormatSize(c.need)}
 }
@@ -86,7 +92,7 @@ func testOptions() Options {
 		Catalog: testCatalog(),
 		Kinds:   []workload.Kind{copyKind, {Name: "tpcc", Decode: copyKind.Decode, Params: copyParams{}}},
 		Open: func(name string) ([]byte, error) {
-			if name != "a.txt" {
+			if name != "a.txt" && name != "named.txt" {
 				return nil, fmt.Errorf("%s: %w", name, os.ErrNotExist)
 			}
 			return []byte("a"), nil

@@ -192,6 +192,7 @@ func (p *parser) file(root *yaml.Node) {
 	}
 	p.each(workloadDecls, "workload", brief, p.workload)
 	p.checkSpace()
+	p.checkRaw()
 }
 
 // mapping reads the keys of n, each with its field's function, and gives
@@ -339,6 +340,27 @@ func (p *parser) checkSpace() {
 		}
 		if all > room && !alone {
 			short("all workloads, whose files lie there together", all)
+		}
+	}
+}
+
+// checkRaw asks each workload whether it can run on each raw stack that it meets,
+// before a run finds out: one that names files cannot.
+func (p *parser) checkRaw() {
+	for i, s := range p.e.Stacks {
+		if !s.Raw {
+			continue
+		}
+		for _, w := range p.e.Workloads {
+			if !Compatible(s, w) {
+				continue
+			}
+			// Any device will do; how large it is, is known on the host.
+			_, err := w.Drive(workload.Target{Path: "/dev/device", Block: true}, w.Timing(p.e.Timing))
+			var no *workload.Error
+			if errors.As(err, &no) {
+				p.problem(p.stackNodes[i], fmt.Sprintf("workload %s cannot run on stack %s: %s", w.Name, s.Name, no.Why), no.Remedy)
+			}
 		}
 	}
 }

@@ -178,6 +178,7 @@ func (s Scale) sources(e *Experiment) (leftOut []string, err error) {
 	}
 	var kept []Stack
 	baseline := ""
+	replaced := false
 	for _, stack := range e.Stacks {
 		for i, device := range s.On {
 			on, takes, why := s.source(stack.Line, device)
@@ -198,6 +199,7 @@ func (s Scale) sources(e *Experiment) (leftOut []string, err error) {
 				leftOut = append(leftOut, fmt.Sprintf("stack %s: %s", put.Name, why))
 				continue
 			}
+			replaced = true
 			put.Line, put.Text = on, on.String()
 			kept = append(kept, put)
 			if stack.Name == e.Baseline && baseline == "" {
@@ -205,12 +207,37 @@ func (s Scale) sources(e *Experiment) (leftOut []string, err error) {
 			}
 		}
 	}
+	if !replaced && len(kept) > 0 {
+		return nil, s.replacesNothing(e, leftOut)
+	}
 	unchanged := func(k Stack) bool { return k.Name == e.Baseline }
 	if !slices.ContainsFunc(kept, unchanged) {
 		e.Baseline = baseline
 	}
 	e.Stacks = kept
 	return leftOut, nil
+}
+
+// replacesNothing says why nothing would be measured on what s.On names: a run
+// that measures something else in silence is worse than none.
+func (s Scale) replacesNothing(e *Experiment, leftOut []string) error {
+	var names, stacks []string
+	for _, n := range s.On {
+		names = append(names, "--on "+line.Line{Nodes: []line.Node{n}}.String())
+	}
+	for _, stack := range e.Stacks {
+		stacks = append(stacks, fmt.Sprintf("stack %s: %s", stack.Name, stack.Line))
+	}
+	takes := "it takes the place of loop devices, and of block devices that a stack names"
+	if s.On[0].Name == "dir" {
+		takes = "a directory takes the place of loop devices"
+	}
+	why := ""
+	if len(leftOut) > 0 {
+		why = "\nand those that stand on loop devices cannot be there: " + lines(leftOut)
+	}
+	return fmt.Errorf("%s would replace nothing: %s, and %s measures%s%s\nto measure elsewhere, name it in a copy of the experiment",
+		strings.Join(names, ", "), takes, e.Name, lines(stacks), why)
 }
 
 // labels names the devices of s.On, as names of stacks may have it.

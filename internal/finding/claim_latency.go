@@ -2,14 +2,14 @@ package finding
 
 import (
 	"fmt"
-	samples "plimsoll/internal/cell"
-	"plimsoll/internal/units"
 	"slices"
 
+	samples "plimsoll/internal/cell"
 	"plimsoll/internal/claims"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 

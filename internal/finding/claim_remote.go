@@ -2,12 +2,12 @@ package finding
 
 import (
 	"fmt"
-	samples "plimsoll/internal/cell"
-	"plimsoll/internal/units"
 	"slices"
 
+	samples "plimsoll/internal/cell"
 	"plimsoll/internal/claims"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 

@@ -374,14 +374,6 @@ func workloadsOf(cells []*cell) []string {
 	return out
 }
 
-func stackNames(candidates []candidate) []string {
-	var out []string
-	for _, c := range candidates {
-		out = append(out, c.stack.Name)
-	}
-	return out
-}
-
 func sentences(all ...string) string {
 	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), " ")
 }

@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	samples "plimsoll/internal/cell"
-	"plimsoll/internal/plural"
-	"plimsoll/internal/units"
 	"regexp"
 	"slices"
 	"strings"
 
+	samples "plimsoll/internal/cell"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/export"
 	"plimsoll/internal/units"
@@ -20,7 +21,7 @@ func CompareJSON(w io.Writer, c finding.Comparison) error { return export.Indent
 
 // CompareVerdict writes the verdict of a comparison alone, on one line.
 func CompareVerdict(w io.Writer, c finding.Comparison) error {
-	_, err := fmt.Fprintln(w, printable(c.Title))
+	_, err := fmt.Fprintln(w, printable.Line(c.Title))
 	return err
 }
 
@@ -49,7 +50,7 @@ func Compare(w io.Writer, c finding.Comparison, opt TerminalOptions) error {
 	if c.Verdict == finding.VerdictHolds {
 		paint = t.style.good
 	}
-	t.line(paint("Verdict: " + printable(c.Title)))
+	t.line(paint("Verdict: " + printable.Line(c.Title)))
 	return out.Flush()
 }
 
@@ -92,7 +93,7 @@ func (t *terminal) comparedRows(c finding.Comparison) {
 		if s := under[0].Summary; s != "" {
 			title += ": " + s
 		}
-		t.section(printable(title))
+		t.section(printable.Line(title))
 		shared, tags, legend := marks(markedPoints(under))
 		for _, m := range shared {
 			t.text("  ! ", "    ", "every number here: "+m, t.style.warn)
@@ -142,7 +143,7 @@ func (t *terminal) comparedTable(m finding.Metric, under []finding.ComparisonRow
 			name += " / " + r.StackB
 		}
 		cells := []string{
-			printable(name) + tags[r.Stack],
+			printable.Line(name) + tags[r.Stack],
 			medianText(m, r.A), spreadText(r.A),
 			medianText(m, r.B), spreadText(r.B),
 			comparedRatio(r), comparedInterval(r),

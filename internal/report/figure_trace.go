@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 )
 
@@ -92,11 +93,11 @@ func breakdownMarks(i int, p tracedPoint, source string) []mark {
 		if part.From != "" {
 			text += "; measured as " + part.From
 		}
-		marks = append(marks, mark{Series: i, X: float64(i), From: min(at, at+part.MeanNS), Y: max(at, at+part.MeanNS), Class: partClass(part.Name), Text: text + source})
+		marks = append(marks, mark{Series: i, Name: p.Stack, X: float64(i), From: min(at, at+part.MeanNS), Y: max(at, at+part.MeanNS), Class: partClass(part.Name), Text: text + source})
 		at += part.MeanNS
 	}
 	low, high := min(at, p.TotalNS), max(at, p.TotalNS)
-	return append(marks, mark{Series: i, X: float64(i), From: low, Y: high, Class: classResidue,
+	return append(marks, mark{Series: i, Name: p.Stack, X: float64(i), From: low, Y: high, Class: classResidue,
 		Text: fmt.Sprintf("%sresidue %s: the application saw %s, the parts are %s, over %s", of, residueText(p), exactNS(p.TotalNS), exactNS(at), counted(p.Trials, "trial"))})
 }
 
@@ -149,10 +150,10 @@ func (t *terminal) traced(run *result.Run) {
 			to++
 		}
 		t.line("")
-		t.line("  " + t.style.bold(printable(points[from].title())))
+		t.line("  " + t.style.bold(printable.Line(points[from].title())))
 		var rows []tableRow
 		for _, p := range points[from:to] {
-			cells := []string{shortName(printable(p.Stack)), value(p.TotalNS)}
+			cells := []string{shortName(printable.Line(p.Stack)), value(p.TotalNS)}
 			for _, name := range names {
 				text := ""
 				if ns, ok := p.part(name); ok {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"plimsoll/internal/finding"
@@ -26,41 +27,40 @@ var figuresSource string
 //go:embed trace.html.tmpl
 var traceSource string
 
-var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"iops":      iopsText,
-	"bandwidth": bandwidthText,
-	"latency":   latencyText,
-	"grouped":   grouped,
-	"honesty":   honestyText,
-	"size":      sizeText,
-	"count":     counted,
-	"join":      strings.Join,
-	"slot":      slotClass,
-	"symbol":    symbol,
-	"word":      explained,
-	"words":     glossary.All,
+// pageTemplate is parsed when it is first used: most commands write no page.
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("report").Funcs(template.FuncMap{
+		"iops":      iopsText,
+		"bandwidth": bandwidthText,
+		"latency":   latencyText,
+		"grouped":   grouped,
+		"honesty":   honestyText,
+		"size":      sizeText,
+		"count":     counted,
+		"join":      strings.Join,
+		"slot":      slotClass,
+		"symbol":    symbol,
+		"word":      explained,
+		"words":     glossary.All,
 
-	"percentText": func(share float64) string { return significant(100*share) + "%" },
-	"seconds":     func(s float64) string { return elapsedText(time.Duration(s * float64(time.Second))) },
-}).Parse(pageSource + figuresSource + traceSource))
+		"percentText": func(share float64) string { return significant(100*share) + "%" },
+		"seconds":     func(s float64) string { return elapsedText(time.Duration(s * float64(time.Second))) },
+	}).Parse(pageSource + figuresSource + traceSource))
+})
 
 // HTML writes the report of a run as one page that needs nothing else: no
 // network and no other file. It shows findings as they are given, and draws
-// what finding.Points makes of the run. Where this program was built with the
-// script of package web, its figures can be read mark by mark; without it, or
-// in a browser that runs no scripts, they are still pictures.
+// what finding.Points makes of the run. The script of package web lets its
+// figures be read mark by mark; a browser that runs no scripts shows the same.
 func HTML(w io.Writer, run *result.Run, findings []finding.Finding) error {
-	script, _ := web.ReportScript()
-	return writePage(w, run, findings, finding.Points(run), script)
+	return writePage(w, run, findings, finding.Points(run), web.ReportScript)
 }
 
 // writePage writes the page with that script; "" for none.
 func writePage(w io.Writer, run *result.Run, findings []finding.Finding, points []finding.Point, script string) error {
 	p := newPage(run, findings, points)
-	if err := p.enliven(script); err != nil {
-		return fmt.Errorf("write the figures of run %s: %w", run.ID, err)
-	}
-	if err := pageTemplate.Execute(w, p); err != nil {
+	p.addScript(script)
+	if err := pageTemplate().Execute(w, p); err != nil {
 		return fmt.Errorf("write the HTML report of run %s: %w", run.ID, err)
 	}
 	return nil
@@ -85,6 +85,7 @@ type page struct {
 	Lanes     []lane
 	Blocks    []percent
 	Stacks    []stackView
+	Roles     roles          // of the stacks
 	Latencies []otherLatency // of imported results
 }
 
@@ -97,20 +98,16 @@ type shell struct {
 	Sections  []section
 	Script    template.JS // "" for none
 	ScriptSum string      // its SHA-256 sum in base64, as the page's policy has it
-	Figures   template.JS // what the script draws, as JSON
 }
 
-// enliven gives the page its script and what that draws. The policy names the
-// script by its sum: whatever a name or a file might smuggle in does not run.
-func (p *shell) enliven(script string) error {
+// addScript puts the script into the page. The policy names it by its sum:
+// whatever a name or a file might smuggle in does not run.
+func (p *shell) addScript(script string) {
 	if script == "" {
-		return nil
+		return
 	}
 	sum := sha256.Sum256([]byte(script))
 	p.Script, p.ScriptSum = template.JS(script), base64.StdEncoding.EncodeToString(sum[:])
-	var err error
-	p.Figures, err = figureData(p.Sections)
-	return err
 }
 
 type trialCounts struct{ Total, Done, Failed, Skipped, Planned int }
@@ -129,6 +126,7 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 		Published: publishedResults(findings, commonMarks(points)),
 		Missing:   missingTrials(whole),
 		Stacks:    stackViews(run),
+		Roles:     rolesOf(whole, findings),
 		Latencies: otherLatencies(run),
 	}
 	if run.Experiment.Name != "" {

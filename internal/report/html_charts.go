@@ -44,6 +44,7 @@ type stackRow struct {
 	Class    string   // device, memory, unknown: how the bars are drawn
 	Tags     []string // marks that not all rows share
 	Baseline bool
+	Role     role
 	Against  *against
 
 	IOPS, Bandwidth bar
@@ -93,6 +94,7 @@ func newWorkloadView(i int, w result.Workload, run *result.Run, points []finding
 		CommonMarks: commonMarks(points), Span: len(points) + 2, Mixes: mixes(run, w.Name),
 	}
 	slices.SortStableFunc(points, bestHonestFirst)
+	who := rolesOf(run, findings)
 
 	view.Unit, view.Noise = unit(run), noiseText(findings, w.Name)
 	view.Interval = intervalNote(points, view.Unit)
@@ -110,6 +112,7 @@ func newWorkloadView(i int, w result.Workload, run *result.Run, points []finding
 			Point:    p,
 			Class:    sourceClass(p),
 			Baseline: p.Stack == run.Experiment.Baseline,
+			Role:     who.Of(p.Stack),
 			IOPS:     rateBar(p, rates),
 			Latency:  latencyRow(p, latencies),
 			Honesty:  honestyRow(p, honesty),

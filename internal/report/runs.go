@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"plimsoll/internal/plural"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/export"
 	"plimsoll/internal/result/store"
@@ -33,8 +34,8 @@ func Runs(w io.Writer, root string, runs []store.Summary, opt TerminalOptions) e
 			paint = t.style.warn
 		}
 		rows = append(rows, tableRow{paint: paint, cells: []string{
-			printable(filepath.Base(r.Dir)), r.Started.UTC().Format("2006-01-02 15:04"), printable(r.Experiment),
-			strconv.Itoa(r.Stacks), strconv.Itoa(r.Workloads), fmt.Sprintf("%d of %d", r.Done, r.Trials), stateText(r, state), printable(r.Dir),
+			printable.Line(filepath.Base(r.Dir)), r.Started.UTC().Format("2006-01-02 15:04"), printable.Line(r.Experiment),
+			strconv.Itoa(r.Stacks), strconv.Itoa(r.Workloads), fmt.Sprintf("%d of %d", r.Done, r.Trials), stateText(r, state), printable.Line(r.Dir),
 		}})
 	}
 	if len(rows) > 0 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 )
 
@@ -107,7 +108,7 @@ func (t *terminal) heading(dir string) {
 	if dir == "" {
 		dir = "RUN-DIRECTORY"
 	}
-	t.line("  plimsoll run --resume " + printable(commandLine([]string{dir})))
+	t.line("  plimsoll run --resume " + printable.Line(commandLine([]string{dir})))
 }
 
 // of gives the findings of a kind, in their order.
@@ -237,7 +238,7 @@ func (t *terminal) measuredDevices() []result.DeviceInfo {
 // be copied is not wrapped.
 func (t *terminal) files(dir string) {
 	t.section("To see more")
-	copied := func(name, text string) { t.line(fmt.Sprintf("  %-11s", name) + printable(text)) }
+	copied := func(name, text string) { t.line(fmt.Sprintf("  %-11s", name) + printable.Line(text)) }
 	copied("repeat it", commandLine(t.run.Command))
 	if dir != "" {
 		copied("report", filepath.Join(dir, "report.html"))

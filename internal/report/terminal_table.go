@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
 )
@@ -128,7 +129,7 @@ func (t *terminal) columns(points []finding.Point, tags map[string]string) []col
 func cells(columns []column, p finding.Point) []string {
 	var out []string
 	for _, c := range columns {
-		out = append(out, printable(c.cell(p)))
+		out = append(out, printable.Line(c.cell(p)))
 	}
 	return out
 }

@@ -3,8 +3,9 @@ package report
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"plimsoll/internal/printable"
 )
 
 // style paints text, or leaves it as it is when false.
@@ -29,31 +30,17 @@ func (t *terminal) line(text string) { fmt.Fprintln(t.out, strings.TrimRight(tex
 // section begins a part of the report.
 func (t *terminal) section(title string) {
 	t.line("")
-	t.line(t.style.bold(title))
+	t.line(t.style.bold(printable.Line(title)))
 }
 
 // text prints wrapped text behind an indent, its first line behind another.
 func (t *terminal) text(first, indent, text string, paint func(string) string) {
-	for i, line := range wrap(printable(text), t.width, utf8.RuneCountInString(first), utf8.RuneCountInString(indent)) {
+	for i, line := range wrap(printable.Line(text), t.width, utf8.RuneCountInString(first), utf8.RuneCountInString(indent)) {
 		if i > 0 {
 			first = indent
 		}
 		t.line(first + paint(line))
 	}
-}
-
-// printable leaves out what would steer the terminal: names and error texts
-// are other people's.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r):
-			return '?'
-		}
-		return r
-	}, text)
 }
 
 // wrap breaks text into lines that fit width behind their indents, at spaces

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 )
 
@@ -33,7 +34,7 @@ func (t *terminal) verdict() {
 		for _, b := range bullets(r) {
 			t.text("  - "+b.Name+": ", "    ", b.Text, t.style.plain)
 			if b.Command != "" {
-				t.line("      " + printable(b.Command)) // it is made to be copied
+				t.line("      " + printable.Line(b.Command)) // it is made to be copied
 			}
 		}
 		t.text("  ", "  ", r.Reason(), t.style.warn)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"plimsoll/internal/iotrace"
+	"plimsoll/internal/printable"
 )
 
 // exported is the requests of one operation of a namespace that the host, as a
@@ -56,7 +57,7 @@ func (t *terminal) traceExports(a *iotrace.Account) {
 	var rows []tableRow
 	for _, e := range all {
 		cells := []string{
-			printable(e.Device.Name), e.Label, grouped(float64(e.Requests)), decimalBytes(e.Bytes),
+			printable.Line(e.Device.Name), e.Label, grouped(float64(e.Requests)), decimalBytes(e.Bytes),
 			meanText(e.dist(iotrace.T)), percentileText(e.dist(iotrace.T), 99), "", "", "", percentileText(e.dist(iotrace.Q2C), 99),
 		}
 		for i, interval := range []iotrace.Interval{iotrace.A2Q, iotrace.F2Q, iotrace.Q2C} {
@@ -72,7 +73,7 @@ func (t *terminal) traceExports(a *iotrace.Account) {
 	for _, e := range all {
 		if name := e.Device.Name + " is namespace " + grouped(float64(e.Device.NSID)) + " of " + e.Device.NQN; !slices.Contains(named, name) {
 			named = append(named, name)
-			t.text("  ", "    ", printable(name), t.style.dim)
+			t.text("  ", "    ", printable.Line(name), t.style.dim)
 		}
 	}
 }

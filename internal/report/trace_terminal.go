@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/iotrace"
+	"plimsoll/internal/printable"
 )
 
 // TraceOptions tell how a trace is shown.
@@ -83,7 +84,7 @@ var dimensionTitle = map[TraceDimension]string{
 
 // traceIntervals prints a table of all intervals of a row.
 func (t *terminal) traceIntervals(r traceRow) {
-	t.section(printable(fmt.Sprintf("%s %s: %s requests, %s", dimensionTitle[r.Dimension], r.Label, grouped(float64(r.Requests)), decimalBytes(r.Bytes))))
+	t.section(printable.Line(fmt.Sprintf("%s %s: %s requests, %s", dimensionTitle[r.Dimension], r.Label, grouped(float64(r.Requests)), decimalBytes(r.Bytes))))
 	parts := traceParts(r)
 	columns := []column{
 		{head: "interval", left: true}, {head: "count"}, {head: "min", drop: 4}, {head: "mean"}, {head: "max", drop: 7}, {head: "stddev", drop: 2},
@@ -177,8 +178,8 @@ func (t *terminal) traceDevices(a *iotrace.Account) {
 			name += " " + d.MajMin
 		}
 		rows = append(rows, tableRow{cells: []string{
-			printable(name), grouped(float64(d.Requests)), rate(d.Requests, 1), rate(d.Bytes, 1e6),
-			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))), where(told.stages, shareText(d.Sequential)),
+			printable.Line(name), grouped(float64(d.Requests)), rate(d.Requests, 1), rate(d.Bytes, 1e6),
+			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))), where(told.stages && told.sequential, shareText(d.Sequential)),
 			several(d.BackMerges, d.FrontMerges, d.OtherMerges), grouped(float64(d.Splits)), grouped(float64(d.Remaps)), grouped(float64(d.Requeues)),
 			where(told.stages, grouped(float64(d.Plugs))), where(told.stages, several(d.Unplugs, d.UnpluggedByTimer)), grouped(float64(d.Unfinished)),
 		}, paint: t.style.plain})
@@ -225,7 +226,7 @@ func (t *terminal) traceShares(by TraceDimension, rows []traceRow, drawn map[str
 			drawn[p.Name] = true
 		}
 		table = append(table, tableRow{cells: []string{
-			shorten(printable(r.Label), 34), grouped(float64(r.Requests)), decimalBytes(r.Bytes),
+			shorten(printable.Line(r.Label), 34), grouped(float64(r.Requests)), decimalBytes(r.Bytes),
 			meanText(r.dist(iotrace.Q2C)), percentileText(r.dist(iotrace.Q2C), 99), meanText(r.dist(iotrace.D2C)), percentileText(r.dist(iotrace.D2C), 99), partsBar(parts),
 		}, paint: t.style.plain})
 	}

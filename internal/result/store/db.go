@@ -283,6 +283,9 @@ func loadRun(db *sql.DB) (run result.Run, err error) {
 	if err := json.Unmarshal([]byte(header), &run); err != nil {
 		return run, fmt.Errorf("the header of the run: %w", err)
 	}
+	if err := otherSchema(run.Schema); err != nil {
+		return run, err
+	}
 	if run.Trials, err = loadTrials(tx); err != nil {
 		return run, err
 	}
@@ -303,8 +306,15 @@ func checkSchema(tx *sql.Tx) error {
 		return fmt.Errorf("%s is empty: plimsoll was stopped before it had stored the plan; no trial was run, the directory can go", ResultsFile)
 	case id != applicationID:
 		return fmt.Errorf("%s is a database, but not plimsoll's", ResultsFile)
+	}
+	return otherSchema(version)
+}
+
+// otherSchema says why what carries a schema cannot be read.
+func otherSchema(version int) error {
+	switch {
 	case version > result.SchemaVersion:
-		return fmt.Errorf("it was written by a newer plimsoll (schema %d, this one reads up to %d): use that version, or export the run with it", version, result.SchemaVersion)
+		return fmt.Errorf("it was written by a newer plimsoll (schema %d, this one reads %d): use that version, or export the run with it", version, result.SchemaVersion)
 	case version < result.SchemaVersion:
 		return fmt.Errorf("it was written by an older plimsoll (schema %d, this one reads %d): use that version, or export the run with it", version, result.SchemaVersion)
 	}

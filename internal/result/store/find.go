@@ -12,7 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"plimsoll/internal/inputfile"
+	"plimsoll/internal/result"
 )
 
 // RunsDir is where runs are put, and looked for, unless a directory is named.
@@ -82,30 +83,47 @@ const headBytes = 1 << 20
 // startOf reads when a run began from the head of its snapshot; the zero time
 // when it cannot be read.
 func startOf(dir string) (started time.Time) {
-	f, err := os.OpenFile(filepath.Join(dir, RunFile), os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe must not hang it
+	fromHead(dir, "started", &started)
+	return started
+}
+
+// newerSnapshot says why a run cannot be read of which a newer plimsoll wrote
+// the snapshot: it may have stored what this one would lose.
+func newerSnapshot(dir string) error {
+	schema := result.SchemaVersion
+	fromHead(dir, "schema", &schema)
+	if schema <= result.SchemaVersion {
+		return nil // an older snapshot is replaced, and one that is damaged too
+	}
+	return fmt.Errorf("%s: %w", RunFile, otherSchema(schema))
+}
+
+// fromHead decodes what stands under a key in the head of a snapshot. Where
+// there is none, or it cannot be read, into stays what it is.
+func fromHead(dir, key string, into any) {
+	f, err := inputfile.Open(filepath.Join(dir, RunFile))
 	if err != nil {
-		return started
+		return
 	}
 	defer f.Close()
 	head := json.NewDecoder(io.LimitReader(f, headBytes))
 	if brace, err := head.Token(); err != nil || brace != json.Delim('{') {
-		return started
+		return
 	}
 	for head.More() {
-		key, err := head.Token()
+		found, err := head.Token()
 		if err != nil {
-			return started
+			return
 		}
-		if key == "started" {
-			_ = head.Decode(&started)
-			return started
+		if found == key {
+			_ = head.Decode(into)
+			return
 		}
 		var other json.RawMessage
 		if head.Decode(&other) != nil {
-			return started
+			return
 		}
 	}
-	return started
 }
 
 // IDs names the runs below root as Find takes them, newest first.

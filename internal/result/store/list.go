@@ -81,6 +81,9 @@ func Summarize(dir string) Summary {
 	if err := holdsRun(dir); err != nil {
 		return Summary{Dir: dir, Problem: err}
 	}
+	if err := newerSnapshot(dir); err != nil {
+		return Summary{Dir: dir, Problem: explain("reading the run", dir, err)}
+	}
 	s, err := summary(dir)
 	if needsRollback(err) { // its writer died within a transaction, which is rare
 		s, err = rolledBackSummary(dir)
@@ -126,6 +129,9 @@ func summary(dir string) (s Summary, err error) {
 	var run result.Run
 	if err := json.Unmarshal([]byte(header), &run); err != nil {
 		return s, fmt.Errorf("the header of the run: %w", err)
+	}
+	if err := otherSchema(run.Schema); err != nil {
+		return s, err
 	}
 	s = headed(run)
 	return s, s.countTrials(tx)

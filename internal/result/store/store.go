@@ -25,6 +25,9 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/inputfile"
 	"plimsoll/internal/owner"
 	"plimsoll/internal/result"
 )
@@ -55,6 +58,9 @@ type Store struct {
 // and its planned trials there. It refuses a directory that holds a run.
 // When it fails, what it made is gone again.
 func Create(dir string, run result.Run) (_ *Store, err error) {
+	if err := result.CheckRunID(run.ID); err != nil {
+		return nil, err
+	}
 	if err := vacant(dir); err != nil {
 		return nil, err
 	}
@@ -109,6 +115,12 @@ func Open(dir string) (_ *Store, err error) {
 	if err := holdsRun(dir); err != nil {
 		return nil, err
 	}
+	if err := staysInside(dir); err != nil {
+		return nil, err
+	}
+	if err := newerSnapshot(dir); err != nil {
+		return nil, explain("opening the run", dir, err)
+	}
 	l, err := acquire(dir)
 	if err != nil {
 		return nil, err
@@ -125,6 +137,9 @@ func Open(dir string) (_ *Store, err error) {
 	if s.run, err = loadRun(s.db); err != nil {
 		return nil, explain("reading the run", dir, err)
 	}
+	if err := result.CheckRunID(s.run.ID); err != nil {
+		return nil, explain("reading the run", dir, err)
+	}
 	s.run.Status, s.run.Finished = result.RunRunning, time.Time{}
 	if err := s.saveHeader(); err != nil {
 		return nil, err
@@ -138,11 +153,17 @@ func Read(dir string) (*result.Run, error) {
 	if err := holdsRun(dir); err != nil {
 		return nil, err
 	}
+	if err := newerSnapshot(dir); err != nil {
+		return nil, explain("reading the run", dir, err)
+	}
 	run, err := readRun(dir)
 	if needsRollback(err) {
 		run, err = readRolledBack(dir)
 	}
 	if err != nil {
+		return nil, explain("reading the run", dir, err)
+	}
+	if err := result.CheckRunID(run.ID); err != nil {
 		return nil, explain("reading the run", dir, err)
 	}
 	return &run, nil
@@ -284,20 +305,53 @@ func (s *Store) Finish(status result.RunStatus) error {
 // its path. What an earlier attempt at the trial left there is removed.
 func (s *Store) ArtifactDir(t result.Trial) (string, error) {
 	dir := filepath.Join(s.dir, artifacts(t))
-	if err := os.RemoveAll(dir); err != nil {
+	if err := staysInside(s.dir); err != nil {
+		return "", err
+	}
+	if _, err := owner.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", explain("making the directory of artifacts", s.dir, err)
+	}
+	root, err := os.OpenRoot(s.dir) // no link leads out of it
+	if err != nil {
+		return "", explain("opening the run directory", s.dir, err)
+	}
+	defer root.Close()
+	if err := root.RemoveAll(artifacts(t)); err != nil {
 		return "", explain("emptying the artifacts of an earlier attempt", s.dir, err)
 	}
-	_, err := owner.MkdirAll(filepath.Dir(dir), 0o755)
-	if err == nil {
-		err = os.Mkdir(dir, 0o755) // it is given when all in it is there
-	}
-	if err != nil {
+	// It is given to the user behind sudo when all in it is there.
+	if err := root.Mkdir(artifacts(t), 0o755); err != nil {
 		return "", explain("making the directory of artifacts", s.dir, err)
 	}
 	s.mu.Lock()
 	s.begun = dir
 	s.mu.Unlock()
 	return dir, nil
+}
+
+// DropArtifacts removes the artifacts of a trial that did not come to its end.
+func (s *Store) DropArtifacts(t result.Trial) error {
+	if err := os.RemoveAll(filepath.Join(s.dir, artifacts(t))); err != nil {
+		return explain("removing the artifacts of a trial", s.dir, err)
+	}
+	s.mu.Lock()
+	s.begun = ""
+	s.mu.Unlock()
+	return nil
+}
+
+// leastRoom is what a trial's record and the least artifacts take.
+const leastRoom = 64 << 10
+
+// IsFull reports whether the file system of the run directory has no room for
+// another trial.
+func (s *Store) IsFull() bool {
+	var room unix.Statfs_t
+	if err := unix.Statfs(s.dir, &room); err != nil {
+		return false
+	}
+	noInodes := room.Files > 0 && room.Ffree == 0
+	return noInodes || room.Bavail*uint64(room.Bsize) < leastRoom
 }
 
 // Close gives the run free for others. It does not finish the run.
@@ -354,6 +408,9 @@ func vacant(dir string) error {
 	return nil
 }
 
+// databaseFiles are the database, and what SQLite may open beside it.
+var databaseFiles = []string{ResultsFile, ResultsFile + "-journal", ResultsFile + "-wal", ResultsFile + "-shm"}
+
 // holdsRun says why dir cannot be read as a run.
 func holdsRun(dir string) error {
 	info, err := os.Stat(dir)
@@ -363,17 +420,50 @@ func holdsRun(dir string) error {
 	if !info.IsDir() {
 		return fmt.Errorf("opening the run %s: it is not a directory; a run is one, with %s in it", dir, ResultsFile)
 	}
-	_, err = os.Stat(filepath.Join(dir, ResultsFile))
-	switch {
-	case err == nil:
+	// SQLite opens these, and would wait for whoever writes a pipe.
+	for _, name := range databaseFiles {
+		err = inputfile.Check(filepath.Join(dir, name))
+		var other *inputfile.NotRegular
+		switch {
+		case errors.As(err, &other):
+			return fmt.Errorf("opening the run in %s: %s is %s, which is not opened: a run keeps its results in regular files",
+				dir, name, inputfile.Kind(other.Mode))
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return explain("opening the run", dir, err)
+		}
+	}
+	if _, err = os.Stat(filepath.Join(dir, ResultsFile)); err == nil {
 		return nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return explain("opening the run", dir, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, RunFile)); err == nil {
 		return fmt.Errorf("opening the run in %s: %s is missing; %s alone has no latency histograms and cannot stand in for it", dir, ResultsFile, RunFile)
 	}
 	return fmt.Errorf("opening the run in %s: there is no run (no %s)", dir, ResultsFile)
+}
+
+// staysInside returns why what is written into a run directory might come to
+// lie elsewhere: somebody else may have made the directory, with links in it.
+// run.json and the report are replaced, never followed; the lock sees to itself.
+func staysInside(dir string) error {
+	for name, isDirectory := range map[string]bool{ResultsFile: false, ResultsFile + "-journal": false, ArtifactsDir: true} {
+		path := filepath.Join(dir, name)
+		var st unix.Stat_t
+		err := unix.Lstat(path, &st)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return explain("looking at the run", dir, &fs.PathError{Op: "lstat", Path: path, Err: err})
+		}
+		kind := st.Mode & unix.S_IFMT
+		switch {
+		case kind == unix.S_IFLNK:
+			return fmt.Errorf("writing the run in %s: %s is a link, and what is written there would lie elsewhere: plimsoll makes none; copy the run without links", dir, name)
+		case isDirectory && kind != unix.S_IFDIR, !isDirectory && (kind != unix.S_IFREG || st.Nlink > 1):
+			return fmt.Errorf("writing the run in %s: %s is nothing that plimsoll made: copy the run to a new directory", dir, name)
+		}
+	}
+	return nil
 }
 
 // explain makes an error for people: what failed, where, why, and what to do

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -302,7 +303,10 @@ func TestReadRefuses(t *testing.T) {
 		{"a file", func(dir string) { _ = os.RemoveAll(dir); _ = os.WriteFile(dir, nil, 0o644) }, []string{"not a directory"}},
 		{"another directory", func(dir string) { _ = os.RemoveAll(dir); _ = os.Mkdir(dir, 0o755) }, []string{"no run", ResultsFile}},
 		{"run.json alone", func(dir string) { _ = os.Remove(filepath.Join(dir, ResultsFile)) }, []string{ResultsFile + " is missing", "histograms"}},
-		{"a newer schema", func(dir string) { exec(dir, "PRAGMA user_version = 2") }, []string{"newer plimsoll", "schema 2", "reads up to 1"}},
+		{"a newer schema", func(dir string) { exec(dir, "PRAGMA user_version = 2") }, []string{"newer plimsoll", "schema 2", "this one reads 1"}},
+		{"a newer record", func(dir string) { exec(dir, "UPDATE run SET record = json_set(record, '$.schema', 999)") }, []string{"newer plimsoll", "schema 999", "this one reads 1"}},
+		{"an older record", func(dir string) { exec(dir, "UPDATE run SET record = json_remove(record, '$.schema')") }, []string{"older plimsoll", "schema 0", "this one reads 1"}},
+		{"a newer snapshot", func(dir string) { setSchema(t, dir, 999) }, []string{RunFile, "newer plimsoll", "schema 999", "this one reads 1"}},
 		{"another database", func(dir string) { exec(dir, "PRAGMA application_id = 1") }, []string{"not plimsoll's"}},
 		{"an empty database", func(dir string) { _ = os.Truncate(filepath.Join(dir, ResultsFile), 0) }, []string{"is empty", "before it had stored the plan"}},
 		{"not a database", func(dir string) {
@@ -326,6 +330,23 @@ func TestReadRefuses(t *testing.T) {
 				t.Error("a lock is left behind")
 			}
 		})
+	}
+}
+
+// setSchema changes the schema of a run's snapshot.
+func setSchema(t *testing.T, dir string, schema int) {
+	t.Helper()
+	name := filepath.Join(dir, RunFile)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(text), fmt.Sprintf(`"schema": %d`, result.SchemaVersion), fmt.Sprintf(`"schema": %d`, schema), 1)
+	if changed == string(text) {
+		t.Fatal("no schema in the snapshot")
+	}
+	if err := os.WriteFile(name, []byte(changed), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 

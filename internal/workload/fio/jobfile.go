@@ -156,6 +156,10 @@ func (p *fileParser) option(number int, line string) {
 	if strings.HasPrefix(key, "include") {
 		key = "include" // fio needs no more than the beginning
 	}
+	if key == "name" && p.inGlobal {
+		p.checkLabel(number, value)
+		return
+	}
 	if !p.known(number, key) {
 		return
 	}
@@ -183,6 +187,15 @@ func (p *fileParser) option(number int, line string) {
 		p.global[key] = setting{value, number}
 	default:
 		p.mistake(number, key+" stands before the first section", "begin with [global]")
+	}
+}
+
+// checkLabel takes the name that [global] gives to the whole file, as nearly all
+// published job files have it. fio prints it and uses it for nothing else: jobs
+// and their files are named after their sections.
+func (p *fileParser) checkLabel(number int, name string) {
+	if !sectionName.MatchString(name) {
+		p.mistake(number, fmt.Sprintf("name %q", name), "use letters, digits and . _ + - and blanks only")
 	}
 }
 

@@ -106,3 +106,21 @@ func TestParseSize(t *testing.T) {
 		}
 	}
 }
+
+// A name in [global] is a label; one in a job would rename it.
+func TestANameInGlobalIsALabel(t *testing.T) {
+	const job = "rw=randread\nsize=1m\n"
+	for _, name := range []string{"mysql", "my fio-test_1.0+x"} {
+		if _, mistakes := newUserFile("x.fio", []byte("[global]\nname="+name+"\n"+job+"[a]\n[b]\n")); len(mistakes) > 0 {
+			t.Errorf("name=%s: %v", name, mistakes)
+		}
+	}
+	for _, text := range []string{
+		"[global]\nname=../../etc/x\n" + job + "[a]\n", "[global]\nname\n" + job + "[a]\n", "[global]\nname=\n" + job + "[a]\n",
+		"[global]\nname=a;b\n" + job + "[a]\n" + "name=b\n", "[a]\nname=b\n" + job, "name=b\n[a]\n" + job, "[global]\nname=$HOME\n" + job + "[a]\n",
+	} {
+		if _, mistakes := newUserFile("x.fio", []byte(text)); len(mistakes) == 0 {
+			t.Errorf("taken: %q", text)
+		}
+	}
+}

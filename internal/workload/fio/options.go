@@ -48,7 +48,7 @@ var refused = refusals(map[string]string{
 	"exec_prerun exec_postrun": "runs a program on the host",
 	"include":                  "brings in a file that is not kept with the results: put its text here",
 	"filename_format opendir":  "names files in a way that cannot be checked: use filename",
-	"name":                     "renames the job behind its section's back: rename the section",
+	"name":                     "renames the job behind its section's back: rename the section; in [global] it is accepted",
 	"ioscheduler":              "changes the host's I/O scheduler for everybody",
 	"cgroup cgroup_weight cgroup_nodelete uid gid":                                           "changes who the job runs as: limits belong to the experiment",
 	"read_iolog read_iolog_chunked write_iolog replay_no_stall replay_redirect replay_scale": "replays I/O to whatever files the log names",
