@@ -76,8 +76,9 @@ made again only when what goes into it changes.
 
 As root it needs the programs mmdebstrap, mkfs.ext4, tar, xz and unshare; other
 users also need newuidmap and a range of user ids (/etc/subuid), as distributions
-give them to every user. To run a lab, QEMU is needed (apt-get install
-qemu-system-x86), and no privilege; access to /dev/kvm makes it ten times faster.
+give them to every user. QEMU (apt-get install qemu-system-x86) is needed too, for
+an image is of no use without it. What is missing is named at once. To run a lab,
+no privilege is needed; access to /dev/kvm makes it ten times faster.
 
 EXIT STATUS
   0    the image is there

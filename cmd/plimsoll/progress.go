@@ -201,7 +201,7 @@ func (b *bar) show(change func()) {
 func fit(text string, width int) string {
 	width = max(width, 1)
 	if r := []rune(text); len(r) > width {
-		text = string(r[:width-1]) + "~"
+		text = string(r[:width-1]) + "…"
 	}
 	return fmt.Sprintf("%-*s", width, text)
 }

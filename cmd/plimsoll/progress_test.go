@@ -53,9 +53,9 @@ func TestFit(t *testing.T) {
 	}{
 		{"raw RR", 8, "raw RR  "},
 		{"raw RR", 6, "raw RR"},
-		{"a longer text", 6, "a lon~"},
-		{"ein längerer", 8, "ein län~"},
-		{"too narrow", -3, "~"},
+		{"a longer text", 6, "a lon…"},
+		{"ein längerer", 8, "ein län…"},
+		{"too narrow", -3, "…"},
 	} {
 		if got := fit(c.text, c.width); got != c.want {
 			t.Errorf("fit(%q, %d) = %q, want %q", c.text, c.width, got, c.want)

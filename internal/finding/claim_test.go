@@ -386,7 +386,7 @@ func TestGroundsTellOfCPU(t *testing.T) {
 	if i < 0 {
 		t.Fatal("the claim is not tested")
 	}
-	if why := All(run)[i].Why; !strings.Contains(why, "An I/O takes 20.0 us of fio's CPU time on xfs and 10.0 us on raw.") {
+	if why := All(run)[i].Why; !strings.Contains(why, "An I/O takes 20.0 µs of fio's CPU time on xfs and 10.0 µs on raw.") {
 		t.Error(why)
 	}
 }

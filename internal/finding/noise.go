@@ -138,13 +138,22 @@ func spreadText(share float64) string {
 }
 
 // warnings say where two copies of a stack differ significantly: something
-// besides the stacks decides what is measured.
+// besides the stacks decides what is measured. That is tested under each
+// workload, so p is corrected for how many there are.
 func (v *view) warnings() (out []string) {
+	var effects []Effect
+	var workloads []string
+	var ps []float64
 	for _, w := range v.workloads {
 		e, ok := v.noise(w.Name)
-		if ok && e.Differs {
+		if ok && !e.TooFew {
+			effects, workloads, ps = append(effects, e), append(workloads, w.Name), append(ps, e.P)
+		}
+	}
+	for i, p := range stats.BenjaminiHochberg(ps) {
+		if p < stats.Alpha {
 			out = append(out, fmt.Sprintf("two copies of %s differ by %s under %s, so that something besides the stacks decides there",
-				e.Baseline, spreadText(e.size()-1), w.Name))
+				effects[i].Baseline, spreadText(effects[i].size()-1), workloads[i]))
 		}
 	}
 	return out

@@ -31,8 +31,11 @@ func recommend(v *view) []Finding {
 	onHost := func(s *stack) bool { return !s.inContainer() }
 	containers := slices.ContainsFunc(v.all(), func(c *cell) bool { return c.stack.inContainer() })
 	eligible := func(*stack) bool { return true }
-	if containers {
+	switch {
+	case containers:
 		eligible = inContainer
+	case slices.ContainsFunc(v.all(), func(c *cell) bool { return c.honest() && onFileSystem(c.stack) }):
+		eligible = onFileSystem // the bare device is what these are held against
 	}
 	ranked := v.candidates(eligible)
 	switch {
@@ -59,6 +62,13 @@ func recommend(v *view) []Finding {
 	f.Why = strings.TrimSpace(f.Why)
 	f.Caveats = append(f.Caveats, v.warnings()...)
 	return []Finding{f}
+}
+
+// onFileSystem reports whether a stack has files: nobody asks which file system
+// to take, and is helped by none.
+func onFileSystem(s *stack) bool {
+	source, fileSystem, _ := split(s.line)
+	return source == nil || source.Name == nodeDir || source.Name == nodeTmpfs || fileSystem != nil
 }
 
 // candidates ranks the eligible stacks, best first. The workloads that decide

@@ -90,7 +90,7 @@ func TestSteadiness(t *testing.T) {
 					{Stack: "xfs", Workload: "RW", Reason: result.StopBudget, RelativeHalfWidth: 0.75},
 				},
 			},
-			titles: map[string]string{"budget": "The budget ended before 1 of 2 points had been decided: the widest is xfs under RW, ±75%"},
+			titles: map[string]string{"budget": "The budget ended before 1 of 2 points had been decided: least is known of xfs under RW, to within 75%"},
 		},
 		{
 			name:   "a budget that taught next to nothing",

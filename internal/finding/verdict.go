@@ -77,6 +77,7 @@ type verdictFacts struct {
 	Name       string   // of the pick, in plain words
 	Baseline   string   // in plain words; "" when there is none, or it is the pick
 	AsBaseline bool     // level with it under every workload
+	IsContrast bool     // the largest contrast is the one with the baseline
 	OfBaseline string   // "1.3 times as fast as", "13% slower than"; "" where there is no one ratio
 	Contrast   string   // the largest one: "5 times as fast as btrfs for random writes"
 	Rates      []string // what the only stack does
@@ -125,7 +126,8 @@ func (v *view) conclude(pick candidate, rest []candidate, keep *candidate) *Reco
 	f.Advice.Slower, f.Advice.Faster = v.contrasts(pick)
 	v.besideBaseline(&f, pick, words)
 	f.Contrast = v.largest(f.Advice.Slower, words)
-	f.Slow = v.slow(f.Advice.Slower, keep, words)
+	f.IsContrast = f.Contrast != "" && f.Advice.Slower[0].Stack == v.run.Experiment.Baseline
+	f.Slow = v.slow(f.Advice.Slower, bare(pick.stack.line), keep, words)
 	if f.Only {
 		f.Rates = rates(pick.cells, words)
 		f.Cached = rates(v.cached(pick), words)
@@ -203,6 +205,9 @@ func (v *view) besideBaseline(f *verdictFacts, pick candidate, words words) {
 	}
 }
 
+// mostNamed is how many stacks, or rates, a sentence names before it counts.
+const mostNamed = 3
+
 // worthSaying is the ratio from which on a contrast makes a headline.
 const worthSaying = 1.2
 
@@ -217,14 +222,23 @@ func (v *view) largest(slower []Contrast, words words) string {
 
 // slow writes the stacks that are far slower than the pick, each with its worst
 // workload. The keeper is needed, however slow.
-func (v *view) slow(slower []Contrast, keep *candidate, words words) (out []string) {
+func (v *view) slow(slower []Contrast, barePick bool, keep *candidate, words words) (out []string) {
 	told := map[string]bool{}
+	more := 0
 	for _, c := range slower {
-		if told[c.Stack] || c.Ratio >= avoidBelow || keep != nil && keep.stack.Name == c.Stack {
+		s := v.stack(c.Stack)
+		if told[c.Stack] || s != nil && bare(s.line) && !barePick || c.Ratio >= avoidBelow || keep != nil && keep.stack.Name == c.Stack {
 			continue
 		}
 		told[c.Stack] = true
+		if len(out) == mostNamed {
+			more++
+			continue
+		}
 		out = append(out, fmt.Sprintf("%s, %s as fast for %s", c.Stack, units.Percent(c.Ratio), words.workload(c.Workload)))
+	}
+	if more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
 	}
 	return out
 }
@@ -241,9 +255,9 @@ func (v *view) cached(pick candidate) (out []*cell) {
 	return out
 }
 
-// rates writes what a stack does under each of its workloads.
+// rates writes what a stack does under its workloads, the first of them.
 func rates(cells []*cell, words words) (out []string) {
-	for _, c := range cells {
+	for _, c := range cells[:min(mostNamed, len(cells))] {
 		out = append(out, fmt.Sprintf("%s %s", units.Rate(c.point.Median), words.workload(c.workload.Name)))
 	}
 	return out
@@ -386,7 +400,7 @@ func (v *view) words() words {
 	}
 	for name, plain := range w.stacks {
 		if plain == "" || counts[plain] > 1 {
-			w.stacks[name] = name
+			w.stacks[name] = "stack " + name
 		}
 	}
 	patterns := map[string]int{}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/plural"
 )
 
 // Image is what machines start from: three files in a directory that carries
@@ -40,26 +42,31 @@ const (
 	imageFacts  = "image.json"  // written last: an image without it is not finished
 )
 
-// Missing says that a program is not on the host.
+// Missing says which programs are not on the host.
 type Missing struct {
-	Program string
-	Package string // of Debian and Ubuntu
-	For     string // what needs it
+	Programs []string
+	Packages []string // of Debian and Ubuntu, one for each
+	For      string   // what needs them
 }
 
 func (m *Missing) Error() string {
-	return fmt.Sprintf("%s needs the program %s, which is not in PATH: apt-get install %s", m.For, m.Program, m.Package)
+	n := len(m.Programs)
+	return fmt.Sprintf("%s needs the %s %s, which %s not in PATH: apt-get install %s", m.For, plural.Of(n, "program"), plural.And(m.Programs),
+		plural.Choose(n, "is", "are"), strings.Join(m.Packages, " "))
 }
 
 // need finds programs, or tells all that are missing.
 func need(what string, programs ...[2]string) error {
-	var missing []error
+	missing := Missing{For: what}
 	for _, p := range programs {
 		if _, err := exec.LookPath(p[0]); err != nil {
-			missing = append(missing, &Missing{Program: p[0], Package: p[1], For: what})
+			missing.Programs, missing.Packages = append(missing.Programs, p[0]), append(missing.Packages, p[1])
 		}
 	}
-	return errors.Join(missing...)
+	if len(missing.Programs) == 0 {
+		return nil
+	}
+	return &missing
 }
 
 // NoImageError says that an image was not built yet.
@@ -108,6 +115,7 @@ func Build(ctx context.Context, dir string, r Recipe, p Progress) (*Image, error
 	if os.Getuid() != 0 {
 		programs = append(programs, [2]string{"newuidmap", "uidmap"})
 	}
+	programs = append(programs, [2]string{qemu, "qemu-system-x86"}) // without which an image is of no use
 	if err := need("lab build", programs...); err != nil {
 		return nil, err
 	}

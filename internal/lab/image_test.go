@@ -133,7 +133,7 @@ func TestMissingPrograms(t *testing.T) {
 	if !errors.As(err, &missing) {
 		t.Fatalf("%v", err)
 	}
-	for _, want := range []string{"mmdebstrap", "apt-get install e2fsprogs", "xz-utils"} {
+	for _, want := range []string{"mmdebstrap, tar, mkfs.ext4", "qemu-system-x86_64, which are not in PATH: apt-get install mmdebstrap tar e2fsprogs xz-utils", "qemu-system-x86"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
 		}
@@ -141,7 +141,7 @@ func TestMissingPrograms(t *testing.T) {
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("a directory was made")
 	}
-	if _, err := Start(t.Context(), Options{Dir: dir}, ""); !errors.As(err, &missing) || missing.Package != "qemu-system-x86" {
+	if _, err := Start(t.Context(), Options{Dir: dir}, ""); !errors.As(err, &missing) || missing.Error() != "the lab needs the program qemu-system-x86_64, which is not in PATH: apt-get install qemu-system-x86" {
 		t.Errorf("without QEMU: %v", err)
 	}
 }

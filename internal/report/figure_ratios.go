@@ -16,7 +16,7 @@ const mostRatios = 16
 // rowName is what a row of a figure compares.
 type rowName struct {
 	Subject, Baseline, Workload string
-	Text                        string  // "3.42× [2.31–6.02], published 5x"
+	Text                        string  // "3.42x (2.31 to 6.02), published 5x"
 	Floor                       float64 // the ratio by which copies of the baseline differ; 0 when it is not known
 	Verdict, Class              string  // on the published value; "" when there is none
 }
@@ -90,13 +90,20 @@ func ratios(baseline string, points []finding.Point, findings []finding.Finding)
 		if floor > 1 {
 			low, high = min(low, 1/floor), max(high, floor)
 		}
-		low, high = min(low, e.Low), max(high, e.High)
+		low, high = min(low, e.Ratio), max(high, e.Ratio)
+		interval := "no interval"
+		if e.HasInterval() {
+			low, high = min(low, e.Low), max(high, e.High)
+			interval = fmt.Sprintf("95%% interval %s to %s", exactText(e.Low), exactText(e.High))
+		}
 		m := mark{Series: i, Name: e.Subject, X: e.Ratio, Y: float64(i), Low: e.Low, High: e.High, Class: classDevice,
-			Text: fmt.Sprintf("%s against %s, %s: %s of %s times, 95%% interval %s to %s, %s", e.Subject, e.Baseline, workloadText(r.workload), e.Metric, exactText(e.Ratio), exactText(e.Low), exactText(e.High), testText(&e))}
-		name := rowName{Subject: e.Subject, Baseline: e.Baseline, Workload: workloadText(r.workload), Text: ratioText(e.Ratio) + " [" + intervalText(&e) + "]", Floor: floor}
+			Text: fmt.Sprintf("%s against %s, %s: %s of %s times, %s, %s", e.Subject, e.Baseline, workloadText(r.workload), e.Metric, exactText(e.Ratio), interval, testText(&e))}
+		name := rowName{Subject: e.Subject, Baseline: e.Baseline, Workload: workloadText(r.workload), Text: effectText(&e), Floor: floor}
 		if !e.Differs {
-			m.Class, name.Text = classUnsure, "~ "+name.Text
-			m.Text += ", no significant difference"
+			m.Class = classUnsure
+			if !e.TooFew {
+				m.Text += ", no significant difference"
+			}
 		}
 		f.Marks = append(f.Marks, m)
 		for _, p := range r.published {
@@ -115,7 +122,7 @@ func ratios(baseline string, points []finding.Point, findings []finding.Finding)
 		f.Y.Names = append(f.Y.Names, fmt.Sprintf("%s / %s, %s", e.Subject, e.Baseline, workloadText(r.workload)))
 	}
 	scale := logScale(low, high)
-	f.X = axis{Label: "ratio", Log: true, Low: scale.low, High: scale.high, Ticks: valueTicks(scale.logSteps(6), func(v float64) string { return significant(v) + "×" })}
+	f.X = axis{Label: "ratio", Log: true, Low: scale.low, High: scale.high, Ticks: valueTicks(scale.logSteps(6), func(v float64) string { return significant(v) + "x" })}
 	f.Y.High = float64(len(rows))
 	s.Figures = []figure{f}
 	s.Keys = []legendKey{{"ratio", "measured here, with its interval"}}

@@ -31,7 +31,7 @@ func sampleFindings() []finding.Finding {
 	return []finding.Finding{
 		{Kind: finding.KindRecommendation, Title: "Likely: use a data volume on XFS", Why: "Its device answered, and no honest stack is significantly faster.",
 			Caveats: []string{"loop device", "trials of 1.5 s"}, Recommendation: sampleRecommendation()},
-		{Kind: finding.KindNoise, Title: "This run's noise: two copies of loop-raw differ by 2.1% under RR", Why: "No smaller difference is taken for real.",
+		{Kind: finding.KindNoise, Title: "This run's noise floor: two copies of loop-raw differ by 2.1% under RR", Why: "No smaller difference is taken for real.",
 			Noise: []finding.Noise{{Workload: "RR", Twin: "loop-raw", Control: &finding.Effect{Ratio: 1.021}, Within: ptr(0.04), Blocks: ptr(0.14)}}},
 		{Kind: finding.KindFastest, Workload: "RR", Title: "RR: xfs leads, and six stacks are level with it (~)"},
 		{Kind: finding.KindIllusion, Workload: "RR", Stacks: []string{"loop-buffered"}, Title: "loop-buffered answers RR from memory", Why: "why RR"},
@@ -81,7 +81,7 @@ func TestTerminalPutsTheVerdictFirst(t *testing.T) {
 		got := terminalText(t, run, findings, TerminalOptions{Width: 80, Color: color})
 		at := -1
 		for _, want := range []string{"Verdict", "Likely: use", "- Use: xfs-volume", "- Avoid: btrfs", "- Check next: in about 6 minutes", "\n      plimsoll run --resume 20260512-093000-quick-4f1c --budget +6m\n",
-			"Only likely, because it cannot be told", "The host was not quiet", "RR: randread", "noise: two copies of loop-raw differ by 2.1%; rates vary by", "RW: randwrite",
+			"Only likely, because it cannot be told", "The host was not quiet", "RR: randread", "noise floor: two copies of loop-raw differ by 2.1%; rates vary by", "RW: randwrite",
 			"plimsoll help words", "Behind the verdict", "Measure again.", "Fastest honest stack", "Served from memory", "Environment"} {
 			next := strings.Index(got, want)
 			if next <= at {

@@ -116,7 +116,12 @@ func (t *terminal) indent(stack string) string {
 func noiseText(findings []finding.Finding, workload string) string {
 	for _, f := range findings {
 		for _, n := range f.Noise {
-			if said := n.Sentence(); n.Workload == workload && said != "" {
+			said := n.Sentence()
+			switch {
+			case n.Workload != workload || said == "":
+			case n.Control != nil:
+				return "noise floor: " + said
+			default:
 				return "noise: " + said
 			}
 		}
