@@ -40,7 +40,7 @@ check: setup-build ## format, vet, lint and the tests that take no root and litt
 	$(SUITES) format vet lint layers quick
 
 .PHONY: go-test
-go-test: setup-build bundle ## run the Go tests alone, as root; pictures of reports go to bin/screenshots
+go-test: setup-build ## run the Go tests alone, as root; pictures of reports go to bin/screenshots
 	$(SUITES) pure host
 
 .PHONY: lab-test
@@ -48,7 +48,7 @@ lab-test: setup-test build ## run the tests that need virtual machines, of an im
 	scripts/lab-test.sh
 
 .PHONY: build
-build: setup-build bundle ## build ./plimsoll, one static binary
+build: setup-build ## build ./plimsoll, one static binary
 	$(BUILD) -o plimsoll ./cmd/plimsoll
 
 # It builds nothing, so that "sudo make install" leaves nothing of root's here.
@@ -71,13 +71,6 @@ uninstall: ## remove what make install installed
 .PHONY: man
 man: build ## write the manual pages into bin/man/man1
 	./plimsoll man bin/man/man1
-
-.PHONY: bundle
-bundle: web/dist/report.js ## bundle the report's scripts, where Node is
-
-# The file is there only when Node is; see scripts/bundle.sh.
-web/dist/report.js: web/build.js web/package.json web/package-lock.json web/.npmrc $(wildcard web/src/*.js)
-	scripts/bundle.sh
 
 .PHONY: static
 static: build ## check that the binaries for amd64 and arm64 are static
@@ -128,11 +121,11 @@ bench-aa: setup-demo ## measure copies of equal stacks: how many pairs are calle
 	$(AS_ROOT) bin/bench-aa
 
 .PHONY: bench-report
-bench-report: setup-test bundle ## open the report of a run of 200 trials in Chromium: how long it takes, and its size
+bench-report: setup-test ## open the report of a run of 200 trials in Chromium: how long it takes, and its size
 	$(GO) test -count=1 -run '^$$' -bench BrowserOpensReport -benchtime 9x ./internal/report
 
 .PHONY: bench-trace
-bench-trace: setup-test ## analyse a capture of ten million events beside blkparse and btt: time and memory
+bench-trace: setup-test ## analyse captures of many shapes beside blkparse and btt: CPU time and memory
 	scripts/bench-trace.sh
 
 .PHONY: bench-record
@@ -147,7 +140,7 @@ screenshots: setup-test build ## take the README's pictures of the newest run's 
 
 .PHONY: clean
 clean: ## remove what was built; runs, and what a crash left on the host, stay (see plimsoll clean)
-	rm -rf plimsoll bin web/node_modules web/dist/report.js
+	rm -rf plimsoll bin
 
 .PHONY: setup-build setup-demo setup-test
 setup-build setup-demo setup-test:

@@ -43,7 +43,7 @@ var driversRefused = map[string][2]string{
 func TestStorageDriversInTheLab(t *testing.T) {
 	t.Parallel()
 	ran := labRun(t, 1, "--drives", "1", "--size", "64MiB", "--memory", "2GiB", "--",
-		"plimsoll", "run", "storage-drivers", "--repeat", "1", "--jobs", "2", "--size", "32MiB", "--seed", "4")
+		"plimsoll", "run", "storage-drivers", "--no-control", "--repeat", "1", "--jobs", "2", "--size", "32MiB", "--seed", "4")
 	run := ran.run
 	if run.Status != result.RunComplete || run.Environment.Hostname != "server" {
 		t.Errorf("the run is %s on %s", run.Status, run.Environment.Hostname)

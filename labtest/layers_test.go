@@ -115,6 +115,7 @@ func killedStripes(t *testing.T, g *guest) {
 	g.put(t, "stripes.yaml", `
 name: stripes
 question: Does a crash leave anything of a stripe behind?
+control: false
 repeat: 1
 runtime: 200ms
 seed: 1

@@ -30,6 +30,7 @@ type shownRun struct {
 const besideExperiment = `
 name: beside
 question: Whose I/O is it?
+control: false
 repeat: 1
 runtime: 2s
 seed: 1

@@ -16,7 +16,7 @@ import (
 func TestLocalVsRemoteInTheLab(t *testing.T) {
 	t.Parallel()
 	ran := labRun(t, 2, "--size", "256MiB", "--memory", "1GiB", "--",
-		"plimsoll", "run", "local-vs-remote", "--trace", "--repeat", "1", "--runtime", "1s", "--jobs", "4", "--size", "16MiB")
+		"plimsoll", "run", "local-vs-remote", "--no-control", "--trace", "--repeat", "1", "--runtime", "1s", "--jobs", "4", "--size", "16MiB")
 	run := ran.run
 	for _, want := range []string{"the target exports TGT1 over tcp", "the target exports TGT2 over rdma", "--on serial:LAB1 --destroy LAB1"} {
 		if !strings.Contains(ran.errs, want) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints how fast `plimsoll trace analyze` is, beside blkparse and btt: see
-# scripts/bench-trace/main.go. Needs 1.1 GiB in TMPDIR.
+# scripts/bench-trace/main.go. Needs 400 MB in TMPDIR.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p bin

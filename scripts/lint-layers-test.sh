@@ -22,6 +22,7 @@ internal/workload/fio/x.go   |import _ "os/exec"                          |pure 
 internal/workload/kinds/x.go |import _ "plimsoll/internal/container"      |pure packages
 internal/stack/line/x.go     |import _ "golang.org/x/sys/unix"            |pure packages
 internal/stack/line/x.go     |import _ "plimsoll/internal/stack"          |pure packages
+internal/stack/fsoption/x.go |import _ "os"                               |pure packages
 internal/finding/x.go        |import _ "plimsoll/internal/trial"          |pure packages
 internal/report/x.go         |import _ "plimsoll/internal/trial"          |never run trials
 internal/report/x.go         |import _ "plimsoll/internal/workload/fio"   |never run trials

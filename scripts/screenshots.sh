@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
-# Takes the README's picture of a real report, with a headless Chromium:
+# Takes pictures of real reports, with a headless Chromium:
 #
-#     scripts/screenshots.sh [RUN]
+#     scripts/screenshots.sh [RUN...]
 #
-# RUN is a run directory; without one, the newest in plimsoll-runs. The picture
-# is docs/images/report.png. WIDTH and HEIGHT (1200x1500) are in CSS pixels.
+# RUN is a run directory; without one, the newest in plimsoll-runs. Of each,
+# bin/screenshots gets EXPERIMENT-desktop.png, EXPERIMENT-phone.png (375 CSS pixels
+# wide), and EXPERIMENT.pdf, A4, with its pages as EXPERIMENT-print-NN.png where
+# pdftoppm is (poppler-utils). docs/images/report.png, the README's picture, is the
+# first run's, of WIDTH by HEIGHT (1200x1500) CSS pixels; KEEP=1 leaves it alone.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-run=${1:-$(find plimsoll-runs -mindepth 1 -maxdepth 1 -type d -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d ' ' -f 2-)}
-[ -n "$run" ] || { echo "screenshots: there is no run yet: make demo" >&2; exit 1; }
-report=$(realpath "$run/report.html")
+if [ $# = 0 ]; then
+	set -- "$(find plimsoll-runs -mindepth 1 -maxdepth 1 -type d -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d ' ' -f 2-)"
+fi
+[ -n "$1" ] || { echo "screenshots: there is no run yet: make demo" >&2; exit 1; }
 
 browser=
 for name in chromium chromium-browser google-chrome; do
@@ -18,14 +22,37 @@ for name in chromium chromium-browser google-chrome; do
 done
 [ -n "$browser" ] || { echo "screenshots: needs Chromium: scripts/setup.sh test says more" >&2; exit 1; }
 
-profile=$(mktemp -d)
-trap 'rm -rf "$profile"' EXIT
-mkdir -p docs/images
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+out=bin/screenshots
+mkdir -p "$out" docs/images
+
 # A browser refuses its own sandbox to root; the page is ours and offline. It
 # leaves directories in TMPDIR.
-TMPDIR="$profile" "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run \
-	--user-data-dir="$profile" --force-device-scale-factor=1 \
-	--window-size="${WIDTH:-1200},${HEIGHT:-1500}" \
-	--screenshot="$PWD/docs/images/report.png" "file://$report" 2>"$profile/log" ||
-	{ cat "$profile/log" >&2; exit 1; }
-echo "screenshots: docs/images/report.png, of $run"
+browse() {
+	TMPDIR="$work" "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run \
+		--user-data-dir="$work/profile" --force-device-scale-factor=1 "$@" 2>"$work/log" >/dev/null ||
+		{ cat "$work/log" >&2; exit 1; }
+}
+
+for run; do
+	report=$(realpath "$run/report.html")
+	name=$(basename "$run")
+	name=$out/${name%%-20[0-9]*} # the experiment, without the time
+	browse --window-size="1280,${HEIGHT:-6000}" --screenshot="$PWD/$name-desktop.png" "file://$report"
+	# A window is never as narrow as a phone: the report stands in a frame.
+	printf '<body style="margin:0"><iframe src="file://%s" style="border:0;width:375px;height:%spx"></iframe>' \
+		"$report" "${HEIGHT:-12000}" >"$work/phone.html"
+	browse --window-size="500,${HEIGHT:-12000}" --screenshot="$PWD/$name-phone.png" "file://$work/phone.html"
+	browse --print-to-pdf="$PWD/$name.pdf" --no-pdf-header-footer "file://$report"
+	if command -v pdftoppm >/dev/null; then
+		rm -f "$name"-print-*.png
+		pdftoppm -r 60 -png "$name.pdf" "$name-print"
+	fi
+	echo "screenshots: $name-desktop.png, -phone.png, .pdf, of $run"
+done
+
+[ -z "${KEEP:-}" ] || exit 0
+browse --window-size="${WIDTH:-1200},${HEIGHT:-1500}" \
+	--screenshot="$PWD/docs/images/report.png" "file://$(realpath "$1/report.html")"
+echo "screenshots: docs/images/report.png, of $1"

@@ -16,8 +16,6 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 # without a "should": the stacks or tests that want it are skipped, with that
 # reason.
 needs='
-build|should|node                     |nodejs        |bundles the scripts of the report, whose figures are still pictures without
-build|should|npm                      |npm           |fetches the libraries that draw them
 demo|must  |fio                       |fio           |drives the load
 demo|must  |mount                     |mount         |mounts the stacks
 demo|must  |blkid                     |util-linux    |recognizes what a device holds
@@ -29,6 +27,8 @@ demo|should|iptables                  |iptables      |dockerd looks for it when 
 demo|should|fuse-overlayfs            |fuse-overlayfs|makes fuse-overlayfs stacks
 demo|should|fusermount3 fusermount    |fuse3         |mounts fuse-overlayfs
 test|should|chromium chromium-browser |chromium      |opens the report as a reader would
+test|should|npm                      |npm           |fetches axe-core, which checks that reports are accessible
+test|should|pdftoppm                 |poppler-utils |shows the printed pages of reports (scripts/screenshots.sh)
 test|should|qemu-system-x86_64       |qemu-system-x86|runs the tests that need kernels and drives of their own, in virtual machines
 test|should|mmdebstrap               |mmdebstrap    |makes the image that they start from
 test|should|mkfs.ext4                |e2fsprogs     |makes its file system
@@ -221,10 +221,15 @@ ensure_programs() {
 	fi
 }
 
+# The tests of reports skip where it cannot be had.
+axe_core() { [ "$goal" != test ] || scripts/axe-core.sh; }
+
 if [ -z "$(wanted)" ] && scripts/with-go true 2>/dev/null; then
+	axe_core
 	say "nothing to install for $goal"
 	exit 0
 fi
 ensure_go
 ensure_programs
+axe_core
 say "ready for $goal"

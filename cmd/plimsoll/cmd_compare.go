@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/finding"
 	"plimsoll/internal/report"
 	"plimsoll/internal/result/store"
+	"plimsoll/internal/units"
 )
 
 // Exit codes of compare, beside those that every command shares.
@@ -102,8 +103,8 @@ against both. docs/compare.md says it precisely.`,
 		ValidArgsFunction: completeRuns(2),
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.threshold, "threshold", percent(finding.DefaultThreshold), "how much worse B may be: 5% or 0.05")
-	f.StringVar(&flags.alpha, "alpha", percent(finding.DefaultCompareAlpha), "level of the tests, all rows that decide together")
+	f.StringVar(&flags.threshold, "threshold", units.Setting(finding.DefaultThreshold), "how much worse B may be: 5% or 0.05")
+	f.StringVar(&flags.alpha, "alpha", units.Setting(finding.DefaultCompareAlpha), "level of the tests, all rows that decide together")
 	f.StringArrayVar(&flags.metrics, "metric", []string{"iops"}, "metric that decides; may be repeated")
 	f.BoolVar(&flags.all, "all", false, "show the metrics that do not decide, too")
 	f.BoolVar(&a.jsonOutput, "json", false, "print all metrics, and everything else, as JSON")
@@ -112,8 +113,6 @@ against both. docs/compare.md says it precisely.`,
 	completes(cmd, "metric", completeWords(ids...))
 	return cmd
 }
-
-func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 4, 64) + "%" }
 
 // options reads the flags; all that is wrong with them is said at once.
 func (f *compareFlags) options(known []string) (opt finding.CompareOptions, err error) {

@@ -58,15 +58,15 @@ func TestCompare(t *testing.T) {
 		want string // the last line
 	}{
 		{exitOK, "before again", "no regression beyond 5% in 1 row"},
-		{exitOK, "slowed before", "no regression beyond 5% in 1 row; 1 better"},
-		{exitRegression, "before slowed", "regression beyond 5% in 1 of 1 row: IOPS of xfs under RR is 0.90x"},
-		{exitRegression, "before slowed --metric p99", "p99 latency of xfs under RR is 1.11x"},
+		{exitOK, "slowed before", "no regression beyond 5% in 1 row, and 1 is better"},
+		{exitRegression, "before slowed", "B is worse than A: IOPS of xfs under RR fell by 10%, beyond the 5% allowed, in 1 of 1 row"},
+		{exitRegression, "before slowed --metric p99", "p99 latency of xfs under RR rose by 11%"},
 		{exitOK, "before slowed --threshold 15%", "no regression beyond 15%"},
 		{exitOK, "before slowed --threshold 0.15", "no regression beyond 15%"},
-		{exitTooNoisy, "before noisy", "too noisy to tell: a regression beyond 5% could hide in 1 of 1 row"},
-		{exitTooNoisy, "before noisy --all", "too noisy to tell: a regression beyond 5% could hide in 1 of 1 row"},
-		{exitTooFew, "before short", "too few trials to tell in 1 of 1 row: p is 0.024 at best with 6 against 3 trials"},
-		{exitTooFew, "before short --alpha 5%", "too few trials to tell in 1 of 1 row: 6 trials against 3 have no interval; repeat each 4 times or more"},
+		{exitTooNoisy, "before noisy", "Too noisy to say whether B is worse: a regression beyond 5% could hide in 1 of 1 row"},
+		{exitTooNoisy, "before noisy --all", "Too noisy to say whether B is worse: a regression beyond 5% could hide in 1 of 1 row"},
+		{exitTooFew, "before short", "Too early to say whether B is worse, in 1 of 1 row: 6 trials against 3 cannot tell"},
+		{exitTooFew, "before short --alpha 5%", "Too early to say whether B is worse, in 1 of 1 row: 6 trials against 3 have no interval; repeat each 4 times or more"},
 	} {
 		out, _ := plimsoll(t, c.code, append([]string{"compare"}, strings.Fields(c.args)...)...)
 		lines := strings.Split(strings.TrimSpace(out), "\n")

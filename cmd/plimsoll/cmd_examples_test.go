@@ -10,7 +10,8 @@ import (
 )
 
 // TestBuiltInExperimentsDryRun: every built-in experiment can be planned on
-// any host. What it takes away from whoever is curious is bounded.
+// any host. What it takes of a curious user's time is bounded: six minutes for the
+// stacks, two for the control and the second round of the first bring-up.
 func TestBuiltInExperimentsDryRun(t *testing.T) {
 	// One that names a device is refused where the device is missing, or not
 	// allowed.
@@ -34,7 +35,7 @@ func TestBuiltInExperimentsDryRun(t *testing.T) {
 			if len(p.Trials) == 0 || len(p.Trials) > 200 {
 				t.Errorf("%d trials", len(p.Trials))
 			}
-			if p.EstimatedSeconds > 6*60 && !slices.Contains(onDevice, name) {
+			if p.EstimatedSeconds > 8*60 && !slices.Contains(onDevice, name) {
 				t.Errorf("takes %.0f s", p.EstimatedSeconds)
 			}
 			tried := map[string]int{}

@@ -31,7 +31,7 @@ func TestListTellsWhatEachExperimentTakes(t *testing.T) {
 		}
 	}
 	quick := byName["quick"]
-	if quick.Stacks != 9 || quick.Workloads != 2 || quick.Trials != quick.Stacks*quick.Workloads*5 {
+	if quick.Stacks != 9 || quick.Workloads != 2 || quick.Trials != (quick.Stacks+1)*quick.Workloads*(5+1) {
 		t.Errorf("quick is listed as %+v", quick)
 	}
 	if quick.Seconds > 300 {

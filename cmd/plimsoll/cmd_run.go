@@ -413,6 +413,7 @@ type plan struct {
 	Trace            bool                 `json:"trace,omitempty"`    // block requests are recorded meanwhile
 	LeftOut          []string             `json:"left_out,omitempty"` // stacks and workloads that do not fit the settings, and why
 	Stacks           []plannedStack       `json:"stacks"`
+	Writes           []string             `json:"writes"` // what is written besides, and taken back at the end; RUN stands for the run's id
 	Trials           []experiment.Planned `json:"trials"` // in their order
 	EstimatedSeconds float64              `json:"estimated_seconds"`
 	BudgetSeconds    float64              `json:"budget_seconds,omitempty"` // in which further trials are planned as it goes
@@ -423,6 +424,7 @@ type plannedStack struct {
 	Name    string   `json:"name"`
 	Line    string   `json:"line"`
 	Changes []string `json:"changes"`
+	Writes  []string `json:"writes"`            // every device and path; RUN stands for the run's id
 	Skipped string   `json:"skipped,omitempty"` // why the host cannot make it
 }
 
@@ -453,9 +455,9 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 	for _, cost := range experiment.Costs(e, trials) {
 		takes += cost
 	}
-	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(), BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut, Trace: e.Trace}
+	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(), BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut, Trace: e.Trace, Writes: trial.OwnWrites(o)}
 	for i, s := range e.Stacks {
-		p.Stacks = append(p.Stacks, plannedStack{Name: s.Name, Line: s.Line.String(), Changes: previews[i].Changes, Skipped: previews[i].Skipped})
+		p.Stacks = append(p.Stacks, plannedStack{Name: s.Name, Line: s.Line.String(), Changes: previews[i].Changes, Writes: previews[i].Writes, Skipped: previews[i].Skipped})
 	}
 	if a.jsonOutput {
 		if err := json.NewEncoder(a.data()).Encode(p); err != nil {
@@ -477,9 +479,16 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 		for _, what := range s.Changes {
 			fmt.Fprintf(&out, "      %s\n", what)
 		}
+		for _, where := range s.Writes {
+			fmt.Fprintf(&out, "      writes %s\n", where)
+		}
 		if s.Skipped != "" {
 			fmt.Fprintf(&out, "      skipped: %s\n", s.Skipped)
 		}
+	}
+	fmt.Fprintf(&out, "  besides, for the run itself (RUN is its id):\n")
+	for _, where := range p.Writes {
+		fmt.Fprintf(&out, "      writes %s\n", where)
 	}
 	fmt.Fprintf(&out, "\nWould stay: the results, in %s.\n\nTrials, in this order (seed %d):\n", o.Dir, o.Seed)
 	for _, t := range p.Trials {

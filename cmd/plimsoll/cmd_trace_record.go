@@ -269,7 +269,7 @@ func coded(err error) error {
 // up brings the stack up. The journal takes it down.
 func (t *traceRecord) up(ctx context.Context, j *journal.Journal, id string) error {
 	e := t.env
-	e.Journal, e.RunID, e.Work = j, id, filepath.Join(j.State(), "work-"+id)
+	e.Journal, e.RunID, e.Work = j, id, journal.WorkDir(j.State(), id)
 	if _, err := j.Do(ctx, &journal.Dir{Path: e.Work}, func(string) error { return os.Mkdir(e.Work, 0o700) }); err != nil {
 		return err
 	}

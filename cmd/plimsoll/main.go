@@ -133,7 +133,7 @@ EXIT STATUS
 
 Each command's help tells what these mean for it.`,
 		Example: `  plimsoll doctor        what this host can do, and what it lacks
-  plimsoll run quick     compare nine stacks in under three minutes
+  plimsoll run quick     compare nine stacks in about five minutes
   plimsoll show          the results of the last run
   plimsoll open          its report, in the browser
   plimsoll init          an experiment file for this host, to change`,
@@ -192,7 +192,9 @@ func commandGroups() []commandGroup {
 			endsSoon(newCompareCommand), endsSoon(newExportCommand), newImportCommand,
 		}},
 		{"To go further", []func(*app) *cobra.Command{newTraceCommand, newLabCommand, newTargetCommand}},
-		{"Besides", []func(*app) *cobra.Command{endsSoon(newSchemaCommand), newCompletionCommand, newVersionCommand}},
+		{"Besides", []func(*app) *cobra.Command{
+			endsSoon(newWordsCommand), endsSoon(newSchemaCommand), newCompletionCommand, newVersionCommand,
+		}},
 	}
 }
 

@@ -162,7 +162,7 @@ workloads:
 			t.Errorf("%s under %s: others took %.2f s of processor time in %.2f s, and one took what it got", trial.Stack, trial.Workload, c.OthersSeconds, c.Seconds)
 		}
 	}
-	for _, want := range []string{"The host was not quiet: others (mostly ", " of the I/O on " + n.disk, "other programs used "} {
+	for _, want := range []string{"The host was not quiet: others, mostly ", " of the I/O on " + n.disk, "other programs used "} {
 		if text := strings.Join(strings.Fields(out), " "); strings.Count(text, want) != 1 {
 			t.Errorf("the verdict does not say once %q:\n%s", want, out)
 		}

@@ -31,7 +31,7 @@ func interruptSoon(t *testing.T, cmd *exec.Cmd) (code int, lived time.Duration) 
 	case <-ended:
 	case <-time.After(20 * time.Second):
 		_ = cmd.Process.Kill()
-		<-ended
+		_ = <-ended
 		t.Fatalf("%v ignores SIGINT", cmd.Args)
 	}
 	return cmd.ProcessState.ExitCode(), time.Since(began)

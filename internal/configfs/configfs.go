@@ -40,6 +40,17 @@ func Replace(k Kernel) { kernel = k }
 // Restore has the kernel answer again.
 func Restore() { kernel = system{} }
 
+// Holds reports whether the place of an object is in configfs, or is not there.
+func Holds(path string) bool {
+	if _, real := kernel.(system); !real {
+		return true
+	}
+	const magic = 0x62656570 // CONFIGFS_MAGIC of fs/configfs/mount.c
+	var st unix.Statfs_t
+	err := unix.Statfs(filepath.Dir(path), &st)
+	return errors.Is(err, unix.ENOENT) || err == nil && st.Type == magic
+}
+
 type system struct{}
 
 // Mkdir implements Kernel.

@@ -63,7 +63,7 @@ func newBench(t *testing.T) *bench {
 }
 
 func (b *bench) start(ctx context.Context, driver string) (*Engine, error) {
-	root, err := os.MkdirTemp(b.dir, driver)
+	root, err := os.MkdirTemp(b.dir, "plimsoll-"+runID()+"-"+driver)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func TestDriversThatAreRefused(t *testing.T) {
 func TestEngineThatCrashesIsNotRefused(t *testing.T) {
 	b := newBench(t)
 	// A data-root in which the engine cannot make its directories.
-	root := filepath.Join(b.dir, "root")
+	root := filepath.Join(b.dir, "plimsoll-"+runID()+"-root")
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func Start(ctx context.Context, j *journal.Journal, cfg Config) (*Engine, error)
 	}
 	id := name(cfg.Run)
 	e := &Engine{journal: j, execRoot: filepath.Join(journal.RunDir, id)}
-	e.Socket = filepath.Join(e.execRoot, "docker.sock")
+	e.Socket = filepath.Join(e.execRoot, socketName)
 	e.api, err = client.New(client.WithHost("unix://" + e.Socket))
 	if err != nil {
 		return nil, err
@@ -187,29 +187,41 @@ func (e *Engine) start(ctx context.Context, cfg Config, p programs, mark string)
 	if err != nil {
 		return err
 	}
-	argv := []string{
-		p.dockerd,
-		"--config-file", at("daemon.json"),
-		"--data-root", cfg.DataRoot,
-		"--exec-root", at("d"),
-		"--pidfile", at("docker.pid"),
-		"--host", "unix://" + e.Socket,
-		"--containerd", at("containerd.sock"),
-		"--storage-driver", cfg.Driver,
-		"--exec-opt", "native.cgroupdriver=cgroupfs",
-		"--cgroup-parent", "/" + e.change.Cgroup,
-		"--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false", "--userland-proxy=false",
-		"--live-restore=false", "--shutdown-timeout", "3", "--log-level", "warn",
-	}
-	for _, o := range cfg.Options {
-		argv = append(argv, "--storage-opt", o)
-	}
+	argv := Command(cfg, e.execRoot, e.change.Cgroup)
+	argv[0] = p.dockerd
 	e.dockerd, err = e.spawn(mark, p, "dockerd.log", argv...)
 	if err != nil {
 		return err
 	}
 	return e.ready(ctx, cfg)
 }
+
+// Command is the command line of the engine with that exec-root and the control
+// group of its containers.
+func Command(cfg Config, execRoot, cgroup string) []string {
+	at := func(name string) string { return filepath.Join(execRoot, name) }
+	argv := []string{
+		"dockerd",
+		"--config-file", at("daemon.json"),
+		"--data-root", cfg.DataRoot,
+		"--exec-root", at("d"),
+		"--pidfile", at("docker.pid"),
+		"--host", "unix://" + at(socketName),
+		"--containerd", at("containerd.sock"),
+		"--storage-driver", cfg.Driver,
+		"--exec-opt", "native.cgroupdriver=cgroupfs",
+		"--cgroup-parent", "/" + cgroup,
+		"--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false", "--userland-proxy=false",
+		"--live-restore=false", "--shutdown-timeout", "3", "--log-level", "warn",
+	}
+	for _, o := range cfg.Options {
+		argv = append(argv, "--storage-opt", o)
+	}
+	return argv
+}
+
+// socketName is where an engine listens, in its exec-root.
+const socketName = "docker.sock"
 
 // containerdConfig leaves out what Docker does not use, most of all the
 // plugins that make directories elsewhere.

@@ -11,14 +11,15 @@ import (
 // What a run spends beside the measured time, as seen on a host of two slow
 // cores. Estimates need not be better than a third off.
 const (
-	perTrial = 450 * time.Millisecond // start of the load generator, flushing, counters, storing
-	perNode  = 300 * time.Millisecond // attach, make a file system, mount, and undo it
-	perView  = 3 * time.Second        // image, engine, container, and undo them
+	perTrial  = 450 * time.Millisecond // start of the load generator, flushing, counters, storing
+	perNode   = 300 * time.Millisecond // attach, make a file system, mount, and undo it
+	perView   = 1 * time.Second        // a container on an engine that is up, and undo it
+	perEngine = 2 * time.Second        // an engine of the stack's own, its image, and undo them
 
 	// Bytes per second that files are laid out with: on a device of its own,
 	// and on whatever a loop device or directory shares with others.
 	deviceSpeed = 1 << 30
-	sharedSpeed = 200 << 20
+	sharedSpeed = 400 << 20
 
 	// Bytes per second that the region of a block is written with.
 	regionSpeed = 600 << 20
@@ -142,6 +143,10 @@ func setUp(l line.Line) time.Duration {
 	}
 	if len(l.Nodes) > views || len(l.Nodes) == 2 && (l.Nodes[0].Name == "dir" || l.Nodes[0].Name == "tmpfs") {
 		total += perView
+		// Volumes share the host's engine; a writable layer needs the driver's.
+		if view := l.Nodes[len(l.Nodes)-1].Name; view != "volume" {
+			total += perEngine
+		}
 	}
 	return total
 }

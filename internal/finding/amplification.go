@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // amplified is how much the device may write per write of fio before it is
@@ -52,7 +54,7 @@ func counted(c *cell) *Finding {
 	}
 	var each []string
 	for _, d := range devices {
-		each = append(each, fmt.Sprintf("%s %s writes and %s bytes", list(d.names), times(d.ios), times(d.bytes)))
+		each = append(each, fmt.Sprintf("%s %s writes and %s bytes", plural.And(d.names), units.Times(d.ios), units.Times(d.bytes)))
 	}
 	why := "Per write and byte of fio, in the median of the trials: " + strings.Join(each, ", ") + "."
 	if d.bytes <= amplified {
@@ -62,13 +64,13 @@ func counted(c *cell) *Finding {
 		ID: "amplification/" + c.stack.Name + "/" + c.workload.Name, Kind: KindCaveat,
 		Workload: c.workload.Name, Stacks: []string{c.stack.Name},
 		Title: fmt.Sprintf("%s makes %s write %sx as often and %sx as much as fio does: %s",
-			c.stack.Name, list(d.names), times(d.ios), times(d.bytes), c.workload.Name),
+			c.stack.Name, plural.And(d.names), units.Times(d.ios), units.Times(d.bytes), c.workload.Name),
 		Why:      why,
 		Evidence: points(c),
 		Caveats:  marksOf(c),
 	}
 	if c.below() {
-		f.Caveats = append(f.Caveats, list(d.names)+" also "+choose(len(d.names), "holds", "hold")+" the host's file system, whose other writes are counted too")
+		f.Caveats = append(f.Caveats, plural.And(d.names)+" also "+plural.Choose(len(d.names), "holds", "hold")+" the host's file system, whose other writes are counted too")
 	}
 	return &f
 }

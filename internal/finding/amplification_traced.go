@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // charged is what the uppermost devices of a stack served per I/O and per byte
@@ -138,13 +140,13 @@ func (a *charged) amplified() bool {
 }
 
 func factor(values []float64) string {
-	return newEstimate(values, func(x float64) string { return times(x) + "x" }).String()
+	return newEstimate(values, func(x float64) string { return units.Times(x) + "x" }).String()
 }
 
 // text says who made the device work.
 func (a *charged) text() string {
 	text := fmt.Sprintf("Traced at %s: %s as many %s as the application's, and %s as many bytes; %s and %s are charged to the application",
-		list(a.names), factor(a.all), a.noun, factor(a.allBytes), factor(a.own), factor(a.ownBytes))
+		plural.And(a.names), factor(a.all), a.noun, factor(a.allBytes), factor(a.own), factor(a.ownBytes))
 	if len(a.names) == 0 {
 		text = fmt.Sprintf("Traced: %s as many %s as the application's, and %s as many bytes, all charged to it", factor(a.own), a.noun, factor(a.ownBytes))
 	}
@@ -153,10 +155,10 @@ func (a *charged) text() string {
 		if o.perIO < 0.005 || i == 3 {
 			break
 		}
-		each = append(each, fmt.Sprintf("%s to %s", times(o.perIO)+"x", o.owner))
+		each = append(each, fmt.Sprintf("%s to %s", units.Times(o.perIO)+"x", o.owner))
 	}
 	if len(each) > 0 {
-		text += ", " + list(each)
+		text += ", " + plural.And(each)
 	}
 	text += "."
 	if u := a.uncopied; u != nil {
@@ -181,12 +183,12 @@ func (a *charged) finding() Finding {
 	}
 	on := "its device"
 	if len(a.names) > 0 {
-		on = list(a.names)
+		on = plural.And(a.names)
 	}
 	return Finding{
 		ID: id, Kind: KindCaveat, Workload: a.workload.Name, Stacks: []string{a.stack.Name},
 		Title: fmt.Sprintf("%s makes %s %s %sx as often and %sx as much as fio does: %s", a.stack.Name, on, a.op,
-			times(stats.Median(a.all)), times(stats.Median(a.allBytes)), a.workload.Name),
+			units.Times(stats.Median(a.all)), units.Times(stats.Median(a.allBytes)), a.workload.Name),
 		Why: a.text(), Effect: a.effect, Evidence: points(a.cell), Caveats: tracedCaveats(a.span),
 	}
 }

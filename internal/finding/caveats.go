@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 const (
@@ -29,43 +31,43 @@ func caveats(v *view) []Finding {
 	}
 
 	imported := v.marked(result.MarkImported)
-	say("imported", imported, fmt.Sprintf("%s %s measured elsewhere and imported: %s", count(len(imported), "stack"), choose(len(imported), "was", "were"), list(imported)),
+	say("imported", imported, fmt.Sprintf("%s %s measured elsewhere and imported: %s", plural.Count(len(imported), "stack"), plural.Choose(len(imported), "was", "were"), plural.And(imported)),
 		"Nothing is known of these results but what their files tell. The trials were not interleaved by plimsoll, and whatever changed between them is in the numbers.")
 	partly := stacksOf(cells, func(c *cell) bool { return 0 < c.withHistogram() && c.withHistogram() < len(c.trials) })
-	say("histograms", partly, fmt.Sprintf("The latency percentiles of %s are those of some of its trials: the others have no histogram", list(partly)),
+	say("histograms", partly, fmt.Sprintf("The latency percentiles of %s are those of some of its trials: the others have no histogram", plural.And(partly)),
 		"Percentiles come from merged histograms. Those that a file printed without a histogram do not merge, and are shown for themselves.")
 	lab := v.marked(result.MarkLab)
-	say("lab", lab, fmt.Sprintf("%s %s measured in the lab, on emulated drives: what differs is the software, and no number is a drive's", count(len(lab), "stack"), choose(len(lab), "was", "were")),
+	say("lab", lab, fmt.Sprintf("%s %s measured in the lab, on emulated drives: what differs is the software, and no number is a drive's", plural.Count(len(lab), "stack"), plural.Choose(len(lab), "was", "were")),
 		"The drives of a lab are files in its host's memory, its host's other work is in every number, and without KVM its processors are emulated too, which makes software look slower beside the drive than it is. Measure on real hardware before you decide.")
 	loops := v.marked(result.MarkLoop)
-	say("loop", loops, fmt.Sprintf("%s %s on a loop device: ratios hold, absolute numbers are not the disk's", count(len(loops), "stack"), choose(len(loops), "stands", "stand")),
+	say("loop", loops, fmt.Sprintf("%s %s on a loop device: ratios hold, absolute numbers are not the disk's", plural.Count(len(loops), "stack"), plural.Choose(len(loops), "stands", "stand")),
 		"A loop device adds a thread and the file system below it to every I/O. Name a block device to measure the disk itself.")
 	shared := v.marked(result.MarkShared)
-	say("shared", shared, fmt.Sprintf("%s %s a directory with whatever else the host does: %s", count(len(shared), "stack"), choose(len(shared), "shares", "share"), list(shared)),
+	say("shared", shared, fmt.Sprintf("%s %s a directory with whatever else the host does: %s", plural.Count(len(shared), "stack"), plural.Choose(len(shared), "shares", "share"), plural.And(shared)),
 		"Other files on the file system, its age and its fill level are part of the number.")
 	memory := v.marked(result.MarkMemory)
-	say("memory", memory, fmt.Sprintf("%s %s no device: %s", count(len(memory), "stack"), choose(len(memory), "has", "have"), list(memory)),
+	say("memory", memory, fmt.Sprintf("%s %s no device: %s", plural.Count(len(memory), "stack"), plural.Choose(len(memory), "has", "have"), plural.And(memory)),
 		"A stack in memory shows what software alone can do. It does not keep data.")
 	bottoms, below := v.sharedBottoms()
-	say("system-device", below, fmt.Sprintf("%s %s the host's own file system too: other work on it is in the numbers", list(bottoms), choose(len(bottoms), "carries", "carry")),
+	say("system-device", below, fmt.Sprintf("%s %s the host's own file system too: other work on it is in the numbers", plural.And(bottoms), plural.Choose(len(bottoms), "carries", "carry")),
 		"The device at the bottom of these stacks is mounted by the host. Its counters and its time include whatever the host does meanwhile.")
 	unchecked := stacksOf(cells, func(c *cell) bool { return c.source() == result.SourceUnknown })
-	say("unchecked", unchecked, fmt.Sprintf("No device counter could be read of %s: %s not checked", list(unchecked), choose(len(unchecked), "its numbers are", "their numbers are")),
+	say("unchecked", unchecked, fmt.Sprintf("No device counter could be read of %s: %s not checked", plural.And(unchecked), plural.Choose(len(unchecked), "its numbers are", "their numbers are")),
 		"Without counters nobody knows whether the page cache answered, so such a stack never wins a ranking.")
 
 	traced := stacksOf(cells, func(c *cell) bool {
 		return slices.ContainsFunc(c.trials, func(t *result.Trial) bool { return t.Trace != nil })
 	})
-	say("traced", traced, fmt.Sprintf("%s %s measured while requests were recorded: rates are a little lower, and latencies higher, than without", list(traced), choose(len(traced), "was", "were")),
+	say("traced", traced, fmt.Sprintf("%s %s measured while requests were recorded: rates are a little lower, and latencies higher, than without", plural.And(traced), plural.Choose(len(traced), "was", "were")),
 		"Recording costs processor time for every request, which fast devices show most. Compare traced trials with traced ones; plimsoll run --no-trace measures without.")
 	untraced := stacksOf(cells, func(c *cell) bool { return whyUntraced(c) != "" })
 	if len(untraced) > 0 {
 		at := slices.IndexFunc(cells, func(c *cell) bool { return whyUntraced(c) != "" })
-		say("untraced", untraced, fmt.Sprintf("Trials of %s were to be traced and were not: where their latency was spent is not known", list(untraced)), whyUntraced(cells[at]))
+		say("untraced", untraced, fmt.Sprintf("Trials of %s were to be traced and were not: where their latency was spent is not known", plural.And(untraced)), whyUntraced(cells[at]))
 	}
 
 	mixed := stacksOf(cells, func(c *cell) bool { return 0 < c.fromMemory() && c.fromMemory() < len(c.trials) })
-	say("mixed", mixed, fmt.Sprintf("The device seems to have answered some trials of %s, and memory others: taken as memory", list(mixed)),
+	say("mixed", mixed, fmt.Sprintf("The device seems to have answered some trials of %s, and memory others: taken as memory", plural.And(mixed)),
 		"Other processes can add to a device's counters and hide a cache; nothing can take from them. A cache that fills up, or is emptied under memory pressure, also looks like this.")
 
 	needed := stats.FewestPairs
@@ -77,8 +79,8 @@ func caveats(v *view) []Finding {
 	if len(wide) > 0 {
 		worst := slices.MaxFunc(cells, func(a, b *cell) int { return cmp.Compare(spread(a), spread(b)) })
 		say("spread", wide, fmt.Sprintf("%s from trial to trial: %s under %s has an interval of %s around its median",
-			list(wide)+choose(len(wide), " varies much", " vary much"), worst.stack.Name, worst.workload.Name, percent(spread(worst))),
-			fmt.Sprintf("The interval of the median is wider than %s of it. Small differences cannot be seen: repeat more often, measure longer, or quiet the host.", percent(wideInterval)))
+			plural.And(wide)+plural.Choose(len(wide), " varies much", " vary much"), worst.stack.Name, worst.workload.Name, units.Percent(spread(worst))),
+			fmt.Sprintf("The interval of the median is wider than %s of it. Small differences cannot be seen: repeat more often, measure longer, or quiet the host.", units.Percent(wideInterval)))
 	}
 
 	return out
@@ -89,7 +91,7 @@ func were(stacks []string, all int) string {
 	if len(stacks) == all && all > 1 {
 		return "All stacks were"
 	}
-	return list(stacks) + choose(len(stacks), " was", " were")
+	return plural.And(stacks) + plural.Choose(len(stacks), " was", " were")
 }
 
 // marked names the measured stacks with a mark.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/claims"
+	"plimsoll/internal/plural"
 )
 
 // Claim is a published result, and whether this run bears it out.
@@ -166,12 +167,12 @@ func others(touched map[string]bool) Finding {
 	}
 	f := Finding{
 		ID: "published/others", Kind: KindPublished,
-		Title: fmt.Sprintf("%s not about stacks or workloads of this run: %s", count(all, "more published result")+choose(all, " is", " are"), list(byPaper)),
+		Title: fmt.Sprintf("%s not about stacks or workloads of this run: %s", plural.Count(all, "more published result")+plural.Choose(all, " is", " are"), plural.And(byPaper)),
 		Why:   "The rest needs databases, limits on containers, or storage drivers that are gone, which no built-in experiment has.",
 	}
 	var can []string
 	for _, e := range order {
-		can = append(can, fmt.Sprintf("`plimsoll run %s` (%s)", e, list(experiments[e])))
+		can = append(can, fmt.Sprintf("`plimsoll run %s` (%s)", e, plural.And(experiments[e])))
 	}
 	if len(can) > 0 {
 		f.Why = fmt.Sprintf("Built-in experiments test some of them: %s. %s", strings.Join(can, ", "), f.Why)
@@ -183,7 +184,7 @@ func others(touched map[string]bool) Finding {
 func statement(c claims.Claim, about string) string {
 	s := strings.Join(c.Subject, ", ")
 	if c.Kind == claims.Ordering {
-		s = "order of " + list(c.Subject)
+		s = "order of " + plural.And(c.Subject)
 	}
 	if c.Baseline != "" {
 		s += " against " + c.Baseline

@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"plimsoll/internal/claims"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 
@@ -83,7 +85,7 @@ func (t curveTest) one(v *view, s *stack, workloads []driven) (k claimCase) {
 	levels, cells := t.sweep.levels(v, s, workloads)
 	k.evidence = cells
 	if len(workloads) < stats.MinLevels {
-		k.judgement = notTestable("the run has %s of %s, and a place of change takes %d or more", count(len(workloads), "level"), t.sweep.of, stats.MinLevels)
+		k.judgement = notTestable("the run has %s of %s, and a place of change takes %d or more", plural.Count(len(workloads), "level"), t.sweep.of, stats.MinLevels)
 		return k
 	}
 	if why := unfit(cells...); why != "" {
@@ -130,7 +132,7 @@ func (t curveTest) judge(curve stats.Curve) judgement {
 		elsewhere = append(elsewhere, place)
 	}
 	if len(elsewhere) > 0 {
-		return judgement{ClaimContradicted, fmt.Sprintf("the change lies elsewhere, in %s, and its interval does not hold %s", list(elsewhere), t.text(t.place))}
+		return judgement{ClaimContradicted, fmt.Sprintf("the change lies elsewhere, in %s, and its interval does not hold %s", plural.And(elsewhere), t.text(t.place))}
 	}
 	// No such change: that contradicts the claim where the curve is seen to do
 	// something else, and not where noise may hide one.
@@ -178,16 +180,16 @@ func (t curveTest) describe(curve stats.Curve) string {
 	for i, s := range curve.Segments {
 		if s.From != s.To {
 			parts = append(parts, map[stats.SegmentShape]string{
-				stats.Plateau: "stays level", stats.Rises: "rises to " + times(s.Ratio.Ratio) + "x",
-				stats.Falls: "falls to " + times(s.Ratio.Ratio) + "x", stats.Unclear: "is unclear",
+				stats.Plateau: "stays level", stats.Rises: "rises to " + units.Times(s.Ratio.Ratio) + "x",
+				stats.Falls: "falls to " + units.Times(s.Ratio.Ratio) + "x", stats.Unclear: "is unclear",
 			}[s.Shape]+" from "+t.span(s.From, "to", s.To))
 		}
 		if i < len(curve.Changes) {
 			switch c := curve.Changes[i]; c.Kind {
 			case stats.Cliff:
-				parts = append(parts, fmt.Sprintf("falls off to %sx between %s", times(c.Ratio.Ratio), t.span(c.From, "and", c.To)))
+				parts = append(parts, fmt.Sprintf("falls off to %sx between %s", units.Times(c.Ratio.Ratio), t.span(c.From, "and", c.To)))
 			case stats.Jump:
-				parts = append(parts, fmt.Sprintf("jumps to %sx between %s", times(c.Ratio.Ratio), t.span(c.From, "and", c.To)))
+				parts = append(parts, fmt.Sprintf("jumps to %sx between %s", units.Times(c.Ratio.Ratio), t.span(c.From, "and", c.To)))
 			}
 		}
 	}

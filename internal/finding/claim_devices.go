@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/claims"
+	"plimsoll/internal/units"
 )
 
 // saturating is how many I/Os in flight it takes at least to look for the
@@ -29,7 +30,7 @@ func maximumIOPS(v *view, c claims.Claim) []claimCase {
 			if roleOf(d.load) != "RR" || d.load.InFlight() < saturating {
 				continue
 			}
-			k := v.drive(c, s, d, func(class string) string { return class }, func(c *cell) []float64 { return c.iops }, number)
+			k := v.drive(c, s, d, func(class string) string { return class }, func(c *cell) []float64 { return c.iops }, units.Rate)
 			if k == nil || best != nil && k.evidence[0].point.Median <= most {
 				continue
 			}
@@ -59,7 +60,7 @@ func lowLoadLatency(v *view, c claims.Claim) []claimCase {
 			}
 			return ""
 		}
-		for _, k := range v.classed(c, lowLoad(role), part, (*cell).meanLatencies, latency) {
+		for _, k := range v.classed(c, lowLoad(role), part, (*cell).meanLatencies, units.Latency) {
 			k.about = strings.TrimSuffix(role+", "+k.about, ", ")
 			k.caveats = append(k.caveats, "one I/O after the other here, one a second in the paper")
 			k.grounds = k.evidence[0].parts()

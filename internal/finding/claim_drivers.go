@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	"plimsoll/internal/claims"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 
@@ -136,7 +138,7 @@ func servedHonestly(c *cell) string {
 	if c.point.Ratio == nil {
 		return "the device answered"
 	}
-	return fmt.Sprintf("the device served %s of 100 I/Os", ofHundred(*c.point.Ratio))
+	return fmt.Sprintf("the device served %s of 100 I/Os", units.OfHundred(*c.point.Ratio))
 }
 
 // orderOfDrivers tests that aufs and overlay leave btrfs behind. The claim
@@ -221,7 +223,7 @@ func (v *view) orderOn(on *stack, d driven, found bool) (k claimCase) {
 			behind++
 		}
 	}
-	k.measured = last.stack.Name + " is " + list(measured)
+	k.measured = last.stack.Name + " is " + plural.And(measured)
 	k.says = k.measured
 	switch e := *k.effect; {
 	case tooFew(e) != nil:
@@ -229,7 +231,7 @@ func (v *view) orderOn(on *stack, d driven, found bool) (k claimCase) {
 	case e.Differs && e.Ratio > 1:
 		k.judgement = judgement{ClaimContradicted, fmt.Sprintf("%s is significantly faster than %s (%s)", e.Subject, e.Baseline, pText(e.P))}
 	case behind == len(ahead):
-		k.judgement = judgement{ClaimConfirmed, fmt.Sprintf("%s is significantly behind %s (%s)", e.Subject, list(names(ahead)), pText(e.P))}
+		k.judgement = judgement{ClaimConfirmed, fmt.Sprintf("%s is significantly behind %s (%s)", e.Subject, plural.And(names(ahead)), pText(e.P))}
 	default:
 		k.judgement = notTestable("the data does not decide: %s and %s do not differ significantly (%s); repeat more often, or measure longer", e.Subject, e.Baseline, pText(e.P))
 	}

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 
@@ -36,7 +38,7 @@ func (c *cell) latencies() (split3, bool) {
 }
 
 func (s split3) String() string {
-	return fmt.Sprintf("%s (slat %s, clat %s)", latency(s.total), latency(s.slat), latency(s.clat))
+	return fmt.Sprintf("%s (slat %s, clat %s)", units.Latency(s.total), units.Latency(s.slat), units.Latency(s.clat))
 }
 
 // notable is the difference of mean latencies, as a share of the smaller one,
@@ -59,7 +61,7 @@ func whereTimeGoes(a, b *cell) string {
 		case share >= 0.995:
 			text += "; all of the difference is in " + part
 		default:
-			text += fmt.Sprintf("; %s of the difference is in %s", percent(min(share, 1)), part)
+			text += fmt.Sprintf("; %s of the difference is in %s", units.Percent(min(share, 1)), part)
 		}
 	}
 	return text + "."
@@ -73,9 +75,9 @@ func whatDeviceDoes(a, b *cell) string {
 			parts = append(parts, fmt.Sprintf("under %s, memory answered: %s", c.stack.Name, served(c)))
 		case slices.ContainsFunc(devices, func(d deviceWrites) bool { return d.role == roleBottom }):
 			d := devices[slices.IndexFunc(devices, func(d deviceWrites) bool { return d.role == roleBottom })]
-			parts = append(parts, fmt.Sprintf("under %s, %s writes %sx as often and %sx as much as fio", c.stack.Name, list(d.names), times(d.ios), times(d.bytes)))
+			parts = append(parts, fmt.Sprintf("under %s, %s writes %sx as often and %sx as much as fio", c.stack.Name, plural.And(d.names), units.Times(d.ios), units.Times(d.bytes)))
 		case c.point.Ratio != nil:
-			parts = append(parts, fmt.Sprintf("under %s, the device serves %s I/Os per I/O of fio", c.stack.Name, times(*c.point.Ratio)))
+			parts = append(parts, fmt.Sprintf("under %s, the device serves %s I/Os per I/O of fio", c.stack.Name, units.Times(*c.point.Ratio)))
 		}
 	}
 	if len(parts) == 0 {
@@ -89,7 +91,7 @@ func whatCPUTakes(l fio.Load, a, b *cell) string {
 	if !(x > 0) || !(y > 0) {
 		return ""
 	}
-	return fmt.Sprintf("An I/O takes %s of fio's CPU time on %s and %s on %s.", latency(x), a.stack.Name, latency(y), b.stack.Name)
+	return fmt.Sprintf("An I/O takes %s of fio's CPU time on %s and %s on %s.", units.Latency(x), a.stack.Name, units.Latency(y), b.stack.Name)
 }
 
 // cpuPerIO is the CPU time of fio's jobs per I/O, user and system, in ns: the

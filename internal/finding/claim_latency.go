@@ -2,13 +2,14 @@ package finding
 
 import (
 	"fmt"
-	samples "plimsoll/internal/cell"
 	"slices"
 
+	samples "plimsoll/internal/cell"
 	"plimsoll/internal/claims"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 
@@ -64,9 +65,9 @@ func (k *claimCase) share(c claims.Claim, of *cell) {
 		return
 	}
 	median, iv := stats.Median(shares), stats.MedianInterval(shares)
-	k.measured = percent(median)
-	if len(shares) > 1 {
-		k.measured += fmt.Sprintf(" (%s to %s)", percent(iv.Low), percent(iv.High))
+	k.measured = units.Percent(median)
+	if len(shares) >= stats.FewestPairs {
+		k.measured += fmt.Sprintf(" (%s to %s)", units.Percent(iv.Low), units.Percent(iv.High))
 	}
 	k.says = of.stack.Name + " has " + k.measured
 	if l, ok := of.latencies(); ok {

@@ -2,11 +2,12 @@ package finding
 
 import (
 	"fmt"
-	samples "plimsoll/internal/cell"
 	"slices"
 
+	samples "plimsoll/internal/cell"
 	"plimsoll/internal/claims"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 
@@ -97,7 +98,7 @@ func (b besideTwin) one(v *view, k *claimCase, c claims.Claim, s *stack) {
 	k.effect, k.measured = &e, shortRatio(e)
 	k.says = fmt.Sprintf("that of %s is %s of %s's", s.Name, k.measured, twin.Name)
 	if b.share {
-		extra := func(ratio float64) string { return percent(max(0, 1-1/ratio)) }
+		extra := func(ratio float64) string { return units.Percent(max(0, 1-1/ratio)) }
 		k.measured = fmt.Sprintf("%s (%s to %s)", extra(e.Ratio), extra(e.Low), extra(e.High))
 		k.says = fmt.Sprintf("%s of what an I/O of %s takes is extra, beside %s", k.measured, s.Name, twin.Name)
 	}
@@ -116,14 +117,14 @@ func judgeExtra(c claims.Claim, e Effect) judgement {
 	}
 	limit := c.Value.High
 	low, high := 1-1/e.Low, 1-1/e.High
-	interval := fmt.Sprintf("%s to %s", percent(max(0, low)), percent(max(0, high)))
+	interval := fmt.Sprintf("%s to %s", units.Percent(max(0, low)), units.Percent(max(0, high)))
 	switch {
 	case high < limit:
-		return judgement{ClaimConfirmed, fmt.Sprintf("the interval, %s, lies below %s", interval, percent(limit))}
+		return judgement{ClaimConfirmed, fmt.Sprintf("the interval, %s, lies below %s", interval, units.Percent(limit))}
 	case low > limit:
-		return judgement{ClaimContradicted, fmt.Sprintf("the interval, %s, lies above %s", interval, percent(limit))}
+		return judgement{ClaimContradicted, fmt.Sprintf("the interval, %s, lies above %s", interval, units.Percent(limit))}
 	}
-	return notTestable("the data does not decide: the interval, %s, is on both sides of %s; repeat more often, or measure longer", interval, percent(limit))
+	return notTestable("the data does not decide: the interval, %s, is on both sides of %s; repeat more often, or measure longer", interval, units.Percent(limit))
 }
 
 func overTransport(s *stack) string {

@@ -6,6 +6,7 @@ import (
 
 	"plimsoll/internal/claims"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // softwareClaims are those of SYSTOR'15, sections 3.2 and 3.3, on what software
@@ -62,11 +63,11 @@ type systorTrial struct {
 var belowKernel = partOf(result.PartBlock, result.PartDriver, result.PartFabric, result.PartTarget, result.PartDevice)
 
 var systorParts = []systorPart{
-	{"user_us", "user time", latency, func(t systorTrial) float64 { return t.slat }},
+	{"user_us", "user time", units.Latency, func(t systorTrial) float64 { return t.slat }},
 	{"kernel_us", "kernel time", signed, func(t systorTrial) float64 { return t.clat - belowKernel(t.parts) }},
-	{"driver_us", "driver time", latency, func(t systorTrial) float64 { return partOf(result.PartBlock, result.PartDriver)(t.parts) }},
+	{"driver_us", "driver time", units.Latency, func(t systorTrial) float64 { return partOf(result.PartBlock, result.PartDriver)(t.parts) }},
 	{"total_us", "all software", signed, func(t systorTrial) float64 { return softwareTime(t.parts) }},
-	{"device_share_", "device's share", percent, func(t systorTrial) float64 { return deviceTime(t.parts) / t.parts.TotalNS }},
+	{"device_share_", "device's share", units.Percent, func(t systorTrial) float64 { return deviceTime(t.parts) / t.parts.TotalNS }},
 }
 
 // softwareBreakdown tests the paper's account of an I/O on an NVMe drive, under

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/workload/fio"
@@ -119,11 +120,11 @@ func (w wanted) lacking(like []driven) judgement {
 	for _, d := range like {
 		have = append(have, fmt.Sprintf("%s (%s)", d.name, loadText(d.load)))
 	}
-	return notTestable("the claim is about %s, and the run has %s", w, list(have))
+	return notTestable("the claim is about %s, and the run has %s", w, plural.And(have))
 }
 
 func loadText(l fio.Load) string {
-	return fmt.Sprintf("%s x depth %d", count(l.Jobs, "job"), l.Depth)
+	return fmt.Sprintf("%s x depth %d", plural.Count(l.Jobs, "job"), l.Depth)
 }
 
 // otherLoad says how a load differs from the paper's.

@@ -8,6 +8,7 @@ import (
 
 	"plimsoll/internal/claims"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // rounding is the tolerance, as a share of the value, of published numbers
@@ -73,7 +74,7 @@ func publishedText(c claims.Claim) string {
 		case c.Unit == "share":
 			return trimmed(100*x) + "%"
 		case c.Unit == "IOPS":
-			return number(x) + " IOPS"
+			return units.Rate(x) + " IOPS"
 		}
 		return strings.TrimSpace(trimmed(x) + " " + c.Unit)
 	}
@@ -109,7 +110,7 @@ func judgeRatio(c claims.Claim, e Effect) judgement {
 		return judgeBound(c, e)
 	}
 	low, high := band(c)
-	interval, published := fmt.Sprintf("%s to %s", times(e.Low), times(e.High)), fmt.Sprintf("%s to %s", times(low), times(high))
+	interval, published := fmt.Sprintf("%s to %s", units.Times(e.Low), units.Times(e.High)), fmt.Sprintf("%s to %s", units.Times(low), units.Times(high))
 	same := low <= 1 && 1 <= high
 	switch {
 	case e.High < low || e.Low > high:
@@ -161,7 +162,9 @@ func judgeBound(c claims.Claim, e Effect) judgement {
 }
 
 // judgeShare holds the median of measured shares against a published one.
-func judgeShare(c claims.Claim, iv stats.Interval) judgement { return judgeAbsolute(c, iv, percent) }
+func judgeShare(c claims.Claim, iv stats.Interval) judgement {
+	return judgeAbsolute(c, iv, units.Percent)
+}
 
 // judgeAbsolute holds the median of measured values against a published one,
 // both in the unit that write puts into words. A value has nothing that it
@@ -169,7 +172,7 @@ func judgeShare(c claims.Claim, iv stats.Interval) judgement { return judgeAbsol
 // ratio of 1.
 func judgeAbsolute(c claims.Claim, iv stats.Interval, write func(float64) string) judgement {
 	if iv.Coverage < stats.Confidence {
-		return notTestable("so few trials give no interval of %s: repeat 6 times or more", percent(stats.Confidence))
+		return notTestable("so few trials give no interval of %s: repeat 6 times or more", units.Percent(stats.Confidence))
 	}
 	low, high := band(c)
 	interval, published := fmt.Sprintf("%s to %s", write(iv.Low), write(iv.High)), fmt.Sprintf("%s to %s", write(low), write(high))

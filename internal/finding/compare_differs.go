@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 )
 
@@ -158,11 +159,11 @@ func notes(a, b *result.Run, pairs []comparedPair) []string {
 				}
 			}
 			if done < u.tried {
-				out = append(out, fmt.Sprintf("%d of %s of %s did not finish in %s", u.tried-done, count(u.tried, "trial"), what, r.name))
+				out = append(out, fmt.Sprintf("%d of %s of %s did not finish in %s", u.tried-done, plural.Count(u.tried, "trial"), what, r.name))
 			}
 		}
 		if len(unchecked) > 0 {
-			out = append(out, fmt.Sprintf("no device counter of %s could be read in %s: these numbers are not checked", list(unchecked), r.name))
+			out = append(out, fmt.Sprintf("no device counter of %s could be read in %s: these numbers are not checked", plural.And(unchecked), r.name))
 		}
 	}
 	return out

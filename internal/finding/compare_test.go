@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // The stories in testdata/compare tell two runs, as those of TestStories do,
@@ -89,7 +90,7 @@ func tellComparison(c Comparison) string {
 		if r.Differs {
 			change = "!"
 		}
-		fmt.Fprintf(&b, "  %s: %s %s, p %s, %s\n", r.subject(), change, r.ratioText(), digits(r.PAdjusted), r.Verdict)
+		fmt.Fprintf(&b, "  %s: %s %s, p %s, %s\n", r.subject(), change, r.ratioText(), units.Digits(r.PAdjusted), r.Verdict)
 	}
 	for _, a := range c.Apart {
 		fmt.Fprintf(&b, "  apart: %s under %s (%s): %s\n", a.Stack, a.Workload, a.In, a.Why)
@@ -281,4 +282,15 @@ func TestComparePrintedPercentiles(t *testing.T) {
 	if c := Compare(of(100, 5), of(200, 5), opt); c.Verdict != VerdictTooFew || c.Rows[0].A.N != 0 {
 		t.Errorf("%s", tellComparison(c))
 	}
+}
+
+// ratioText is a ratio with its interval, as tables show it.
+func (r ComparisonRow) ratioText() string {
+	switch {
+	case r.Ratio == nil:
+		return "no ratio"
+	case r.Low == nil:
+		return units.Times(*r.Ratio) + "x"
+	}
+	return fmt.Sprintf("%sx (%s to %s)", units.Times(*r.Ratio), units.Times(*r.Low), units.Times(*r.High))
 }

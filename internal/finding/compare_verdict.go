@@ -6,7 +6,9 @@ import (
 	"math"
 	"slices"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // conclude gives a comparison its verdict: the gravest one of the rows that
@@ -22,27 +24,19 @@ func (c *Comparison) conclude() {
 		}
 	}
 	open := slices.DeleteFunc(slices.Clone(c.Apart), func(a Apart) bool { return a.In != inBoth })
-	percent := percentText(c.Threshold)
 	switch {
 	case len(by[VerdictRegression]) > 0:
 		c.Verdict = VerdictRegression
-		found := by[VerdictRegression]
-		worst := slices.MinFunc(found, func(a, b ComparisonRow) int { return cmp.Compare(a.goodness(), b.goodness()) })
-		largest := ""
-		if len(found) > 1 {
-			largest = "the largest: "
-		}
-		c.Title = fmt.Sprintf("regression beyond %s in %d of %s: %s%s is %s of A, %s",
-			percent, len(found), count(deciding, "row"), largest, worst.subject(), worst.ratioText(), pText(worst.PAdjusted))
+		c.Title = c.worse(by[VerdictRegression], deciding)
 	case deciding == 0 && len(open) == 0:
 		c.Verdict = VerdictTooFew
-		c.Title = "nothing to compare: no stack and workload is alike in both runs"
+		c.Title = "Nothing to compare: no stack and workload is alike in both runs"
 	case len(by[VerdictTooFew]) > 0:
 		c.Verdict = VerdictTooFew
 		c.Title = c.tooFew(by[VerdictTooFew], deciding)
 	case len(open) > 0:
 		c.Verdict = VerdictTooFew
-		c.Title = fmt.Sprintf("nothing comparable of %s under %s: %s", open[0].Stack, open[0].Workload, open[0].Why)
+		c.Title = fmt.Sprintf("Nothing comparable of %s under %s: %s", open[0].Stack, open[0].Workload, open[0].Why)
 		if len(open) > 1 {
 			c.Title += fmt.Sprintf("; and so %d more", len(open)-1)
 		}
@@ -51,42 +45,58 @@ func (c *Comparison) conclude() {
 		c.Title = c.tooNoisy(by[VerdictTooNoisy], deciding)
 	default:
 		c.Verdict = VerdictHolds
-		c.Title = fmt.Sprintf("no regression beyond %s in %s", percent, count(deciding, "row"))
+		c.Title = fmt.Sprintf("B is no worse than A: no regression beyond %s in %s", units.Setting(c.Threshold), plural.Count(deciding, "row"))
 		if n := len(by[VerdictImprovement]); n > 0 {
-			c.Title += fmt.Sprintf("; %d better", n)
+			c.Title += fmt.Sprintf(", and %d %s better", n, plural.Choose(n, "is", "are"))
 		}
 	}
+}
+
+// worse names the row that fell the most. Its interval and its test are in the
+// table.
+func (c *Comparison) worse(found []ComparisonRow, deciding int) string {
+	worst := slices.MinFunc(found, func(a, b ComparisonRow) int { return cmp.Compare(a.goodness(), b.goodness()) })
+	what := "has no ratio"
+	if worst.Ratio != nil {
+		what = "rose by " + units.Percent(*worst.Ratio-1)
+		if *worst.Ratio < 1 {
+			what = "fell by " + units.Percent(1-*worst.Ratio)
+		}
+	}
+	where := fmt.Sprintf("in 1 of %s", plural.Count(deciding, "row"))
+	if len(found) > 1 {
+		where = fmt.Sprintf("the worst of %d such in %s", len(found), plural.Count(deciding, "row"))
+	}
+	return fmt.Sprintf("B is worse than A: %s %s, beyond the %s allowed, %s", worst.subject(), what, units.Setting(c.Threshold), where)
 }
 
 // tooFew says of the row with the fewest trials what they could show at best.
 func (c *Comparison) tooFew(rows []ComparisonRow, deciding int) string {
 	least := slices.MinFunc(rows, func(a, b ComparisonRow) int { return cmp.Compare(min(a.A.N, a.B.N), min(b.A.N, b.B.N)) })
-	where := fmt.Sprintf("in %d of %s", len(rows), count(deciding, "row"))
-	remedy := fmt.Sprintf("repeat each %d times", repeatsFor(max(1, c.Family), c.Alpha))
+	early := fmt.Sprintf("Too early to say whether B is worse, in %d of %s: ", len(rows), plural.Count(deciding, "row"))
 	if min(least.A.N, least.B.N) == 0 {
-		return fmt.Sprintf("too few trials to tell %s: %s has %d in A and %d in B", where, least.subject(), least.A.N, least.B.N)
+		return fmt.Sprintf("%s%s has %s in A and %d in B", early, least.subject(), plural.Count(least.A.N, "trial"), least.B.N)
 	}
+	few := fmt.Sprintf("%s%s against %d", early, plural.Count(least.A.N, "trial"), least.B.N)
 	if small := smallest(least.A.N, least.B.N, c.Family); small < c.Alpha {
-		return fmt.Sprintf("too few trials to tell %s: %s against %d have no interval; repeat each %d times or more",
-			where, count(least.A.N, "trial"), least.B.N, stats.FewestPairs)
+		return fmt.Sprintf("%s have no interval; repeat each %d times or more", few, stats.FewestPairs)
 	}
 	together := ""
 	if c.Family > 1 {
-		together = fmt.Sprintf(", and %d rows are judged together", c.Family)
+		together = fmt.Sprintf(", where %d rows are judged together", c.Family)
 	}
-	return fmt.Sprintf("too few trials to tell %s: p is %s at best with %d against %s%s; %s",
-		where, digits(smallest(least.A.N, least.B.N, c.Family)), least.A.N, count(least.B.N, "trial"), together, remedy)
+	return fmt.Sprintf("%s cannot tell, however far apart they are%s; repeat each %d times", few, together, repeatsFor(max(1, c.Family), c.Alpha))
 }
 
 // tooNoisy names the widest interval, and what it would take.
 func (c *Comparison) tooNoisy(rows []ComparisonRow, deciding int) string {
 	widest := slices.MaxFunc(rows, func(a, b ComparisonRow) int { return cmp.Compare(a.width(), b.width()) })
-	text := fmt.Sprintf("too noisy to tell: a regression beyond %s could hide in %d of %s", percentText(c.Threshold), len(rows), count(deciding, "row"))
+	text := fmt.Sprintf("Too noisy to say whether B is worse: a regression beyond %s could hide in %d of %s", units.Setting(c.Threshold), len(rows), plural.Count(deciding, "row"))
 	if widest.Low == nil {
 		return fmt.Sprintf("%s; of %s a trial measured nothing", text, widest.subject())
 	}
-	return fmt.Sprintf("%s; widest is %s, %s of A; about %s of each, longer trials or a quieter host would tell",
-		text, widest.subject(), widest.ratioText(), number(roundedUp(widest.repeatsAgainstNoise(c.Threshold)))+" trials")
+	return fmt.Sprintf("%s, most of all in %s; about %s trials of each, longer ones or a quieter host would tell",
+		text, widest.subject(), units.Rate(roundedUp(widest.repeatsAgainstNoise(c.Threshold))))
 }
 
 // goodness is below 0 for what is worse in B.
@@ -113,19 +123,6 @@ func (r ComparisonRow) subject() string {
 	}
 	return r.Stack + " under " + r.Workload
 }
-
-func (r ComparisonRow) ratioText() string {
-	switch {
-	case r.Ratio == nil:
-		return "no ratio"
-	case r.Low == nil:
-		return times(*r.Ratio) + "x"
-	}
-	return fmt.Sprintf("%sx (%s to %s)", times(*r.Ratio), times(*r.Low), times(*r.High))
-}
-
-// percentText writes a share as it was given: 5%, 0.5%, 12.5%.
-func percentText(share float64) string { return fmt.Sprintf("%.4g%%", 100*share) }
 
 // roundedUp keeps two digits: it is an estimate.
 func roundedUp(n int) float64 {

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // comparison is what both rules that compare two stacks say.
@@ -34,13 +36,15 @@ func (v *view) comparison(id string, subject, baseline *cell, why string) Findin
 	f.Caveats = append(f.Caveats, tooFew(e)...)
 	f.Title = comparisonTitle(subject, e)
 	f.Why = strings.TrimSpace(fmt.Sprintf("%s Medians: %s IOPS of %s against %s of %s; %s.", why,
-		number(subject.point.Median), e.units(e.N[0]), number(baseline.point.Median), e.units(e.N[1]), e.test()))
+		units.Rate(subject.point.Median), e.units(e.N[0]), units.Rate(baseline.point.Median), e.units(e.N[1]), e.test()))
 	switch {
 	case e.TooFew:
 	case e.P < stats.Alpha && e.Adjusted >= stats.Alpha:
 		f.Why += " Among so many comparisons that may be chance (~)."
+	case e.P < stats.Alpha && !e.Differs && e.size() < visible:
+		f.Why += " So small a difference is none to anybody (~)."
 	case e.P < stats.Alpha && !e.Differs:
-		f.Why += fmt.Sprintf(" Two copies of one stack differed by as much here, %sx, so that it is not taken for real (~).", times(e.Floor))
+		f.Why += fmt.Sprintf(" Two copies of one stack differed by as much here, %sx, so that it is not taken for real (~).", units.Times(e.Floor))
 	case !e.Differs:
 		f.Why += " That is not significant at the 5% level (~)."
 	}
@@ -51,19 +55,22 @@ func (v *view) comparison(id string, subject, baseline *cell, why string) Findin
 func (e Effect) test() string {
 	switch {
 	case e.TooFew && e.Pairs > 0:
-		return "no test of " + count(e.Pairs, "pair")
+		return "no test of " + plural.Count(e.Pairs, "pair")
 	case e.Pairs > 0:
-		return fmt.Sprintf("%s in %s, %s for all comparisons together", pText(e.P), count(e.Pairs, "pair"), pText(e.Adjusted))
+		return fmt.Sprintf("%s in %s, %s for all comparisons together", pText(e.P), plural.Count(e.Pairs, "pair"), pText(e.Adjusted))
 	}
 	return "Mann-Whitney " + pText(e.P)
 }
 
 func comparisonTitle(subject *cell, e Effect) string {
 	verb, workload := verbOf(subject.workload.Pattern), subject.workload.Name
+	if e.TooFew {
+		workload += ", too few to tell"
+	}
 	switch {
 	case subject.source() == result.SourceMemory:
 		return fmt.Sprintf("%s seems to %s %s what %s does, from memory: %s", e.Subject, verb.plain, shortRatio(e), e.Baseline, workload)
-	case !e.Differs:
+	case !e.Differs && !e.TooFew:
 		return fmt.Sprintf("%s %s ~ what %s does, %s: %s", e.Subject, verb.third, e.Baseline, ratioText(e), workload)
 	}
 	return fmt.Sprintf("%s %s %s what %s does: %s", e.Subject, verb.third, ratioText(e), e.Baseline, workload)

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 
@@ -97,7 +99,7 @@ func (v *view) contention(s *stack, d direction, g loads) *Finding {
 	meanwhile := "while the device takes no longer"
 	var caveats []string
 	if !steady {
-		meanwhile = fmt.Sprintf("while the device takes %s longer", latency(device.top-device.low))
+		meanwhile = fmt.Sprintf("while the device takes %s longer", units.Latency(device.top-device.low))
 		caveats = append(caveats, "a lock that is held until the device has answered passes on what the device takes longer: part of the growth may be that")
 	}
 	bare, bareSpans := v.bareBeneath(s, d, levels)
@@ -108,7 +110,7 @@ func (v *view) contention(s *stack, d direction, g loads) *Finding {
 		return nil // jobs wait for processors, or in what every stack has
 	}
 	if cpus := v.run.Environment.CPUs; cpus > 0 && high.load.Jobs > cpus {
-		caveats = append(caveats, fmt.Sprintf("%d jobs share %s: waiting for one of these is in it too", high.load.Jobs, count(cpus, "processor")))
+		caveats = append(caveats, fmt.Sprintf("%d jobs share %s: waiting for one of these is in it too", high.load.Jobs, plural.Count(cpus, "processor")))
 	}
 	e := Effect{
 		Metric: "time before the block layer", Subject: s.Name + " under " + high.name, Baseline: s.Name + " under " + low.name,
@@ -117,7 +119,7 @@ func (v *view) contention(s *stack, d direction, g loads) *Finding {
 	}
 	var each []string
 	for i, l := range levels {
-		each = append(each, fmt.Sprintf("%s and the device %s under %s (%s)", latency(stats.Median(before.levels[i])), latency(stats.Median(device.levels[i])), l.name, loadText(l.load)))
+		each = append(each, fmt.Sprintf("%s and the device %s under %s (%s)", units.Latency(stats.Median(before.levels[i])), units.Latency(stats.Median(device.levels[i])), l.name, loadText(l.load)))
 	}
 	where := "The kernel's part up to the block layer"
 	if !alone {
@@ -125,9 +127,9 @@ func (v *view) contention(s *stack, d direction, g loads) *Finding {
 	}
 	why := fmt.Sprintf("%s takes of %s: %s. It is %sx as long with the most jobs (%s to %s; the trend over %s has %s), and the device takes %sx as long. "+
 		"Time that grows with the jobs, and not with the device, is time in which they wait for each other: for a lock, or in a queue.",
-		where, d.one, strings.Join(each, ", "), times(e.Ratio), times(e.Low), times(e.High), count(len(levels), "level"), pText(e.P), times(device.ratio.Ratio))
+		where, d.one, strings.Join(each, ", "), units.Times(e.Ratio), units.Times(e.Low), units.Times(e.High), plural.Count(len(levels), "level"), pText(e.P), units.Times(device.ratio.Ratio))
 	if bare != nil {
-		why += fmt.Sprintf(" Without a file system, on %s, that time goes from %s to %s.", bareSpans[0].stack.Name, latency(bare.low), latency(bare.top))
+		why += fmt.Sprintf(" Without a file system, on %s, that time goes from %s to %s.", bareSpans[0].stack.Name, units.Latency(bare.low), units.Latency(bare.top))
 	}
 	_, _, above := split(s.line)
 	in := "the file system"
@@ -137,7 +139,7 @@ func (v *view) contention(s *stack, d direction, g loads) *Finding {
 	return &Finding{
 		ID: fmt.Sprintf("contention/%s/%s/%s", s.Name, high.name, d.noun), Kind: KindTime, Workload: high.name, Stacks: []string{s.Name},
 		Title: fmt.Sprintf("%s of %s on %s wait in %s: %s before the block layer with %s, %s with %s, %s",
-			capital(d.noun), high.name, s.Name, in, latency(before.low), count(low.load.Jobs, "job"), latency(before.top), count(high.load.Jobs, "job"), meanwhile),
+			capital(d.noun), high.name, s.Name, in, units.Latency(before.low), plural.Count(low.load.Jobs, "job"), units.Latency(before.top), plural.Count(high.load.Jobs, "job"), meanwhile),
 		Why: why, Effect: &e, Evidence: points(cellsOf(spans)...), Caveats: append(partCaveats(spans...), caveats...),
 	}
 }

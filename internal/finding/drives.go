@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 
@@ -80,23 +82,23 @@ func (d drivenDevice) finding(s *stack) Finding {
 	}
 	var low, moderate []string
 	for _, c := range d.low {
-		low = append(low, fmt.Sprintf("%s under %s", newEstimate(c.meanLatencies(), latency), c.workload.Name))
+		low = append(low, fmt.Sprintf("%s under %s", newEstimate(c.meanLatencies(), units.Latency), c.workload.Name))
 	}
 	for _, c := range d.moderate {
 		all := c.merge(totalOf)
-		moderate = append(moderate, fmt.Sprintf("%s and %s under %s", newEstimate(c.meanLatencies(), latency), latency(float64(all.MaxNS)), c.workload.Name))
+		moderate = append(moderate, fmt.Sprintf("%s and %s under %s", newEstimate(c.meanLatencies(), units.Latency), units.Latency(float64(all.MaxNS)), c.workload.Name))
 	}
 	b := d.bytes.point
-	bytes := estimate{b.BytesPerSecond, stats.Interval{Low: b.BytesLow, High: b.BytesHigh, Coverage: b.Coverage}, bandwidth}
+	bytes := estimate{b.N, b.BytesPerSecond, stats.Interval{Low: b.BytesLow, High: b.BytesHigh, Coverage: b.Coverage}, units.Bandwidth}
 	f := Finding{
 		ID: "drive/" + s.Name, Kind: KindTime, Stacks: []string{s.Name},
-		Title: fmt.Sprintf("%s gives %s IOPS at most (%s) and %s (%s)", s.Name, number(d.iops.point.Median), d.iops.workload.Name, bandwidth(b.BytesPerSecond), b.Workload),
+		Title: fmt.Sprintf("%s gives %s IOPS at most (%s) and %s (%s)", s.Name, units.Rate(d.iops.point.Median), d.iops.workload.Name, units.Bandwidth(b.BytesPerSecond), b.Workload),
 		Why: fmt.Sprintf("At most, in the medians of the trials: %s under %s, and %s under %s. With 4 jobs of 8 I/Os, an I/O takes, on average and at the longest: %s.",
 			rate(d.iops.point), d.iops.workload.Name, bytes, b.Workload, strings.Join(moderate, "; ")),
 		Evidence: points(cells...), Caveats: append(marksOf(d.iops), d.iops.traced()...),
 	}
 	if len(low) > 0 {
-		f.Title += fmt.Sprintf("; an I/O that is alone takes %s", list(low))
+		f.Title += fmt.Sprintf("; an I/O that is alone takes %s", plural.And(low))
 	}
 	return f
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"plimsoll/internal/plural"
+	"plimsoll/internal/units"
 )
 
 // fastest ranks the stacks of each workload. Only those whose device
@@ -65,7 +68,7 @@ func (v *view) nameFastest(f *Finding, honest []*cell) {
 			f.Workload, best.stack.Name, rate(best.point))
 	case len(tied) > 0:
 		f.Title = fmt.Sprintf("%s: %s leads with %s, and %s %s level with it (~)",
-			f.Workload, best.stack.Name, rate(best.point), list(tied), choose(len(tied), "is", "are"))
+			f.Workload, best.stack.Name, rate(best.point), plural.And(tied), plural.Choose(len(tied), "is", "are"))
 	case ok:
 		f.Title = fmt.Sprintf("%s: %s is fastest with %s, %s of %s",
 			f.Workload, best.stack.Name, rate(best.point), ratioText(next), others[0].stack.Name)
@@ -79,7 +82,7 @@ func (v *view) explainRanking(r ranking) string {
 	say := func(head string, cells []*cell, mark func(*cell) string) {
 		var words []string
 		for _, c := range cells {
-			words = append(words, c.stack.Name+" "+mark(c)+number(c.point.Median))
+			words = append(words, c.stack.Name+" "+mark(c)+units.Rate(c.point.Median))
 		}
 		if len(words) > 0 {
 			parts = append(parts, head+strings.Join(words, ", ")+".")
@@ -87,7 +90,8 @@ func (v *view) explainRanking(r ranking) string {
 	}
 	none := func(*cell) string { return "" }
 	say("By median IOPS, ~ where the difference to the first is not significant: ", r.honest, func(c *cell) string {
-		if e, _ := v.compare(r.honest[0], c); c != r.honest[0] && !e.Differs {
+		e, _ := v.compare(r.honest[0], c)
+		if c != r.honest[0] && !e.Differs && !e.TooFew {
 			return "~ "
 		}
 		return ""

@@ -261,7 +261,7 @@ func TestRatiosInTitlesAreSignificantOrMarked(t *testing.T) {
 				if match == nil {
 					continue
 				}
-				marked := strings.Contains(part, "~")
+				marked := strings.Contains(part, "~") || strings.Contains(f.Title, "too few to tell")
 				found[marked]++
 				for _, workload := range []string{"RR", "RW"} {
 					behind := func(p Point) bool { return p.Stack == f.Stacks[0] && p.Workload == workload }
@@ -406,23 +406,6 @@ func TestDifference(t *testing.T) {
 		}
 		if _, ok := difference(b, a); ok != (c.want != "") {
 			t.Errorf("%s against %s: the order matters", c.b, c.a)
-		}
-	}
-}
-
-func TestNumbersInSentences(t *testing.T) {
-	for _, c := range []struct{ got, want string }{
-		{number(0), "0"}, {number(0.5), "0.5"}, {number(9.994), "9.99"}, {number(950.4), "950"}, {number(999.6), "1.00k"},
-		{number(4021), "4.02k"}, {number(12345), "12.3k"}, {number(99_960), "100k"}, {number(1_234_567), "1.23M"}, {number(999_600), "1.00M"},
-		{times(0.0043), "0.0043"}, {times(0.1), "0.10"}, {times(0.974), "0.97"}, {times(1.05), "1.05"}, {times(1.996), "2.0"}, {times(4.86), "4.9"}, {times(9.96), "10"}, {times(123.4), "123"},
-		{latency(0), "0 ns"}, {latency(850), "850 ns"}, {latency(1100), "1.10 us"}, {latency(3.9e6), "3.90 ms"}, {latency(1.2e9), "1.20 s"}, {latency(999_600), "1.00 ms"},
-		{percent(1), "100%"}, {percent(0.9997), "99.97%"}, {percent(0.99999), "99.99%"}, {percent(0.5), "50%"}, {percent(0.0014), "0.14%"}, {percent(1.18), "118%"}, {percent(10), "1000%"}, {percent(math.Inf(1)), "more than 1000%"},
-		{ofHundred(0), "0"}, {ofHundred(0.004), "0.4"}, {ofHundred(0.999), "100"},
-		{list(nil), ""}, {list([]string{"a"}), "a"}, {list([]string{"a", "b"}), "a and b"}, {list([]string{"a", "b", "c"}), "a, b and c"},
-		{count(1, "trial"), "1 trial"}, {count(0, "trial"), "0 trials"},
-	} {
-		if c.got != c.want {
-			t.Errorf("%q, want %q", c.got, c.want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 
@@ -63,19 +64,19 @@ func (v *view) growth(s *stack, d direction, low, high driven) *Finding {
 	}
 	var each []string
 	for _, p := range parts {
-		text := extraText(p.Difference)
+		text := extraText(p.Difference, stats.FewestPairs) // e has as many
 		if !p.differs && !strings.HasPrefix(text, "~") {
 			text = "~ " + text
 		}
 		each = append(each, fmt.Sprintf("%s %s", p.what, text))
 	}
-	share := func(p grown) string { return percent(min(1, p.Difference.Difference/total.Difference)) }
+	share := func(p grown) string { return units.Percent(min(1, p.Difference.Difference/total.Difference)) }
 	return &Finding{
 		ID: fmt.Sprintf("growth/%s/%s/%s", s.Name, high.name, d.noun), Kind: KindTime, Workload: high.name, Stacks: []string{s.Name},
 		Title: fmt.Sprintf("From %s to %s I/Os in flight, %s of what %s takes longer on %s is in %s: %s more, under %s than under %s",
-			fmt.Sprint(low.load.InFlight()), fmt.Sprint(high.load.InFlight()), share(most), d.one, s.Name, most.what, latency(most.Difference.Difference), high.name, low.name),
+			fmt.Sprint(low.load.InFlight()), fmt.Sprint(high.load.InFlight()), share(most), d.one, s.Name, most.what, units.Latency(most.Difference.Difference), high.name, low.name),
 		Why: fmt.Sprintf("%s takes %s under %s (%s) and %s under %s (%s), %s. What grows: %s. Differences are of medians of the trials' means, with their 95%% intervals.",
-			capital(d.one), latency(b.median(totalLatency)), low.name, loadText(low.load), latency(a.median(totalLatency)), high.name, loadText(high.load),
+			capital(d.one), units.Latency(b.median(totalLatency)), low.name, loadText(low.load), units.Latency(a.median(totalLatency)), high.name, loadText(high.load),
 			shortRatio(e), strings.Join(each, "; ")),
 		Effect: &e, Evidence: points(a.cell, b.cell), Caveats: partCaveats(a, b),
 	}

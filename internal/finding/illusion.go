@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 
@@ -33,14 +35,14 @@ func illusions(v *view) []Finding {
 				Evidence: points(c),
 				Caveats:  marksOf(c),
 			}
-			why := []string{fmt.Sprintf("Its %s IOPS say nothing about the device.", number(c.point.Median))}
+			why := []string{fmt.Sprintf("Its %s IOPS say nothing about the device.", units.Rate(c.point.Median))}
 			if honest, role := v.yardstick(r); honest != nil {
 				if e, ok := v.compare(c, honest); ok {
 					f.Effect = &e
 					f.Evidence = points(c, honest)
 					f.Caveats = append(f.Caveats, tooFew(e)...)
 					why = []string{fmt.Sprintf("Its %s IOPS would make one believe in %s of %s, %s.",
-						number(c.point.Median), shortRatio(e), honest.stack.Name, role)}
+						units.Rate(c.point.Median), shortRatio(e), honest.stack.Name, role)}
 				}
 			}
 			if reason := judged(c); reason != "" {
@@ -98,9 +100,9 @@ func served(c *cell) string {
 	case len(bottoms) == 0 || c.point.Ratio == nil:
 		return "no device holds what it stores"
 	case n == len(c.trials):
-		return fmt.Sprintf("%s served %s of 100 I/Os", list(bottoms), ofHundred(*c.point.Ratio))
+		return fmt.Sprintf("%s served %s of 100 I/Os", plural.And(bottoms), units.OfHundred(*c.point.Ratio))
 	}
-	return fmt.Sprintf("%s served %s of 100 I/Os in the worst, and too few in %d of %s", list(bottoms), ofHundred(lowest), n, count(len(c.trials), "trial"))
+	return fmt.Sprintf("%s served %s of 100 I/Os in the worst, and too few in %d of %s", plural.And(bottoms), units.OfHundred(lowest), n, plural.Count(len(c.trials), "trial"))
 }
 
 // roleBottom is the role of the device that holds the bytes.

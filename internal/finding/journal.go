@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // journalled is how many requests of a journal, or flushes, for each write of
@@ -48,17 +50,17 @@ func (s *span) journal() *Finding {
 	if stats.Median(requests) < journalled && stats.Median(flushes) < journalled {
 		return nil
 	}
-	each := newEstimate(requests, times)
+	each := newEstimate(requests, units.Times)
 	inBytes := newEstimate(bytes, func(x float64) string { return fmt.Sprintf("%.0f", x) })
-	flushed := newEstimate(flushes, times)
-	title := fmt.Sprintf("the journal writes %s times and %.0f bytes", times(each.median), inBytes.median)
-	why := fmt.Sprintf("For each write of the application: %s requests and %s bytes of the journal (%s), and %s flushes.", each, inBytes, list(owners), flushed)
+	flushed := newEstimate(flushes, units.Times)
+	title := fmt.Sprintf("the journal writes %s times and %.0f bytes", units.Times(each.median), inBytes.median)
+	why := fmt.Sprintf("For each write of the application: %s requests and %s bytes of the journal (%s), and %s flushes.", each, inBytes, plural.And(owners), flushed)
 	switch {
 	case each.median < journalled:
-		title = fmt.Sprintf("the device is told to flush %s times", times(flushed.median))
+		title = fmt.Sprintf("the device is told to flush %s times", units.Times(flushed.median))
 		why = fmt.Sprintf("For each write of the application: %s flushes; no thread of a journal wrote as often.", flushed)
 	case flushed.median >= journalled:
-		title += fmt.Sprintf(" and flushes %s times", times(flushed.median))
+		title += fmt.Sprintf(" and flushes %s times", units.Times(flushed.median))
 	}
 	if each.median >= journalled {
 		why += " Threads of the kernel write it, so that no application is charged, and an application that calls fsync waits for it."

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 )
 
@@ -56,7 +57,7 @@ func missing(v *view) []Finding {
 		}
 		f := Finding{
 			ID: fmt.Sprintf("missing/%d", i+1), Kind: KindMissing, Stacks: g.stacks,
-			Title: fmt.Sprintf("%s %s (%s, %s): %s", count(g.trials, "trial"), ended, list(g.stacks), list(g.workloads), firstLine(g.why)),
+			Title: fmt.Sprintf("%s %s (%s, %s): %s", plural.Count(g.trials, "trial"), ended, plural.And(g.stacks), plural.And(g.workloads), firstLine(g.why)),
 		}
 		if len(g.workloads) == 1 {
 			f.Workload = g.workloads[0]

@@ -63,7 +63,7 @@ func TestWhatIsSaidOfNeighbours(t *testing.T) {
 		{name: "a quiet host", trials: []beside{{stack: "a", others: 3, cpu: 0.02, steal: 0.001}, {stack: "b"}}},
 		{
 			name: "a neighbour on the disk", trials: []beside{{stack: "a", others: 400, names: []string{"fio"}}},
-			says: "The host was not quiet: others (mostly fio) did 40% of the I/O on vda", stacks: []string{"a"},
+			says: "The host was not quiet: others, mostly fio, did 40% of the I/O on vda", stacks: []string{"a"},
 		},
 		{
 			name: "who weighs more beside a slow stack",
@@ -71,7 +71,7 @@ func TestWhatIsSaidOfNeighbours(t *testing.T) {
 				{stack: "fast", all: 100_000, others: 1000, names: []string{"cp"}}, {stack: "slow", others: 330, names: []string{"cp", "fio in /x"}},
 				{stack: "slow", others: 330, names: []string{"cp"}},
 			},
-			says: "The host was not quiet: others (mostly cp and fio in /x) did 1% to 33% of the I/O on vda, most beside slow", stacks: []string{"slow"},
+			says: "The host was not quiet: others, mostly cp and fio in /x, did 1% to 33% of the I/O on vda, most beside slow", stacks: []string{"slow"},
 		},
 		{
 			name: "by counters", trials: []beside{{stack: "a", others: 200, how: result.ByCounters}},
@@ -90,11 +90,11 @@ func TestWhatIsSaidOfNeighbours(t *testing.T) {
 		{
 			name: "all at once", trials: []beside{{stack: "a", others: 100, cpu: 0.2, steal: 0.06, runs: []string{"quick-1"}}},
 			says: "The host was not quiet: others did 10% of the I/O on vda; other programs used 20% of the processors' time, and 6% went to " +
-				"other virtual machines; another run of plimsoll was under way (quick-1)", stacks: []string{"a"},
+				"other virtual machines; another run of plimsoll was under way, quick-1", stacks: []string{"a"},
 		},
 		{
 			name: "another run", trials: []beside{{stack: "a", runs: []string{"q1"}}, {stack: "b", runs: []string{"q1", "q2"}}},
-			says: "The host was not quiet: other runs of plimsoll were under way (q1 and q2)",
+			says: "The host was not quiet: other runs of plimsoll were under way, q1 and q2",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	samples "plimsoll/internal/cell"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // Noise is what equal things differed by under one workload: two copies of a
@@ -74,14 +76,14 @@ func noiseTitle(all []Noise) string {
 	for _, n := range measured {
 		each = append(each, fmt.Sprintf("%s under %s", spreadText(n.apart()), n.Workload))
 	}
-	return fmt.Sprintf("This run's noise floor: two copies of %s differ by %s", measured[0].Twin, list(each))
+	return fmt.Sprintf("This run's noise floor: two copies of %s differ by %s", measured[0].Twin, plural.And(each))
 }
 
 func (v *view) noiseWhy(all []Noise) string {
 	var parts []string
 	for _, n := range all {
 		if text := n.parts(); text != "" {
-			parts = append(parts, fmt.Sprintf("Under %s, what is equal differs: %s.", n.Workload, text))
+			parts = append(parts, fmt.Sprintf("Under %s, rates vary by %s.", n.Workload, text))
 		}
 	}
 	why := "Each block has a region of the disk and an hour of its own, which all stacks share."
@@ -90,24 +92,41 @@ func (v *view) noiseWhy(all []Noise) string {
 	}
 	if n := len(v.rates); n > 1 {
 		why += fmt.Sprintf(" Among %s of rates, at most %s of those that are called different are expected to be so by chance.",
-			count(n, "comparison"), percent(stats.Alpha))
+			plural.Count(n, "comparison"), units.Percent(stats.Alpha))
 	}
 	return strings.TrimSpace(strings.Join(parts, " ") + " " + why)
 }
 
-// parts writes the parts of the variance: "trials of one bring-up by 4%,
-// bring-ups in a block by 2% and blocks by 14%".
+// Sentence says in one line, for the place under a table, how far apart equal
+// things came out.
+func (n Noise) Sentence() string {
+	var said []string
+	switch {
+	case n.Control == nil: // nobody asked for one
+	case n.Control.TooFew:
+		said = append(said, fmt.Sprintf("so few bring-ups do not tell how far two copies of %s differ", n.Twin))
+	default:
+		said = append(said, fmt.Sprintf("two copies of %s differ by %s", n.Twin, spreadText(n.apart())))
+	}
+	if parts := n.parts(); parts != "" {
+		said = append(said, "rates vary by "+parts)
+	}
+	return strings.Join(said, "; ")
+}
+
+// parts writes the parts of the variance: "4% within a bring-up, 2% between
+// bring-ups and 14% between blocks".
 func (n Noise) parts() string {
 	var out []string
 	for _, p := range []struct {
 		share *float64
 		of    string
-	}{{n.Within, "trials of one bring-up"}, {n.Between, "bring-ups in a block"}, {n.Blocks, "blocks"}} {
+	}{{n.Within, "within a bring-up"}, {n.Between, "between bring-ups"}, {n.Blocks, "between blocks"}} {
 		if p.share != nil {
-			out = append(out, p.of+" by "+spreadText(*p.share))
+			out = append(out, spreadText(*p.share)+" "+p.of)
 		}
 	}
-	return list(out)
+	return plural.And(out)
 }
 
 // spreadText writes a standard deviation as a share.
@@ -115,7 +134,7 @@ func spreadText(share float64) string {
 	if share < 0.001 {
 		return "less than 0.1%"
 	}
-	return percent(share)
+	return units.Percent(share)
 }
 
 // warnings say where two copies of a stack differ significantly: something
@@ -124,7 +143,8 @@ func (v *view) warnings() (out []string) {
 	for _, w := range v.workloads {
 		e, ok := v.noise(w.Name)
 		if ok && e.Differs {
-			out = append(out, fmt.Sprintf("one of two copies of %s reaches %s of the other under %s: something besides the stacks decides there", e.Baseline, ratioText(e), w.Name))
+			out = append(out, fmt.Sprintf("two copies of %s differ by %s under %s, so that something besides the stacks decides there",
+				e.Baseline, spreadText(e.size()-1), w.Name))
 		}
 	}
 	return out

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // avoidBelow is the ratio to the recommended stack under which a slower one
@@ -35,7 +37,7 @@ func recommend(v *view) []Finding {
 	ranked := v.candidates(eligible)
 	switch {
 	case len(v.cells) == 0:
-		f.Recommendation = v.nothing("Nothing was measured, so no stack can be recommended")
+		f.Recommendation = v.nothing("nothing was measured")
 		f.Why = "No trial finished. The findings on what was not measured say why."
 	case len(ranked) > 0:
 		v.verdict(&f, ranked)
@@ -44,7 +46,7 @@ func recommend(v *view) []Finding {
 		if containers {
 			to = " for containers"
 		}
-		why := fmt.Sprintf("No stack can be recommended%s: %s", to, v.noneHonest(eligible))
+		why := fmt.Sprintf("no stack can be recommended%s, because %s", to, v.noneHonest(eligible))
 		if others := v.candidates(onHost); containers && len(others) > 0 {
 			best := others[0]
 			why += fmt.Sprintf("; on the host itself %s leads", best.stack.Name)
@@ -163,10 +165,10 @@ func (v *view) whyPick(pick candidate, of int) string {
 	}
 	is := fmt.Sprintf("%s is %s. ", pick.stack.Name, pick.stack.Line)
 	if of == 1 {
-		return is + fmt.Sprintf("It is the only stack %s under %s.", whose, list(workloadsOf(pick.cells)))
+		return is + fmt.Sprintf("It is the only stack %s under %s.", whose, plural.And(workloadsOf(pick.cells)))
 	}
 	return is + fmt.Sprintf("Of %s %s, it reaches %s of the best median IOPS, as the geometric mean over %s.",
-		count(of, "stack"), whose, percent(pick.score), list(workloadsOf(pick.cells)))
+		plural.Count(of, "stack"), whose, units.Percent(pick.score), plural.And(workloadsOf(pick.cells)))
 }
 
 func (v *view) whyOthers(pick candidate, rest []candidate) string {
@@ -275,7 +277,7 @@ func (v *view) answeredBy(source result.Source, stacks []*stack) []string {
 		}
 		switch {
 		case len(so) > 0 && others:
-			out = append(out, fmt.Sprintf("%s (%s)", s.Name, list(so)))
+			out = append(out, fmt.Sprintf("%s under %s", s.Name, plural.And(so)))
 		case len(so) > 0:
 			out = append(out, s.Name)
 		}
@@ -289,15 +291,15 @@ func (v *view) noneHonest(eligible func(*stack) bool) string {
 	memory, unchecked := v.answeredBy(result.SourceMemory, stacks), v.answeredBy(result.SourceUnknown, stacks)
 	var parts []string
 	if len(memory) > 0 {
-		parts = append(parts, list(memory)+" answered from memory")
+		parts = append(parts, "memory answered for "+plural.And(memory))
 	}
 	if len(unchecked) > 0 {
-		parts = append(parts, "no device counter of "+list(unchecked)+" could be read")
+		parts = append(parts, "no device counter of "+plural.And(unchecked)+" could be read")
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "none was measured under every workload")
 	}
-	return strings.Join(parts, ", ")
+	return plural.And(parts)
 }
 
 // levelEverywhere tells whether no workload tells two candidates apart.
@@ -358,14 +360,6 @@ func workloadsOf(cells []*cell) []string {
 	var out []string
 	for _, c := range cells {
 		out = append(out, c.workload.Name)
-	}
-	return out
-}
-
-func stackNames(candidates []candidate) []string {
-	var out []string
-	for _, c := range candidates {
-		out = append(out, c.stack.Name)
 	}
 	return out
 }

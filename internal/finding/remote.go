@@ -5,9 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // fabric tells what each stack on another host's device costs beside its twin
@@ -26,12 +28,18 @@ func fabric(v *view) []Finding {
 		}
 		var titled, whys []string
 		var first string
+		adds := "adds"
 		for _, w := range v.workloads {
 			a, b := v.cell(s.Name, w.Name), v.cell(twin.Name, w.Name)
 			if a == nil || b == nil {
 				continue
 			}
-			extra, ok := stats.DifferenceOfMedians(a.meanLatencies(), b.meanLatencies(), v.run.Seed)
+			theirs, ours := a.meanLatencies(), b.meanLatencies()
+			extra, ok := stats.DifferenceOfMedians(theirs, ours, v.run.Seed)
+			fewest := min(len(theirs), len(ours))
+			if fewest < stats.FewestPairs {
+				adds = "seems to add"
+			}
 			e, ratio := v.compare(a, b)
 			if !ok || !ratio {
 				continue
@@ -40,14 +48,14 @@ func fabric(v *view) []Finding {
 				f.Caveats = append(f.Caveats, w.Name+": "+why)
 			}
 			f.Evidence = append(f.Evidence, points(a, b)...)
-			added := fmt.Sprintf("%s under %s", extraText(extra), w.Name)
+			added := fmt.Sprintf("%s under %s", extraText(extra, fewest), w.Name)
 			if first == "" {
 				first = added
 			}
 			if len(titled) < 2 && v.lowLoad(w) {
 				titled = append(titled, added)
 			}
-			whys = append(whys, fmt.Sprintf("%s: %s an I/O (%s, against %s), %s of the IOPS", w.Name, extraText(extra), meanText(a), meanText(b), shortRatio(e)))
+			whys = append(whys, fmt.Sprintf("%s: %s an I/O (%s, against %s), %s of the IOPS", w.Name, extraText(extra, fewest), meanText(a), meanText(b), shortRatio(e)))
 		}
 		if len(whys) == 0 {
 			continue
@@ -55,7 +63,7 @@ func fabric(v *view) []Finding {
 		if len(titled) == 0 { // no workload has one I/O at a time
 			titled = append(titled, first)
 		}
-		f.Title = fmt.Sprintf("%s, over %s, adds to an I/O of %s: %s", s.Name, transportOf(s.line), twin.Name, list(titled))
+		f.Title = fmt.Sprintf("%s, over %s, %s to an I/O of %s: %s", s.Name, transportOf(s.line), adds, twin.Name, plural.And(titled))
 		f.Why = strings.Join(whys, "; ") + ". Differences are of the medians of the trials' mean total latencies, with their 95% intervals."
 		f.Caveats = append(marksOf(v.under(v.workloads[0].Name)...), f.Caveats...)
 		out = append(out, f)
@@ -98,12 +106,16 @@ func meanText(c *cell) string {
 	if !ok {
 		return "unknown"
 	}
-	return latency(l.total)
+	return units.Latency(l.total)
 }
 
 // extraText writes a difference of latencies in ns: "85.3 us more (80.1 us to
-// 90.4 us)", and with ~ where the interval holds none.
-func extraText(d stats.Difference) string {
+// 90.4 us)", and with ~ where the interval holds none. Below four values there
+// is no interval.
+func extraText(d stats.Difference, values int) string {
+	if values < stats.FewestPairs {
+		return signed(d.Difference)
+	}
 	text := fmt.Sprintf("%s (%s to %s)", signed(d.Difference), signed(d.Low), signed(d.High))
 	if d.Low <= 0 && 0 <= d.High {
 		return "~ " + text
@@ -114,9 +126,9 @@ func extraText(d stats.Difference) string {
 // signed writes a latency that may be negative.
 func signed(ns float64) string {
 	if ns < 0 {
-		return "-" + latency(-ns)
+		return "-" + units.Latency(-ns)
 	}
-	return latency(ns)
+	return units.Latency(ns)
 }
 
 // targets tells what an I/O costs the host that holds a remote device, and how
@@ -150,15 +162,15 @@ func targets(v *view) []Finding {
 			continue
 		}
 		f.Title = fmt.Sprintf("The target's %s %s %s such as this one over %s, when they do %s, which leaves least",
-			count(most.cpus, "processor"), choose(most.cpus, "carries", "carry"), most.initiators.plural("initiator"), transportOf(s.line), most.workload)
+			plural.Count(most.cpus, "processor"), plural.Choose(most.cpus, "carries", "carry"), most.initiators.plural("initiator"), transportOf(s.line), most.workload)
 		f.Why = fmt.Sprintf("An I/O of %s takes of the target's processors: %s. At the rates measured here, all of them are busy with so many initiators: %s. "+
 			"Medians over the trials, with their intervals; the time is all that the target's processors were busy, whatever with.",
-			s.Name, list(costs), list(serves))
+			s.Name, plural.And(costs), plural.And(serves))
 		f.Caveats = []string{
 			"an estimate: processor time is taken to grow with the I/Os; the device and the network have limits of their own, which this does not count",
 		}
 		if most.initiators.interval.Coverage < stats.Confidence {
-			f.Caveats = append(f.Caveats, fmt.Sprintf("the intervals, of %s, hold with %s only: repeat 6 times or more", count(most.trials, "trial"), percent(most.initiators.interval.Coverage)))
+			f.Caveats = append(f.Caveats, fmt.Sprintf("the intervals, of %s, hold with %s only: repeat 6 times or more", plural.Count(most.trials, "trial"), units.Percent(most.initiators.interval.Coverage)))
 		}
 		f.Caveats = append(marksOf(v.under(most.workload)...), f.Caveats...)
 		out = append(out, f)
@@ -175,17 +187,18 @@ type load struct {
 
 // estimate is a median with its interval, of what write puts into words.
 type estimate struct {
+	values   int
 	median   float64
 	interval stats.Interval
 	write    func(float64) string
 }
 
 func newEstimate(values []float64, write func(float64) string) estimate {
-	return estimate{stats.Median(values), stats.MedianInterval(values), write}
+	return estimate{len(values), stats.Median(values), stats.MedianInterval(values), write}
 }
 
 func (s estimate) String() string {
-	if s.interval.Low == s.interval.High {
+	if s.values < stats.FewestPairs || s.interval.Low == s.interval.High {
 		return s.write(s.median)
 	}
 	return fmt.Sprintf("%s (%s to %s)", s.write(s.median), s.write(s.interval.Low), s.write(s.interval.High))
@@ -214,6 +227,6 @@ func loadOnTarget(c *cell) (l load, ok bool) {
 	if len(perIO) == 0 {
 		return l, false
 	}
-	l.trials, l.perIO, l.initiators = len(perIO), newEstimate(perIO, latency), newEstimate(initiators, digits)
+	l.trials, l.perIO, l.initiators = len(perIO), newEstimate(perIO, units.Latency), newEstimate(initiators, units.Digits)
 	return l, true
 }

@@ -8,6 +8,7 @@ import (
 
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // software tells, for each workload, how much of what an I/O takes on each
@@ -32,11 +33,11 @@ func (v *view) software(w result.Workload, d direction, spans []*span) Finding {
 	for _, s := range spans {
 		f.Stacks, f.Evidence = append(f.Stacks, s.stack.Name), append(f.Evidence, s.point)
 		if !s.closes() {
-			whys = append(whys, fmt.Sprintf("%s: no share, since the parts do not close: %s (%s)", s.stack.Name, latency(s.median(totalLatency)), s.account()))
+			whys = append(whys, fmt.Sprintf("%s: no share, since the parts do not close: %s (%s)", s.stack.Name, units.Latency(s.median(totalLatency)), s.account()))
 			continue
 		}
 		closed = append(closed, s)
-		whys = append(whys, fmt.Sprintf("%s: %s of %s (%s); %s", s.stack.Name, s.share(), latency(s.median(totalLatency)), s.account(), s.largest()))
+		whys = append(whys, fmt.Sprintf("%s: %s of %s (%s); %s", s.stack.Name, s.share(), units.Latency(s.median(totalLatency)), s.account(), s.largest()))
 	}
 	switch len(closed) {
 	case 0:
@@ -73,9 +74,9 @@ func (s *span) share() estimate {
 // longer than the application waited when the parts do not close.
 func signedPercent(share float64) string {
 	if share < 0 {
-		return "-" + percent(-share)
+		return "-" + units.Percent(-share)
 	}
-	return percent(share)
+	return units.Percent(share)
 }
 
 // largest names the largest part of software.
@@ -90,10 +91,10 @@ func (s *span) largest() string {
 		}
 	}
 	if s.residue() > most {
-		return fmt.Sprintf("most of it, %s, no part explains", latency(s.residue()))
+		return fmt.Sprintf("most of it, %s, no part explains", units.Latency(s.residue()))
 	}
 	if best == "" {
 		return "no part of it was seen"
 	}
-	return fmt.Sprintf("the largest part of it is %s, %s", best, latency(most))
+	return fmt.Sprintf("the largest part of it is %s, %s", best, units.Latency(most))
 }

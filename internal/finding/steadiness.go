@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // steadySeconds is the measured time below which a trial by itself cannot have
@@ -28,10 +30,10 @@ func steadiness(v *view) []Finding {
 
 	files := stacksOf(cells, func(c *cell) bool { return preconditioned(c) == result.PreconditionedFile })
 	say("file-written", files, fmt.Sprintf("Before it was measured, %s written whole%s; the device below was not",
-		choose(len(files), "the file of "+list(files)+" was", "each file was"), passes(cells, result.PreconditionedFile)),
+		plural.Choose(len(files), "the file of "+plural.And(files)+" was", "each file was"), passes(cells, result.PreconditionedFile)),
 		"No I/O met a hole or an unwritten extent. But a drive with spare blocks left is faster than one that was written twice over, as the SNIA specification asks; that takes a block device, and --precondition snia.")
 	devices := stacksOf(cells, func(c *cell) bool { return preconditioned(c) == result.PreconditionedDevice })
-	say("device-written", devices, fmt.Sprintf("Before it was measured, the whole device under %s was written%s", list(devices), passes(cells, result.PreconditionedDevice)),
+	say("device-written", devices, fmt.Sprintf("Before it was measured, the whole device under %s was written%s", plural.And(devices), passes(cells, result.PreconditionedDevice)),
 		"This is the workload-independent preconditioning of the SNIA specification, which asks for two passes.")
 
 	var settled, restless []string
@@ -54,7 +56,7 @@ func steadiness(v *view) []Finding {
 	}
 	settled = slices.DeleteFunc(settled, func(s string) bool { return slices.Contains(restless, s) })
 	if rounds != nil {
-		say("settled", settled, fmt.Sprintf("Steady before it was measured: %s, over a window of five rounds of %.3g s", list(settled), rounds.Seconds),
+		say("settled", settled, fmt.Sprintf("Steady before it was measured: %s, over a window of five rounds of %.3g s", plural.And(settled), rounds.Seconds),
 			"The best and the worst round of the window differ by at most 20% of their average, and their line rises or falls by at most 10% (SNIA Solid State Storage Performance Test Specification). The report has the plots.")
 	}
 
@@ -122,7 +124,7 @@ func cutOff(cells []*cell) (out []Finding) {
 	}
 	return []Finding{{
 		ID: "steadiness/cut-off", Kind: KindCaveat, Stacks: stacks,
-		Title: fmt.Sprintf("%d of %s reached their longest time before their mean was known", early, count(all, "trial")),
+		Title: fmt.Sprintf("%d of %s reached their longest time before their mean was known", early, plural.Count(all, "trial")),
 		Why:   sentence(strings.Join(worst[:min(3, len(worst))], "; ")) + " Give them a longer --runtime, or quiet the host.",
 	}}
 }
@@ -146,12 +148,12 @@ func budget(v *view) []Finding {
 	if n == 0 {
 		return nil
 	}
-	title := fmt.Sprintf("The budget ended before %d of %s had been decided", n, count(len(v.run.Points), "point"))
+	title := fmt.Sprintf("The budget ended before %d of %s had been decided", n, plural.Count(len(v.run.Points), "point"))
 	switch half := widest.RelativeHalfWidth; {
 	case half > 1:
 		title += fmt.Sprintf(": least is known of %s under %s, whose interval is wider than its mean", widest.Stack, widest.Workload)
 	case half > 0:
-		title += fmt.Sprintf(": the widest is %s under %s, ±%s", widest.Stack, widest.Workload, percent(widest.RelativeHalfWidth))
+		title += fmt.Sprintf(": least is known of %s under %s, to within %s", widest.Stack, widest.Workload, units.Percent(widest.RelativeHalfWidth))
 	}
 	target := v.run.Experiment.Target
 	if target == 0 {
@@ -159,7 +161,7 @@ func budget(v *view) []Finding {
 	}
 	return []Finding{{
 		ID: "steadiness/budget", Kind: KindCaveat, Stacks: stacks, Title: title,
-		Why: fmt.Sprintf("A point is decided once its mean is known within %s, or every comparison with it has its verdict. Time went where intervals were widest; with a larger --budget, more is decided.", percent(math.Abs(target))),
+		Why: fmt.Sprintf("A point is decided once its mean is known within %s, or every comparison with it has its verdict. Time went where intervals were widest; with a larger --budget, more is decided.", units.Percent(math.Abs(target))),
 	}}
 }
 

@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 
@@ -69,6 +71,7 @@ func TestStories(t *testing.T) {
 				case "findings":
 					fmt.Fprintf(&b, "%s: %s\n", f.ID, f.Title)
 					if r := f.Recommendation; r != nil {
+						isPlain(t, r)
 						fmt.Fprintf(&b, "  (%s)\n", strings.Join(append([]string{string(r.Confidence)}, r.Doubts...), "; "))
 						for _, bullet := range [][2]string{{"use", r.Use}, {"avoid", r.Avoid}, {"next", r.Next}} {
 							if bullet[1] != "" {
@@ -89,6 +92,22 @@ func TestStories(t *testing.T) {
 			return b.String()
 		})
 	})
+}
+
+// isPlain fails a test on a verdict that holds more than words: statistics
+// belong below it, and ~ into tables.
+func isPlain(t *testing.T, r *Recommendation) {
+	t.Helper()
+	statistics := regexp.MustCompile(`[][()~±]|\bp [=<]|interval`)
+	for _, said := range append([]string{r.Headline, r.Use, r.Avoid, r.Next, r.Reason()}, r.Doubts...) {
+		if found := statistics.FindString(said); found != "" {
+			t.Errorf("the verdict holds %q: %s", found, said)
+		}
+	}
+	word := map[Confidence]string{Sure: "Sure: ", Likely: "Likely: ", TooEarly: "Too early to say "}[r.Confidence]
+	if !strings.HasPrefix(r.Headline, word) || strings.Count(r.Headline, ". ") > 0 {
+		t.Errorf("a verdict that is %s is no sentence that says so: %s", r.Confidence, r.Headline)
+	}
 }
 
 // stopper is a *testing.T or a *rapid.T.
@@ -301,7 +320,7 @@ func (o outcome) trial(workload, stack string, repeat int, iops float64) result.
 			}
 			h.Served = append(h.Served, c)
 		}
-		h.Reason = fmt.Sprintf("the devices counted %s of 100 I/Os", digits(100*o.perIO))
+		h.Reason = fmt.Sprintf("the devices counted %s of 100 I/Os", units.Digits(100*o.perIO))
 	}
 	t := result.Trial{Workload: workload, Stack: stack, Block: repeat, Repeat: repeat, BringUp: repeat, Region: repeat, Status: result.TrialDone, Measurement: m, Honesty: h, Trace: trace, Untraced: o.untraced}
 	if o.cpus > 0 {

@@ -5,6 +5,7 @@ import (
 
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // submissionShare is the share of the total latency above which submission
@@ -36,10 +37,10 @@ func submission(v *view) []Finding {
 				ID: fmt.Sprintf("submission/%s/%s/%s", c.stack.Name, c.workload.Name, d.noun), Kind: KindCaveat,
 				Workload: c.workload.Name, Stacks: []string{c.stack.Name},
 				Title: fmt.Sprintf("%s %s block in submission: fio's clat says %s, the application waits %s: %s",
-					c.stack.Name, d.noun, latency(cl.MeanNS), latency(l.MeanNS), c.workload.Name),
+					c.stack.Name, d.noun, units.Latency(cl.MeanNS), units.Latency(l.MeanNS), c.workload.Name),
 				Why: fmt.Sprintf("Submission takes %s of the total latency (means: slat %s, clat %s, lat %s). Completion latency starts "+
 					"only when the kernel has taken the I/O, and leaves that wait out. Rankings and percentiles here use IOPS and total latency.",
-					percent(share), latency(s.MeanNS), latency(cl.MeanNS), latency(l.MeanNS)),
+					units.Percent(share), units.Latency(s.MeanNS), units.Latency(cl.MeanNS), units.Latency(l.MeanNS)),
 				Evidence: points(c),
 				Caveats:  marksOf(c),
 			})

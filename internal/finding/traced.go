@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	samples "plimsoll/internal/cell"
 	"regexp"
 	"slices"
 	"strings"
 
+	samples "plimsoll/internal/cell"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 
@@ -264,9 +266,9 @@ func (s *span) negative() float64 {
 func (s *span) unclosed() string {
 	total := s.median(totalLatency)
 	if math.Abs(s.residue()) > s.tolerance()*total {
-		return fmt.Sprintf("%s of %s, %s of the latency, are in none, and %s is the tolerance", signed(s.residue()), s.one, percent(math.Abs(s.residue()/total)), percent(s.tolerance()))
+		return fmt.Sprintf("%s of %s, %s of the latency, are in none, and %s is the tolerance", signed(s.residue()), s.one, units.Percent(math.Abs(s.residue()/total)), units.Percent(s.tolerance()))
 	}
-	return fmt.Sprintf("one is %s of %s that takes %s, so that others are not about the same time, as where the application calls fsync", signed(s.negative()), s.one, latency(total))
+	return fmt.Sprintf("one is %s of %s that takes %s, so that others are not about the same time, as where the application calls fsync", signed(s.negative()), s.one, units.Latency(total))
 }
 
 var digitsOf = regexp.MustCompile(`[0-9]+`)
@@ -300,7 +302,7 @@ func tracedCaveats(spans ...*span) []string {
 			}
 		}
 		if lost > 0 {
-			out = append(out, fmt.Sprintf("%s under %s: the recorder lost %s in %s: what they were about is missing", s.stack.Name, s.workload.Name, count(int(min(lost, math.MaxInt32)), "event"), count(trials, "trial")))
+			out = append(out, fmt.Sprintf("%s under %s: the recorder lost %s in %s: what they were about is missing", s.stack.Name, s.workload.Name, plural.Count(int(min(lost, math.MaxInt32)), "event"), plural.Count(trials, "trial")))
 		}
 	}
 	for _, m := range slices.Sorted(maps.Values(missing)) {

@@ -11,9 +11,11 @@ import (
 	"text/template"
 	"time"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // Confidence is how far a verdict can be relied on.
@@ -27,10 +29,11 @@ const (
 )
 
 // Recommendation is what the run says about the question which stack to take:
-// facts, and the sentences that are made of them.
+// facts, and the sentences that are made of them. The sentences have no
+// brackets, intervals or tests: those are for the tables and for Finding.Why.
 type Recommendation struct {
 	Confidence Confidence `json:"confidence"`
-	Headline   string     `json:"headline"`        // one sentence
+	Headline   string     `json:"headline"`        // one sentence, which begins with the word of confidence
 	Use        string     `json:"use,omitempty"`   // "" where nothing can be recommended
 	Avoid      string     `json:"avoid,omitempty"` // "" where nothing has to be
 	Next       string     `json:"next,omitempty"`  // what to check next; "" for nothing
@@ -56,7 +59,7 @@ type Contrast struct {
 var verdictText string
 
 var verdictTemplates = template.Must(template.New("verdict").Funcs(template.FuncMap{
-	"list": list, "times": times,
+	"list": plural.And, "times": units.Times,
 }).Parse(verdictText))
 
 // write makes a sentence of facts.
@@ -71,29 +74,31 @@ func write(name string, facts any) string {
 // verdictFacts is what the sentences of a verdict may speak of.
 type verdictFacts struct {
 	Advice     *Recommendation
-	Name       string // of the pick, in plain words
-	Line       string
-	Level      []string // in plain words
+	Name       string   // of the pick, in plain words
 	Baseline   string   // in plain words; "" when there is none, or it is the pick
 	AsBaseline bool     // level with it under every workload
 	OfBaseline string   // "1.3 times as fast as", "13% slower than"; "" where there is no one ratio
-	Contrast   string   // the largest one: "5x btrfs for random writes"
+	Contrast   string   // the largest one: "5 times as fast as btrfs for random writes"
 	Rates      []string // what the only stack does
+	Cached     []string // what it does where the page cache was asked for
 	Only       bool     // there is no other candidate
+	Alone      bool     // there is no other stack
 	Torn       bool     // another candidate is faster under some workload
 	Dies       bool     // data goes with the container
 	Keeper     string   // where data goes that must stay; "" for nowhere
-	Slow       []string // "btrfs, 0.20x as fast for random writes"
-	Answered   []string // "raw-buffered", "fuse (random reads)": from memory
+	Slow       []string // "btrfs, 20% as fast for random writes"
+	Answered   []string // "raw-buffered", "fuse under RR": from memory
 	Most       int      // bring-ups of the stack that has fewest
 	Enough     int
 	Needs      string // "6 minutes"
-	Better     string // a file system that no container was measured on, as a line
+	Better     string // a stack on the host whose file system no container was measured on
 	Loop       bool
 	Lab        bool
 	Container  bool // some stack was measured from inside a container
 	Experiment string
 	Imported   bool
+	Busy       bool // others did what matters
+	Directory  bool // the pick is a directory of the host
 }
 
 // conclude makes the verdict on the pick among the ranked candidates.
@@ -101,7 +106,7 @@ func (v *view) conclude(pick candidate, rest []candidate, keep *candidate) *Reco
 	words := v.words()
 	f := verdictFacts{
 		Advice: &Recommendation{Pick: pick.stack.Name},
-		Name:   words.stack(pick.stack), Line: pick.stack.Line, Only: len(rest) == 0, Enough: stats.FewestPairs,
+		Name:   words.stack(pick.stack), Only: len(rest) == 0, Alone: len(v.stacks) == 1, Enough: stats.FewestPairs,
 		Dies: pick.stack.diesWithContainer(), Experiment: v.run.Experiment.Name,
 		Loop: slices.Contains(pick.stack.Marks, result.MarkLoop), Lab: slices.Contains(pick.stack.Marks, result.MarkLab),
 		Imported:  slices.Contains(pick.stack.Marks, result.MarkImported),
@@ -110,11 +115,11 @@ func (v *view) conclude(pick candidate, rest []candidate, keep *candidate) *Reco
 	f.Advice.Memory = v.answeredFromMemory(pick.stack)
 	f.Answered = v.answeredBy(result.SourceMemory, slices.DeleteFunc(slices.Clone(v.stacks), func(s *stack) bool { return s == pick.stack }))
 	if keep != nil {
-		f.Keeper = words.stack(keep.stack)
+		f.Keeper = keep.stack.Name
 	}
 	for _, c := range rest {
 		if v.levelEverywhere(pick, c) {
-			f.Advice.Level, f.Level = append(f.Advice.Level, c.stack.Name), append(f.Level, words.stack(c.stack))
+			f.Advice.Level = append(f.Advice.Level, c.stack.Name)
 		}
 	}
 	f.Advice.Slower, f.Advice.Faster = v.contrasts(pick)
@@ -122,14 +127,18 @@ func (v *view) conclude(pick candidate, rest []candidate, keep *candidate) *Reco
 	f.Contrast = v.largest(f.Advice.Slower, words)
 	f.Slow = v.slow(f.Advice.Slower, keep, words)
 	if f.Only {
-		f.Rates = rates(pick, words)
+		f.Rates = rates(pick.cells, words)
+		f.Cached = rates(v.cached(pick), words)
 	}
 	f.Better = v.unmeasuredInContainer(pick)
+	f.Busy = neighboursOf(v) != nil
+	source, _, _ := split(pick.stack.line)
+	f.Directory = source != nil && source.Name == nodeDir
 	v.confide(&f, pick, rest)
 	f.Advice.Headline = write("headline", f)
 	f.Advice.Use, f.Advice.Avoid, f.Advice.Next = write("use", f), write("avoid", f), write("next", f)
 	if f.Advice.Confidence == TooEarly {
-		f.Advice.Use, f.Advice.Avoid = "", write("avoid early", f)
+		f.Advice.Pick, f.Advice.Use, f.Advice.Avoid = "", "", write("avoid early", f)
 	}
 	return f.Advice
 }
@@ -186,11 +195,11 @@ func (v *view) besideBaseline(f *verdictFacts, pick candidate, words words) {
 	}
 	switch {
 	case r >= 1.1:
-		f.OfBaseline = fmt.Sprintf("%s times as fast as", times(r))
+		f.OfBaseline = fmt.Sprintf("%s times as fast as", units.Times(r))
 	case r >= visible:
-		f.OfBaseline = fmt.Sprintf("%s faster than", percent(r-1))
+		f.OfBaseline = fmt.Sprintf("%s faster than", units.Percent(r-1))
 	case r <= 1/visible:
-		f.OfBaseline = fmt.Sprintf("%s slower than", percent(1-r))
+		f.OfBaseline = fmt.Sprintf("%s slower than", units.Percent(1-r))
 	}
 }
 
@@ -203,7 +212,7 @@ func (v *view) largest(slower []Contrast, words words) string {
 		return ""
 	}
 	c := slower[0]
-	return fmt.Sprintf("%sx %s for %s", times(1/c.Ratio), c.Stack, words.workload(c.Workload))
+	return fmt.Sprintf("%s times as fast as %s for %s", units.Times(1/c.Ratio), c.Stack, words.workload(c.Workload))
 }
 
 // slow writes the stacks that are far slower than the pick, each with its worst
@@ -215,15 +224,27 @@ func (v *view) slow(slower []Contrast, keep *candidate, words words) (out []stri
 			continue
 		}
 		told[c.Stack] = true
-		out = append(out, fmt.Sprintf("%s, %sx as fast for %s", c.Stack, times(c.Ratio), words.workload(c.Workload)))
+		out = append(out, fmt.Sprintf("%s, %s as fast for %s", c.Stack, units.Percent(c.Ratio), words.workload(c.Workload)))
 	}
 	return out
 }
 
-// rates writes what a stack does under each workload that decides.
-func rates(pick candidate, words words) (out []string) {
-	for _, c := range pick.cells {
-		out = append(out, fmt.Sprintf("%s %s", number(c.point.Median), words.workload(c.workload.Name)))
+// cached are the cells of the pick under workloads that asked for the page
+// cache, and were answered by it.
+func (v *view) cached(pick candidate) (out []*cell) {
+	for _, w := range v.workloads {
+		c := v.cell(pick.stack.Name, w.Name)
+		if c != nil && buffered(w) && c.source() == result.SourceMemory {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// rates writes what a stack does under each of its workloads.
+func rates(cells []*cell, words words) (out []string) {
+	for _, c := range cells {
+		out = append(out, fmt.Sprintf("%s %s", units.Rate(c.point.Median), words.workload(c.workload.Name)))
 	}
 	return out
 }
@@ -269,7 +290,7 @@ func (v *view) confide(f *verdictFacts, pick candidate, rest []candidate) {
 		blocks = stats.FewestPairs - f.Most
 	}
 	if len(open) > 0 {
-		doubt(Likely, fmt.Sprintf("%s cannot be told from it so far", list(open)))
+		doubt(Likely, fmt.Sprintf("it cannot be told from %s so far", plural.And(open)))
 	}
 	inRest := func(k Contrast) bool {
 		return slices.ContainsFunc(rest, func(c candidate) bool { return c.stack.Name == k.Stack })
@@ -277,13 +298,13 @@ func (v *view) confide(f *verdictFacts, pick candidate, rest []candidate) {
 	if at := slices.IndexFunc(f.Advice.Faster, inRest); at >= 0 {
 		k := f.Advice.Faster[at]
 		f.Torn = true
-		doubt(Likely, fmt.Sprintf("%s is faster under %s", k.Stack, k.Workload))
+		doubt(Likely, fmt.Sprintf("under %s, %s is faster", k.Workload, k.Stack))
 	}
 	for _, w := range v.warnings() {
 		doubt(Likely, w)
 	}
 	if n := neighboursOf(v); n != nil {
-		doubt(Likely, n.Sentence())
+		doubt(Likely, n.Doubt())
 	}
 	if blocks > 0 {
 		v.propose(f, blocks)
@@ -319,28 +340,29 @@ func (v *view) propose(f *verdictFacts, blocks int) {
 	minutes := min(mostMinutes, max(1, math.Ceil(float64(blocks)*each*1.2/60)))
 	f.Advice.Seconds = 60 * minutes
 	f.Advice.Command = fmt.Sprintf("plimsoll run --resume %s --budget +%.0fm", v.run.ID, minutes)
-	f.Needs = count(int(minutes), "minute")
+	f.Needs = plural.Count(int(minutes), "minute")
 }
 
-// unmeasuredInContainer is a file system that is better on the host than the
-// pick is in its container, and that no container was measured on; "" for none.
+// unmeasuredInContainer names a stack that is better on the host than the pick
+// is in its container, and on whose file system no container was measured; ""
+// for none.
 func (v *view) unmeasuredInContainer(pick candidate) string {
 	if c := v.betterOnHost(pick); c != nil {
-		return c.stack.line.String() + " > volume"
+		return c.stack.Name
 	}
 	return ""
 }
 
 // nothing is the verdict where no stack can be recommended.
 func (v *view) nothing(why string) *Recommendation {
-	out := &Recommendation{Confidence: Sure, Headline: sentence(why)}
+	out := &Recommendation{Confidence: Sure, Headline: "Sure: " + strings.TrimSuffix(why, ".") + "."}
 	for _, c := range v.all() {
 		if c.source() == result.SourceMemory && !buffered(c.workload) {
 			out.Memory = appendNew(out.Memory, c.stack.Name)
 		}
 	}
 	if len(v.cells) == 0 {
-		out.Confidence = TooEarly
+		out.Confidence, out.Headline = TooEarly, "Too early to say which stack to use: "+why+"."
 	}
 	if len(out.Memory) > 0 {
 		out.Avoid = write("avoid", verdictFacts{Advice: out, Answered: v.answeredBy(result.SourceMemory, v.stacks)})
@@ -363,16 +385,13 @@ func (v *view) words() words {
 		counts[w.stacks[s.Name]]++
 	}
 	for name, plain := range w.stacks {
-		switch {
-		case plain == "" || counts[plain] > 1:
+		if plain == "" || counts[plain] > 1 {
 			w.stacks[name] = name
-		case !strings.EqualFold(plain, name):
-			w.stacks[name] = fmt.Sprintf("%s (%s)", plain, name)
 		}
 	}
 	patterns := map[string]int{}
 	for _, l := range v.workloads {
-		if len(v.under(l.Name)) > 0 {
+		if len(v.under(l.Name)) > 0 && !buffered(l) {
 			patterns[l.Pattern]++
 		}
 	}
@@ -381,8 +400,10 @@ func (v *view) words() words {
 		switch {
 		case plain == "":
 			plain = l.Name
+		case buffered(l):
+			plain += " through the page cache"
 		case patterns[l.Pattern] > 1:
-			plain = fmt.Sprintf("%s (%s)", plain, l.Name)
+			plain = fmt.Sprintf("%s in %s", plain, l.Name)
 		}
 		w.workloads[l.Name] = plain
 	}
@@ -436,6 +457,14 @@ func fileSystemName(name string) string {
 		return "XFS"
 	}
 	return name
+}
+
+// Reason says why the verdict is only likely; "" for any other.
+func (r *Recommendation) Reason() string {
+	if r.Confidence != Likely || len(r.Doubts) == 0 {
+		return ""
+	}
+	return write("reason", verdictFacts{Advice: r})
 }
 
 // Duration is how long Command would take, about.

@@ -270,7 +270,9 @@ func (h *Host) inUse(d Device, name string, u usage) []Refusal {
 }
 
 // content tells what a device holds: a partition table, a file system or any
-// other signature that blkid knows.
+// other signature that blkid or wipefs know. They do not know the same: blkid
+// passes over a GPT of which only the copy at the end is left, from which the
+// partitions can still be restored.
 func (h *Host) content(d Device, u usage) []Refusal {
 	partitioned := func(why string) Refusal {
 		return Refusal{CausePartitioned, why, "name one of its partitions or another device; if all of it may go: --destroy " + d.Path + "=partitioned"}
@@ -279,16 +281,32 @@ func (h *Host) content(d Device, u usage) []Refusal {
 	if parts := u.partitions[d.Name]; len(parts) > 0 {
 		out = append(out, partitioned("it has partitions: "+list(parts)))
 	}
+	unknown := func(err error) Refusal {
+		return Refusal{CauseUnreadable, "what it holds is not known: " + err.Error(), "find out with wipefs " + d.Path + " (package util-linux)"}
+	}
 	found, err := h.probe(d.Path)
 	var unreadable *fs.PathError
 	switch {
 	case errors.As(err, &unreadable):
 		return append(out, Refusal{CauseUnreadable, "it cannot be opened, so what it holds is not known: " + unreadable.Err.Error(), openRemedy(unreadable)})
 	case err != nil:
-		return append(out, Refusal{CauseUnreadable, "what it holds is not known: " + err.Error(), "find out with wipefs " + d.Path + " (package util-linux)"})
+		return append(out, unknown(err))
 	}
-	if table := found["PTTYPE"]; table != "" && len(out) == 0 {
+	traces, err := h.signatures(d.Path)
+	if err != nil {
+		out = append(out, unknown(err))
+	}
+	if table := found["PTTYPE"]; table != "" && !isPartitioned(out) {
 		out = append(out, partitioned("it holds a partition table ("+table+")"))
+	}
+	var others []string
+	for _, kind := range traces {
+		switch {
+		case !slices.Contains(partitionTables, kind):
+			others = append(others, kind)
+		case !isPartitioned(out):
+			out = append(out, partitioned("it holds what is left of a partition table ("+kind+", by wipefs), from which the partitions may be restored"))
+		}
 	}
 	if kind := found["TYPE"]; kind != "" {
 		why := "it holds a signature of " + kind
@@ -299,9 +317,20 @@ func (h *Host) content(d Device, u usage) []Refusal {
 			why += ", UUID " + uuid
 		}
 		out = append(out, Refusal{CauseSignature, why, "if it may go: wipefs --all " + d.Path + ", or --destroy " + d.Path + "=signature"})
+	} else if len(others) > 0 {
+		out = append(out, Refusal{
+			CauseSignature, "it holds a signature of " + list(others) + ", by wipefs", "if it may go: wipefs --all " + d.Path + ", or --destroy " + d.Path + "=signature",
+		})
 	}
 	return out
 }
+
+func isPartitioned(refusals []Refusal) bool {
+	return slices.ContainsFunc(refusals, func(r Refusal) bool { return r.Cause == CausePartitioned })
+}
+
+// partitionTables are what wipefs calls partition tables.
+var partitionTables = []string{"gpt", "PMBR", "dos", "atari", "mac", "bsd", "sgi", "sun", "minix", "solaris-x86", "unixware", "ultrix", "aix"}
 
 func openRemedy(err *fs.PathError) string {
 	switch {
@@ -351,6 +380,35 @@ func (h *Host) probe(path string) (map[string]string, error) {
 		}
 	}
 	return found, nil
+}
+
+// signatures asks wipefs what is on a device, which it looks at without a
+// change: one word for each kind.
+func (h *Host) signatures(path string) ([]string, error) {
+	wipefs, _ := h.program("wipefs")
+	if wipefs == "" {
+		return nil, errors.New("wipefs is not installed")
+	}
+	out, err := output(context.Background(), wipefs, "--no-act", "--parsable", path)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+		return nil, errors.New(strings.TrimSpace(string(exit.Stderr)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("wipefs: %w", err)
+	}
+	var kinds []string
+	for l := range strings.Lines(out) {
+		l = strings.TrimSpace(l)
+		if l == "" || strings.HasPrefix(l, "#") {
+			continue
+		}
+		// "OFFSET,UUID,LABEL,TYPE"
+		if kind := l[strings.LastIndexByte(l, ',')+1:]; !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds, nil
 }
 
 // list joins the first few of a list.

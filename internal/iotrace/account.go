@@ -1,6 +1,9 @@
 package iotrace
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Account is what a trace tells.
 type Account struct {
@@ -9,10 +12,28 @@ type Account struct {
 	Events   uint64        `json:"events"`            // that were seen; 0 where they were summed up in the kernel uncounted
 	Lost     uint64        `json:"lost"`              // events that the recorder says it lost, and ends that the kernel did not show
 	Timed    uint64        `json:"timed,omitempty"`   // requests that were timed, where not all were: the others are counted, and of times like theirs
+	Twice    uint64        `json:"twice,omitempty"`   // events that were given more than once, and counted once
 	Missing  []string      `json:"missing,omitempty"` // what cannot be known, and why: "CPU 1 has no file", "no Q: ..."
-	Devices  []Device      `json:"devices"`
-	Cells    []Cell        `json:"-"` // ascending by Key; By sums them up
+	// MissingCPUs are those that have no file, or of which a capture that lacks events has none.
+	MissingCPUs []int `json:"missing_cpus,omitempty"`
+
+	Devices []Device `json:"devices"`
+	Cells   []Cell   `json:"-"` // ascending by Key; By sums them up
 }
+
+// Quantity is what may be known of a device, or not: see Device.Withheld.
+type Quantity string
+
+// The quantities that take all events of a device.
+const (
+	QuantityDepth      Quantity = "depth"
+	QuantityMaxDepth   Quantity = "max_depth"
+	QuantitySequential Quantity = "sequential"
+	QuantityQ2Q        Quantity = "Q2Q"
+)
+
+// Knows reports whether a quantity of the device is told.
+func (d *Device) Knows(q Quantity) bool { return !slices.Contains(d.Withheld, q) }
 
 // Key is what a cell is about.
 type Key struct {
@@ -64,6 +85,16 @@ type Device struct {
 	Unplugs          uint64 `json:"unplugs"`
 	UnpluggedByTimer uint64 `json:"unplugged_by_timer"`
 	Unfinished       uint64 `json:"unfinished"` // queued or issued, and not completed when the trace ended
+
+	// Of a capture that lacks events: requests that were given up, for their sectors
+	// were asked for again or too many others overtook them; and intervals that were
+	// left out, for chance would make as many of their length.
+	Retired  uint64 `json:"retired,omitempty"`
+	Doubtful uint64 `json:"doubtful,omitempty"`
+
+	// Withheld names what is not told of the device, since it would be wrong. The
+	// fields are 0.
+	Withheld []Quantity `json:"withheld,omitempty"`
 
 	Unshown uint64 `json:"unshown,omitempty"` // completed by the device's own count, and their ends not shown to the recorder
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -26,6 +27,13 @@ func (c *Array) What() string {
 func (c *Array) precheck() error {
 	learn(c.Members)
 	return nil
+}
+
+// ownName is how what a run gives a name of its own is called, below /dev too.
+var ownName = regexp.MustCompile(`^plimsoll-[A-Za-z0-9_.+-]+$`)
+
+func (c *Array) check(scope) error {
+	return errors.Join(fitting("name of a run's array", c.Name, ownName), checkUUID(c.UUID), checkMembers(c.Members))
 }
 
 func devicesOf(members []Member) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,8 @@ func (c *Dir) What() string { return "make directory " + c.Path }
 
 func (c *Dir) precheck() error { return absent(&c.Path) }
 
+func (c *Dir) check(s scope) error { return s.owns(c.Path) }
+
 // undo never crosses a mount: what is mounted there was not unmounted by an
 // earlier undo, so it is not known to be ours.
 func (c *Dir) undo(_ context.Context, _ string) error {
@@ -32,7 +35,7 @@ func (c *Dir) undo(_ context.Context, _ string) error {
 	if len(mounts) > 0 {
 		return fmt.Errorf("%s is still mounted below it: unmount it and clean again", mounts[0])
 	}
-	return os.RemoveAll(c.Path)
+	return inParent(c.Path, os.RemoveAll)
 }
 
 // File is a file made by the run.
@@ -43,11 +46,15 @@ func (c *File) What() string { return "make file " + c.Path }
 
 func (c *File) precheck() error { return absent(&c.Path) }
 
+func (c *File) check(s scope) error { return s.owns(c.Path) }
+
 func (c *File) undo(context.Context, string) error {
-	if err := os.Remove(c.Path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
+	return inParent(c.Path, func(path string) error {
+		if err := unix.Unlink(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return &os.PathError{Op: "remove", Path: c.Path, Err: err}
+		}
+		return nil
+	})
 }
 
 // absent refuses what exists: undoing would take away what the run did not
@@ -80,6 +87,13 @@ type Mkfs struct {
 // What implements Change.
 func (c *Mkfs) What() string { return fmt.Sprintf("make %s on %s", c.Type, c.Device) }
 
+func (c *Mkfs) check(scope) error {
+	if c.Keep {
+		return checkDevice(c.Device) // nothing is undone
+	}
+	return errors.Join(checkDevice(c.Device), checkUUID(c.UUID))
+}
+
 // undo wipes the signature, so that the device is as unused as it was found;
 // a file system with another UUID is somebody else's.
 func (c *Mkfs) undo(ctx context.Context, mark string) error {
@@ -107,6 +121,16 @@ type Mount struct {
 func (c *Mount) What() string { return fmt.Sprintf("mount %s on %s", c.Source, c.Target) }
 
 func (c *Mount) precheck() error { return resolve(&c.Target) }
+
+// tracefs is where a recording mounts it on a host that has not done so.
+const tracefs = "/sys/kernel/tracing"
+
+func (c *Mount) check(s scope) error {
+	if c.Target == tracefs && c.Type == "tracefs" {
+		return nil
+	}
+	return s.owns(c.Target)
+}
 
 func (c *Mount) undo(ctx context.Context, mark string) error {
 	if err := killMarked(ctx, mark); err != nil {
@@ -190,6 +214,16 @@ type Cgroup struct {
 
 // What implements Change.
 func (c *Cgroup) What() string { return "make cgroup " + c.Path }
+
+// groupName is what the run's own part of a control group's path is called.
+var groupName = regexp.MustCompile(`^plimsoll-[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+func (c *Cgroup) check(scope) error {
+	if strings.HasPrefix(c.Path, "/") || cleanPath("/"+c.Path) != nil {
+		return foreign("%q is no control group below the root of a hierarchy", c.Path)
+	}
+	return fitting("name of a run's control group", filepath.Base(c.Path), groupName)
+}
 
 func (c *Cgroup) undo(ctx context.Context, _ string) error {
 	ctx, cancel := context.WithTimeout(ctx, busyLimit)

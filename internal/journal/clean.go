@@ -36,7 +36,7 @@ func clean(ctx context.Context, state string, kept bool) ([]Report, error) {
 		all     []error
 	)
 	for _, file := range files {
-		run, ok := strings.CutSuffix(file.Name(), ".jsonl")
+		run, ok := strings.CutSuffix(file.Name(), suffix)
 		if !ok {
 			continue
 		}

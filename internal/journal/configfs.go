@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 
 	"plimsoll/internal/configfs"
 )
@@ -36,6 +37,30 @@ func (c *ConfigDir) precheck() (err error) {
 		return fmt.Errorf("%s: %w", c.Path, os.ErrExist)
 	}
 	return nil
+}
+
+// Objects and links of an NVMe-oF target, below where configfs is mounted.
+var (
+	nvmetObject = regexp.MustCompile(`^/.*/nvmet/(subsystems/nqn\.[^/]+(/namespaces/[0-9]+)?|hosts/nqn\.[^/]+|ports/[0-9]+)$`)
+	nvmetLink   = regexp.MustCompile(`^/.*/nvmet/(subsystems/nqn\.[^/]+/allowed_hosts|ports/[0-9]+/subsystems)/nqn\.[^/]+$`)
+	attribute   = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+)
+
+// checkObject returns why a path is no object of a target's in configfs.
+func checkObject(path string, pattern *regexp.Regexp, own []configfs.Attribute) error {
+	if cleanPath(path) != nil || !pattern.MatchString(path) || !configfs.Holds(path) {
+		return foreign("%q is nothing of an NVMe-oF target's in configfs", path)
+	}
+	for _, a := range own {
+		if err := fitting("attribute", a.Name, attribute); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *ConfigDir) check(scope) error {
+	return errors.Join(checkObject(c.Path, nvmetObject, c.Own), oneOf("attribute that ends an object", c.Off, "", "enable"))
 }
 
 // Make makes the object, gives it what it is recognised by, and then its other
@@ -119,6 +144,10 @@ func (c *ConfigLink) precheck() (err error) {
 		return fmt.Errorf("%s: %w", c.Path, os.ErrExist)
 	}
 	return nil
+}
+
+func (c *ConfigLink) check(scope) error {
+	return errors.Join(checkObject(c.Path, nvmetLink, nil), checkObject(c.Target, nvmetObject, c.Own))
 }
 
 // Make makes the link.

@@ -38,6 +38,10 @@ func (c *Controller) precheck() (err error) {
 	return nil
 }
 
+func (c *Controller) check(scope) error {
+	return errors.Join(oneOf("transport", c.Transport, "tcp", "rdma", "loop"), nvme.CheckNQN(c.NQN), nvme.CheckNQN(c.HostNQN))
+}
+
 // undo ends every controller of the connection. It goes by what was connected
 // and with which host NQN, since another one may have the number by now.
 func (c *Controller) undo(ctx context.Context, _ string) error {

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +39,23 @@ func (c *Engine) precheck() error {
 		return fmt.Errorf("%s: %w", c.ExecRoot, os.ErrExist)
 	}
 	return resolve(&c.DataRoot)
+}
+
+var (
+	// execRoot is the exec-root of an engine.
+	execRoot = regexp.MustCompile(`^/run/plimsoll/[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	// engineSocket is where an engine listens.
+	engineSocket = regexp.MustCompile(`^/run/plimsoll/[A-Za-z0-9][A-Za-z0-9._-]*/docker\.sock$`)
+	// containerName is how containers are called, by Docker's rule.
+	containerName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+)
+
+func (c *Engine) check(s scope) error {
+	return errors.Join(
+		fitting("exec-root of a run's engine", c.ExecRoot, execRoot),
+		s.owns(c.DataRoot),
+		(&Cgroup{Path: c.Cgroup}).check(s),
+	)
 }
 
 // MakeDirs makes the engine's directories.
@@ -151,6 +170,10 @@ func (c *Engine) sockets() ([]string, error) {
 // of places of its own. Each then holds one directory, which stays empty.
 var sharedDirs = map[string]string{"/run/containerd": "s", "/run/docker": "plugins"}
 
+// SharedDirs returns the directories that every engine makes where there are
+// none, whatever it is told of places of its own.
+func SharedDirs() []string { return slices.Sorted(maps.Keys(sharedDirs)) }
+
 // ours is the attribute of a shared directory that a run made. One without it
 // was there before, or came with an engine of the user's, and is left alone.
 const ours = "trusted.plimsoll"
@@ -227,6 +250,10 @@ type Container struct {
 
 // What implements Change.
 func (c *Container) What() string { return "create container " + c.Name }
+
+func (c *Container) check(scope) error {
+	return errors.Join(fitting("socket of a run's engine", c.Socket, engineSocket), fitting("container's name", c.Name, containerName))
+}
 
 // undo asks the engine, which may be dead or ill, and takes no for an answer:
 // undoing the engine, which follows, ends the container's processes, and its

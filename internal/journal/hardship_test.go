@@ -73,7 +73,7 @@ func TestABusyMountIsToldWithItsUsersAndUndoneOnceTheyAreGone(t *testing.T) {
 	parent := t.TempDir()
 	state := filepath.Join(parent, "state")
 	crash(t, state, "0:end")
-	dir := filepath.Join(state, "work/mnt")
+	dir := filepath.Join(WorkDir(state, "child"), "mnt")
 	user := exec.Command("sleep", "1000") // not of the run: it has no mark
 	user.Dir = dir
 	if err := user.Start(); err != nil {
@@ -224,7 +224,7 @@ func TestTheIntentIsOnDiskBeforeTheChangeIsMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(t.TempDir(), "copy.img")
-	change := filepath.Join(dir, "change")
+	change := filepath.Join(dir, "plimsoll-run-change")
 	if _, err := j.Do(t.Context(), &Dir{change}, func(string) error {
 		// Not synced: a disk that had it would show that nothing is shown here.
 		if err := os.WriteFile(filepath.Join(dir, "unsynced"), []byte("x"), 0o600); err != nil {
@@ -260,7 +260,7 @@ func TestAFullDiskStopsChangesBeforeTheyAreMade(t *testing.T) {
 	}
 	elsewhere := t.TempDir()
 	mkdir := func(name string) error {
-		path := filepath.Join(elsewhere, name)
+		path := filepath.Join(elsewhere, "plimsoll-run-"+name)
 		_, err := j.Do(t.Context(), &Dir{path}, func(string) error { return os.Mkdir(path, 0o700) })
 		return err
 	}
@@ -290,7 +290,7 @@ func TestAFullDiskStopsChangesBeforeTheyAreMade(t *testing.T) {
 	if err := mkdir("refused"); !errors.Is(err, ErrWrite) {
 		t.Errorf("on the full disk: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(elsewhere, "refused")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(elsewhere, "plimsoll-run-refused")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a change was made that the journal could not take: %v", err)
 	}
 	j.file.Close() // a crash, on the full disk

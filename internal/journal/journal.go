@@ -28,6 +28,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/result"
 )
 
 // Change is one change to the host. Its exported fields are what the journal
@@ -36,7 +38,11 @@ import (
 type Change interface {
 	// What tells people what is changed: "mount /dev/loop3 on /mnt".
 	What() string
-	// undo takes the change back. It succeeds when nothing is left to undo.
+	// check returns why no run of that scope can have made the change, nil when
+	// one can. It goes by what the fields say and touches nothing.
+	check(s scope) error
+	// undo takes the change back. It succeeds when nothing is left to undo. It
+	// is called for changes that pass check only.
 	undo(ctx context.Context, mark string) error
 }
 
@@ -120,11 +126,14 @@ func journalDir(state string) string { return filepath.Join(state, "journal") }
 // Create starts the journal of a run below the state directory and locks it.
 // Opening a journal that exists (a run that is resumed) goes on with it.
 func Create(state, run string) (*Journal, error) {
+	if err := result.CheckRunID(run); err != nil {
+		return nil, err
+	}
 	for tries := 0; ; tries++ {
 		if err := os.MkdirAll(journalDir(state), 0o700); err != nil {
 			return nil, fmt.Errorf("create the journal's directory: %w", err)
 		}
-		j, err := open(filepath.Join(journalDir(state), run+".jsonl"), os.O_CREATE)
+		j, err := open(filepath.Join(journalDir(state), run+suffix), os.O_CREATE)
 		if errors.Is(err, os.ErrNotExist) && tries < 100 {
 			continue // another run ended just now, and removed the directory
 		}
@@ -138,10 +147,13 @@ func (j *Journal) State() string { return filepath.Dir(filepath.Dir(j.path)) }
 // open locks and replays the journal at path. It gives os.ErrNotExist for one
 // that its run removes meanwhile.
 func open(path string, flag int) (_ *Journal, err error) {
-	if path, err = realPath(path); err != nil {
+	// The directory itself may be no link, which opening it tells.
+	dir, err := realPath(filepath.Dir(path))
+	if err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|flag, 0o600)
+	path = filepath.Join(dir, filepath.Base(path))
+	f, err := openOwn(path, os.O_RDWR|os.O_APPEND|flag)
 	if err != nil {
 		return nil, err
 	}
@@ -315,6 +327,9 @@ func (j *Journal) Do(ctx context.Context, c Change, make func(mark string) error
 			return nil, fmt.Errorf("%s: %w", c.What(), err)
 		}
 	}
+	if err := c.check(j.scope()); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.What(), err)
+	}
 	j.mu.Lock()
 	j.seq++
 	e := &Entry{Seq: j.seq, Change: c, mark: j.mark(j.seq)}
@@ -347,6 +362,9 @@ func (j *Journal) Do(ctx context.Context, c Change, make func(mark string) error
 func (j *Journal) Undo(ctx context.Context, e *Entry) error {
 	if e == nil || e.undone {
 		return nil
+	}
+	if err := e.Change.check(j.scope()); err != nil {
+		return fmt.Errorf("undo: %s: %w", e.Change.What(), err)
 	}
 	if err := inTime(undoLimit, func() error { return e.Change.undo(ctx, e.mark) }); err != nil {
 		return fmt.Errorf("undo: %s: %w", e.Change.What(), err)

@@ -53,7 +53,7 @@ func child(state string) error {
 	if err != nil {
 		return err
 	}
-	work := filepath.Join(state, "work")
+	work := WorkDir(state, "child")
 	file := filepath.Join(work, "disk.img")
 	dir := filepath.Join(work, "mnt")
 	var device string
@@ -190,11 +190,11 @@ func TestCleanLeavesLiveRunsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mine := filepath.Join(state, "mine")
+	mine := WorkDir(state, "live")
 	if _, err := live.Do(t.Context(), &Dir{mine}, func(string) error { return os.Mkdir(mine, 0o700) }); err != nil {
 		t.Fatal(err)
 	}
-	dead := filepath.Join(state, "dead-dir")
+	dead := WorkDir(state, "dead")
 	abandon(t, state, "dead", dead)
 
 	reports, err := Clean(t.Context(), state)
@@ -240,7 +240,7 @@ func TestDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(state, "dir")
+	dir := filepath.Join(state, "plimsoll-run-dir")
 
 	t.Run("writes the intent before it makes the change", func(t *testing.T) {
 		_, err := j.Do(t.Context(), &Dir{dir}, func(string) error {
@@ -267,7 +267,7 @@ func TestDo(t *testing.T) {
 		}
 	})
 	t.Run("undoes a change that fails half way", func(t *testing.T) {
-		half := filepath.Join(state, "half")
+		half := filepath.Join(state, "plimsoll-run-half")
 		_, err := j.Do(t.Context(), &Dir{half}, func(string) error {
 			if err := os.Mkdir(half, 0o700); err != nil {
 				return err
@@ -294,7 +294,7 @@ func TestDo(t *testing.T) {
 
 func TestATornLastLineIsNoHarm(t *testing.T) {
 	state := t.TempDir()
-	dir := filepath.Join(state, "dir")
+	dir := filepath.Join(state, "plimsoll-run-dir")
 	abandon(t, state, "run", dir)
 	path := filepath.Join(journalDir(state), "run.jsonl")
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
@@ -313,7 +313,7 @@ func TestATornLastLineIsNoHarm(t *testing.T) {
 		if n := len(j.Pending()); n != 1 {
 			t.Fatalf("%d changes pending, want 1", n)
 		}
-		other := filepath.Join(state, "other")
+		other := filepath.Join(state, "plimsoll-run-other")
 		e, err := j.Do(t.Context(), &Dir{other}, func(string) error { return os.Mkdir(other, 0o700) })
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"plimsoll/internal/result"
 )
 
 // A journal is kept on purpose when its changes are meant to outlive the
@@ -50,7 +52,10 @@ func (j *Journal) keptBy(r record) {
 // Open locks a journal that is there, to undo it. It gives os.ErrNotExist for
 // one that is not, and ErrLive for one that a process is at work with.
 func Open(state, run string) (*Journal, error) {
-	return open(filepath.Join(journalDir(state), run+".jsonl"), 0)
+	if err := result.CheckRunID(run); err != nil {
+		return nil, err
+	}
+	return open(filepath.Join(journalDir(state), run+suffix), 0)
 }
 
 // Look reads what journals below the state directory have not undone, without
@@ -63,12 +68,12 @@ func Look(state string, accept func(run string) bool) (map[string][]Change, erro
 	}
 	found := map[string][]Change{}
 	for _, file := range files {
-		run, ok := strings.CutSuffix(file.Name(), ".jsonl")
+		run, ok := strings.CutSuffix(file.Name(), suffix)
 		if !ok || !accept(run) {
 			continue
 		}
 		path := filepath.Join(journalDir(state), file.Name())
-		f, err := os.Open(path)
+		f, err := openOwn(path, os.O_RDONLY)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 // kept makes a journal with one directory in it, which is to stay.
 func kept(t *testing.T) (state, dir string) {
 	t.Helper()
-	state, dir = t.TempDir(), filepath.Join(t.TempDir(), "made")
+	state, dir = t.TempDir(), filepath.Join(t.TempDir(), "plimsoll-export-a-made")
 	j, err := Create(state, "export-a")
 	if err != nil {
 		t.Fatal(err)

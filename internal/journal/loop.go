@@ -25,6 +25,13 @@ func (c *Loop) What() string { return fmt.Sprintf("attach /dev/loop%d to %s", c.
 
 func (c *Loop) precheck() error { return resolve(&c.Backing) }
 
+func (c *Loop) check(s scope) error {
+	if c.Number < 0 {
+		return foreign("there is no loop device %d", c.Number)
+	}
+	return s.owns(c.Backing)
+}
+
 func (c *Loop) undo(ctx context.Context, _ string) error {
 	ctx, cancel := context.WithTimeout(ctx, busyLimit)
 	defer cancel()

@@ -30,6 +30,10 @@ func (c *VolumeGroup) precheck() error {
 	return nil
 }
 
+func (c *VolumeGroup) check(scope) error {
+	return errors.Join(fitting("name of a run's volume group", c.Name, ownName), checkMembers(c.Members))
+}
+
 // undo takes away what the kernel has of the group, and then the signatures:
 // without them there is no group. It asks LVM nothing, which would look at
 // every device of the host.
@@ -56,6 +60,10 @@ type LogicalVolume struct {
 // What implements Change.
 func (c *LogicalVolume) What() string {
 	return fmt.Sprintf("make logical volume %s in %s", c.Name, c.Group)
+}
+
+func (c *LogicalVolume) check(scope) error {
+	return errors.Join(fitting("name of a run's volume group", c.Group, ownName), oneOf("logical volume of a run", c.Name, "stripe", "pool"))
 }
 
 // undo takes the volume out of the kernel, with its hidden parts and with the
@@ -163,6 +171,8 @@ type ThinPool struct {
 func (c *ThinPool) What() string { return "have Docker make a thin pool of files in " + c.DataRoot }
 
 func (c *ThinPool) precheck() error { return resolve(&c.DataRoot) }
+
+func (c *ThinPool) check(s scope) error { return s.owns(c.DataRoot) }
 
 // undo follows that of the engine, which may have been killed before it could
 // take its pool down.

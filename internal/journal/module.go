@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -72,6 +73,21 @@ func (c *Module) precheck() (err error) {
 		}
 	}
 	return nil
+}
+
+var (
+	// ownModules are those that plimsoll loads.
+	ownModules = regexp.MustCompile(`^(nvme|nvmet)(-(tcp|rdma|loop))?$`)
+	// moduleName is that of any.
+	moduleName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
+)
+
+func (c *Module) check(scope) error {
+	err := fitting("module that plimsoll loads", c.Name, ownModules)
+	for _, name := range c.Adds {
+		err = errors.Join(err, fitting("kernel module", name, moduleName))
+	}
+	return err
 }
 
 // Make loads the module.

@@ -46,14 +46,12 @@ func PresenceDir() (string, error) {
 // What implements Change.
 func (c *Presence) What() string { return "tell other runs of this one in " + c.Path }
 
-func (c *Presence) precheck() error { return c.check() }
-
 // presencePath is what a Presence's path can be.
 var presencePath = regexp.MustCompile(`^(/run/plimsoll|/run/user/[0-9]+/plimsoll)/runs/[A-Za-z0-9][A-Za-z0-9._-]*\.json$`)
 
-func (c *Presence) check() error {
-	if !presencePath.MatchString(c.Path) || strings.Contains(c.Path, "..") {
-		return fmt.Errorf("%s is no place where runs tell of themselves", c.Path)
+func (c *Presence) check(s scope) error {
+	if !presencePath.MatchString(c.Path) || strings.Contains(c.Path, "..") || filepath.Base(c.Path) != s.run+PresenceSuffix {
+		return foreign("%s is no place where run %s tells of itself", c.Path, s.run)
 	}
 	return nil
 }
@@ -95,9 +93,6 @@ func (c *Presence) make(content []byte) (_ *os.File, err error) {
 }
 
 func (c *Presence) undo(context.Context, string) error {
-	if err := c.check(); err != nil {
-		return err
-	}
 	for _, path := range []string{c.Path, c.Path + fresh} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err

@@ -24,6 +24,10 @@ type Process struct{ Argv []string }
 // What implements Change.
 func (c *Process) What() string { return "start " + strings.Join(c.Argv, " ") }
 
+// check has nothing to look at: what is ended carries the mark of this very
+// entry.
+func (c *Process) check(scope) error { return nil }
+
 func (c *Process) undo(ctx context.Context, mark string) error {
 	return killMarked(ctx, mark)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -42,6 +43,36 @@ func (c *Setting) Make() error {
 		err = fmt.Errorf("%s: %s was written, and the kernel says %s", c.Path, c.Value, now)
 	}
 	return err
+}
+
+var (
+	// blockSetting is a setting of a block device that a run makes.
+	blockSetting = regexp.MustCompile(`^/sys/block/[A-Za-z0-9][A-Za-z0-9!_.-]*/(queue/scheduler|trace/enable)$`)
+	// tracerSettings are those of a tracer that a recording makes.
+	tracerSettings = []string{"buffer_size_kb", "trace_clock", "current_tracer"}
+	// settingValue is what a setting can be set to.
+	settingValue = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:+-]{0,63}$`)
+)
+
+func (c *Setting) check(scope) error {
+	if err := errors.Join(fitting("value of a setting", c.Value, settingValue), fitting("value of a setting", c.Was, settingValue)); err != nil {
+		return err
+	}
+	if blockSetting.MatchString(c.Path) && !strings.Contains(c.Path, "..") {
+		return nil
+	}
+	if cleanPath(c.Path) == nil && slices.Contains(tracerSettings, filepath.Base(c.Path)) && onTracefs(filepath.Dir(c.Path)) {
+		return nil
+	}
+	return foreign("%q is no setting of a device's or a tracer's", c.Path)
+}
+
+// onTracefs reports whether a directory is one of tracefs, or is not there, when
+// there is nothing to set in it.
+func onTracefs(dir string) bool {
+	var st unix.Statfs_t
+	err := unix.Statfs(dir, &st)
+	return errors.Is(err, unix.ENOENT) || err == nil && st.Type == unix.TRACEFS_MAGIC
 }
 
 // undo writes back what was. A value that is not the run's was set by somebody

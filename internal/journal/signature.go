@@ -2,10 +2,12 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -15,6 +17,16 @@ type Member struct {
 	Device string // path when it was made a member
 	UUID   string // that the run writes on it, as blkid tells it
 	Serial string // of the device, filled in by Do; "" for one that has none
+}
+
+// memberUUID is how mdadm and LVM write what is on a member.
+var memberUUID = regexp.MustCompile(`^[A-Za-z0-9]{4,8}(-[A-Za-z0-9]{4,12}){4,6}$`)
+
+func checkMembers(members []Member) (err error) {
+	for _, m := range members {
+		err = errors.Join(err, checkDevice(m.Device), fitting("UUID", m.UUID, memberUUID))
+	}
+	return err
 }
 
 // learn fills in the serials of members.

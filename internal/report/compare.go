@@ -7,13 +7,13 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"plimsoll/internal/finding"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/export"
+	"plimsoll/internal/units"
 )
 
 // CompareJSON writes a comparison as one document.
@@ -184,13 +184,13 @@ func (t *terminal) compareLegend(c finding.Comparison) {
 	if n > 1 && n < math.MaxInt {
 		say(fmt.Sprintf("A, B: medians; ± is the farther end of the interval of the median, from %s or more: it holds with %.0f%%", counted(n, "trial"), 100*coverage))
 	}
-	say(fmt.Sprintf("B / A: ratio of the medians; ~ is no significant difference (p below %s)", percentage(c.Alpha)))
+	say(fmt.Sprintf("B / A: ratio of the medians; ~ is no significant difference (p below %s)", units.Setting(c.Alpha)))
 	if c.Family > 1 {
 		say(fmt.Sprintf("p: Mann-Whitney, corrected by Holm for the %d rows that decide", c.Family))
 	} else {
 		say("p: Mann-Whitney")
 	}
-	say(fmt.Sprintf("ok: the interval excludes a regression beyond %s; too noisy: it does not; too few: so few trials cannot differ significantly", percentage(c.Threshold)))
+	say(fmt.Sprintf("ok: the interval excludes a regression beyond %s; too noisy: it does not; too few: so few trials cannot differ significantly", units.Setting(c.Threshold)))
 	if len(t.dropped) > 0 {
 		say("left out to fit the terminal: " + strings.Join(t.dropped, ", "))
 	}
@@ -251,7 +251,7 @@ func comparedInterval(r finding.ComparisonRow) string {
 	if r.Low == nil {
 		return ""
 	}
-	return strings.TrimSuffix(timesText(*r.Low), "x") + " to " + strings.TrimSuffix(timesText(*r.High), "x")
+	return bareTimes(*r.Low) + " to " + bareTimes(*r.High)
 }
 
 // verdictText is a verdict as a row shows it: what is as it was stands back.
@@ -261,6 +261,3 @@ func verdictText(v finding.Verdict) string {
 	}
 	return string(v)
 }
-
-// percentage writes a share: 5%, 0.5%.
-func percentage(share float64) string { return strconv.FormatFloat(100*share, 'g', 4, 64) + "%" }

@@ -1,42 +1,40 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
-	"html/template"
 	"math"
 	"slices"
-	"strconv"
 
 	"plimsoll/internal/finding"
 	"plimsoll/internal/result"
 )
 
-// The figures of the report exist twice. Go draws each as a still picture,
-// which is what paper shows, and readers without JavaScript. The page also
-// carries what the figure is made of, as JSON; the script of package web draws
-// it again from that, so that it can be read mark by mark.
+// Go draws every figure of the report as SVG: what a reader without scripts
+// sees, what paper shows, and what the script of package web reads aloud and
+// highlights.
 
-// figure is one chart. What has a JSON name is for the script.
+// figure is one chart.
 type figure struct {
-	ID     string     `json:"id"`   // of its element
-	Kind   figureKind `json:"kind"` // how it is drawn
-	Title  string     `json:"title"`
-	Note   string     `json:"note,omitempty"`
-	Height int        `json:"height"` // of the area of the plot, in CSS pixels
-	Bottom int        `json:"bottom"` // room below it for labels, in CSS pixels
-	X      axis       `json:"x"`
-	Y      axis       `json:"y"`
-	Marks  []mark     `json:"marks,omitempty"`
-	Xs     []float64  `json:"xs,omitempty"`     // of the curves
-	Curves []curve    `json:"curves,omitempty"` // through many values, which have no text each
-	Each   int        `json:"each,omitempty"`   // samples of which a value of the curves is the mean; 0 for one
-	Unit   string     `json:"unit,omitempty"`   // of the values of curves: "ns", "IOPS"
-	Bands  []band     `json:"bands,omitempty"`  // grounds behind the marks, and lines across them
+	ID     string // of its element
+	Kind   figureKind
+	Title  string
+	Note   string
+	Stack  string // that all of it is about; "" for several
+	Height int    // of the area of the plot, in CSS pixels
+	Bottom int    // room below it for labels, in CSS pixels
+	X      axis
+	Y      axis
+	Marks  []mark
+	Xs     []float64 // of the curves
+	Curves []curve   // through many values
+	Each   int       // samples of which a value of the curves is the mean; 0 for one
+	Unit   string    // of the values of curves: "ns", "IOPS"
+	Bands  []band    // grounds behind the marks, and lines across them
+	Roles  roles     // of its series or bars
 
-	Wide  bool      `json:"-"`               // takes the whole width of the page
-	Names []rowName `json:"-"`               // of the rows of a forest
-	Notes []string  `json:"notes,omitempty"` // beside the rows of a forest
+	Wide     bool      // takes the whole width of the page
+	Names    []rowName // of the rows of a forest
+	BarNames []string  // of the bars, in full
 }
 
 type figureKind string
@@ -51,30 +49,31 @@ const (
 
 // axis is a direction of a figure.
 type axis struct {
-	Label string      `json:"label"`
-	Log   bool        `json:"log,omitempty"`
-	Low   float64     `json:"low"`
-	High  float64     `json:"high"`
-	Names []string    `json:"names,omitempty"` // in the place of numbers: name i is at i
-	Ticks []valueTick `json:"ticks,omitempty"`
+	Label string // what it measures, with the unit where the ticks have none
+	Log   bool
+	Low   float64
+	High  float64
+	Names []string // in the place of numbers: name i is at i
+	Ticks []valueTick
 }
 
 // valueTick is a round value with its label.
 type valueTick struct {
-	At    float64 `json:"at"`
-	Label string  `json:"label"`
+	At    float64
+	Label string
 }
 
 // mark is a value that can be pointed at.
 type mark struct {
-	Series int     `json:"s"` // slot of the series
-	X      float64 `json:"x"`
-	Y      float64 `json:"y"`
-	From   float64 `json:"from,omitempty"` // where a bar begins that stands on another
-	Low    float64 `json:"low,omitempty"`  // its interval; Low and High are both 0 for none
-	High   float64 `json:"high,omitempty"`
-	Class  string  `json:"class,omitempty"` // device, memory, unknown, published, bound, unsure, slat, clat
-	Text   string  `json:"text"`            // what the mark says, with every digit that means something
+	Series int    // slot of the series, or its place among bars and rows
+	Name   string // of the series or bar: what is highlighted together
+	X      float64
+	Y      float64
+	From   float64 // where a bar begins that stands on another
+	Low    float64 // its interval; Low and High are both 0 for none
+	High   float64
+	Class  string // device, memory, unknown, published, bound, unsure, slat, clat
+	Text   string // what the mark says, with every digit that means something
 }
 
 func (m mark) published() bool { return m.Class == classPublished || m.Class == classBound }
@@ -88,65 +87,29 @@ const (
 
 // curve is the values of a series at the figure's Xs; it may end before them.
 type curve struct {
-	Series int     `json:"s"`
-	Name   string  `json:"name"`
-	Y      samples `json:"y"` // rounded to what a mark shows of it
-	Faint  bool    `json:"faint,omitempty"`
-}
-
-// samples are values of which some may be none.
-type samples []float64
-
-// MarshalJSON writes null for what is not a number: JSON has no other word for it.
-func (s samples) MarshalJSON() ([]byte, error) {
-	b := []byte{'['}
-	for i, v := range s {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			b = append(b, "null"...)
-		} else {
-			b = strconv.AppendFloat(b, v, 'f', -1, 64)
-		}
-	}
-	return append(b, ']'), nil
+	Series int
+	Name   string    // of the series: what is highlighted together
+	Note   string    // "from memory"
+	Y      []float64 // what is not a number is left out
+	Faint  bool
 }
 
 // band is a ground behind the marks, from one x to another and one y to
 // another; or, where the two are the same, a line. A fit is a line that slopes,
 // from the first y where x begins to the second where x ends.
 type band struct {
-	Class string   `json:"class"`
-	X     *[2]real `json:"x,omitempty"` // nil for all
-	Y     *[2]real `json:"y,omitempty"`
-	Curve int      `json:"curve,omitempty"` // that it belongs to, and is shown with
-	Text  string   `json:"text,omitempty"`
+	Class string
+	X     *[2]float64 // nil for all
+	Y     *[2]float64
+	Curve int // that it belongs to, and is shown with
+	Text  string
 }
 
-// real is a number in as many digits as a picture needs.
-type real float64
-
-// MarshalJSON writes six significant digits.
-func (r real) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(r)) || math.IsInf(float64(r), 0) {
-		return []byte("null"), nil
-	}
-	return strconv.AppendFloat(nil, float64(r), 'g', 6, 64), nil
-}
-
-// series is a line of the legend. A slot is a colour, a dash and a symbol.
-type series struct {
-	Slot int
-	Name string
-}
-
-// section is figures that belong together, under one heading and one legend.
+// section is figures that belong together, under one heading and one key.
 type section struct {
 	ID      string
 	Title   string
 	Note    string
-	Legend  []series
 	Keys    []legendKey
 	Figures []figure
 	Stops   *stopTable
@@ -160,17 +123,33 @@ type numberTable struct {
 	Caption string
 	Head    []string
 	Rows    [][]string
-	Words   int  // columns of text, which come first; 0 for two
-	Open    bool // from the start
+	Words   int   // columns of text, which come first; 0 for two
+	Open    bool  // from the start
+	Roles   roles // of the names in its first column
 }
+
+// mostPrinted is how many rows a folded table has that is printed: a longer one
+// would fill page after page, and is for the screen.
+const mostPrinted = 60
+
+// Long reports whether the table is left out on paper.
+func (t numberTable) Long() bool { return len(t.Rows) > mostPrinted && !t.Open }
 
 // Text tells whether a column is text.
 func (t numberTable) Text(column int) bool { return column < max(t.Words, 2) }
 
-// Symbols tells whether the section's lines have marks with symbols.
-func (s section) Symbols() bool {
-	return slices.ContainsFunc(s.Figures, func(f figure) bool { return f.Kind == figureLines })
+// Narrow reports whether the section's figures are so narrow that four stand
+// beside each other: a few bars each.
+func (s section) Narrow() bool {
+	return !slices.ContainsFunc(s.Figures, func(f figure) bool { return f.Kind != figureBars || f.LeastWidth() > mostNarrowWidth })
 }
+
+// Pairs reports whether the section's figures stand two by two: of four, the
+// last would be alone in its row.
+func (s section) Pairs() bool { return len(s.Figures) == 2 || len(s.Figures) == 4 }
+
+// mostNarrowWidth is what a narrow figure has at least, in CSS pixels.
+const mostNarrowWidth = 210
 
 // legendKey explains a kind of mark.
 type legendKey struct {
@@ -178,8 +157,11 @@ type legendKey struct {
 	Text  string
 }
 
-// sections are all figures of the report, but those of a single workload.
+// sections are all figures of the report, but those of a single workload. They
+// leave the control out: it is a copy of the baseline, and no stack to choose.
 func sections(run *result.Run, points []finding.Point, findings []finding.Finding) []section {
+	run = withoutControls(run)
+	who := rolesOf(run, findings)
 	var all []section
 	add := func(s section, ok bool) {
 		if ok {
@@ -194,6 +176,9 @@ func sections(run *result.Run, points []finding.Point, findings []finding.Findin
 	add(traceServed(run))
 	add(rounds(run))
 	add(trialSeries(run))
+	for i := range all {
+		all[i].assign(who)
+	}
 	return identified(all)
 }
 
@@ -207,16 +192,6 @@ func identified(all []section) []section {
 		}
 	}
 	return all
-}
-
-// figureData is the JSON of all figures, safe within a script element.
-func figureData(all []section) (template.JS, error) {
-	figures := []figure{}
-	for _, s := range all {
-		figures = append(figures, s.Figures...)
-	}
-	data, err := json.Marshal(figures) // escapes <, > and &
-	return template.JS(data), err
 }
 
 // rounded keeps what exactText shows, so that the page carries no digit more.

@@ -15,32 +15,24 @@ import (
 func throughput(run *result.Run, points []finding.Point, findings []finding.Finding) (section, bool) {
 	s := section{Title: "Throughput"}
 	swept, rest := sweeps(run, points)
-	scale := sweptScale(swept)
-	for _, w := range swept {
-		s.Figures = append(s.Figures, w.figure(scale, findings))
-		for _, name := range w.series {
-			if slot := slotOf(w.slots, name); !slices.Contains(s.Legend, series{slot, name}) {
-				s.Legend = append(s.Legend, series{slot, name})
-			}
-		}
+	who := rolesOf(run, findings)
+	for i, scale := range sweptScales(swept) {
+		s.Figures = append(s.Figures, swept[i].figure(scale, who, findings))
 	}
-	reach := map[string]float64{}
 	groups := barGroups(run, rest, findings)
-	for _, g := range groups {
-		reach[g.unit] = max(reach[g.unit], g.reach())
-	}
-	for _, g := range groups {
-		s.Figures = append(s.Figures, g.figure(reach[g.unit]))
+	for i, reach := range barReaches(groups) {
+		s.Figures = append(s.Figures, groups[i].figure(reach))
 	}
 	s.Keys = barKeys(s.Figures)
+	const shared = "Figures in the same unit share their scale where their values are within %d times of each other."
 	switch {
 	case len(swept) > 0:
-		s.Note = fmt.Sprintf("Medians over trials against %s, with their intervals; scales are logarithmic, and shared by all figures.", swept[0].factor)
+		s.Note = fmt.Sprintf("Medians over trials against %s, with their intervals; scales are logarithmic. "+shared, swept[0].factor, mostApart)
 		if len(groups) > 0 {
 			s.Note += fmt.Sprintf(" What does not depend on %s stands beside as bars.", swept[0].factor)
 		}
 	default:
-		s.Note = "Medians over trials with their intervals, one group for each workload: IOPS of random access, bandwidth of sequential access. Groups in the same unit share their scale."
+		s.Note = fmt.Sprintf("Medians over trials with their intervals, one group for each workload: IOPS of random access, bandwidth of sequential access. "+shared, mostApart)
 	}
 	return s, len(s.Figures) > 0
 }
@@ -112,6 +104,27 @@ func (g barGroup) reach() float64 {
 	return reach
 }
 
+// barReaches returns what the scale of each group reaches: groups in the same
+// unit share it unless their values are too far apart.
+func barReaches(groups []barGroup) []float64 {
+	reach := make([]float64, len(groups))
+	of := map[string][]int{}
+	for i, g := range groups {
+		reach[i] = g.reach()
+		of[g.unit] = append(of[g.unit], i)
+	}
+	for _, members := range of {
+		var own []float64
+		for _, i := range members {
+			own = append(own, reach[i])
+		}
+		for n, shared := range sharedReach(own) {
+			reach[members[n]] = shared
+		}
+	}
+	return reach
+}
+
 // mostNarrow is how many bars a figure has that stands beside another.
 const mostNarrow = 24
 
@@ -124,7 +137,7 @@ func (g barGroup) figure(reach float64) figure {
 	for i, p := range g.points {
 		f.addName(p.Stack)
 		v, low, high := g.value(p)
-		m := mark{Series: i, X: float64(i), Y: v, Class: sourceClass(p), Text: fmt.Sprintf("%s, %s: median %s", p.Stack, g.workload.Name, g.exact(v))}
+		m := mark{Series: i, Name: p.Stack, X: float64(i), Y: v, Class: sourceClass(p), Text: fmt.Sprintf("%s, %s: median %s", p.Stack, g.workload.Name, g.exact(v))}
 		if p.N > 1 && low > 0 && high >= low {
 			m.Low, m.High = low, high
 			m.Text += fmt.Sprintf(", interval %s to %s", g.exact(low), g.exact(high))
@@ -140,10 +153,11 @@ func (g barGroup) figure(reach float64) figure {
 
 // addName adds a bar's name to the axis, and room for it.
 func (f *figure) addName(name string) {
+	f.BarNames = append(f.BarNames, name)
 	name = shortName(name)
 	f.X.Names = append(f.X.Names, name)
 	f.X.High++
-	f.Bottom = max(f.Bottom, 30+5*utf8.RuneCountInString(name))
+	f.Bottom = max(f.Bottom, 20+5*(utf8.RuneCountInString(name)+2)) // and for the star of the verdict
 }
 
 // shortName leaves out the middle of a name that is too long for an axis. What
@@ -188,7 +202,7 @@ func (g barGroup) publishedMark(r publishedRatio) []mark {
 		return nil
 	}
 	v, _, _ := g.value(g.points[baseline])
-	m := mark{Series: subject, X: float64(subject) + beside, Y: r.value * v, Class: r.class(),
+	m := mark{Series: subject, Name: r.effect.Subject, X: float64(subject) + beside, Y: r.value * v, Class: r.class(),
 		Text: fmt.Sprintf("%s: published %s of %s (%s, %s), which would be %s here", r.effect.Subject, r.text, r.effect.Baseline, r.paper, r.where, g.exact(r.value*v))}
 	if r.low > 0 && !math.IsInf(r.high, 0) {
 		m.Low, m.High = r.low*v, r.high*v

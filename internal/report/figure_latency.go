@@ -23,6 +23,8 @@ var percentileTicks = []valueTick{{0, "0"}, {math.Log10(2), "50"}, {1, "90"}, {2
 
 func tailPercent(u float64) float64 { return 100 * (1 - math.Pow(10, -u)) }
 
+const percentileLabel = "percentile of I/Os, %"
+
 // latencyCurves draws the percentiles of total latency, one figure for each
 // workload, from histograms merged over trials.
 func latencyCurves(run *result.Run, points []finding.Point) (section, bool) {
@@ -33,7 +35,6 @@ func latencyCurves(run *result.Run, points []finding.Point) (section, bool) {
 	}
 	s.Table.Head = append(s.Table.Head, "I/Os")
 	names := stackNames(run)
-	shown := map[int]bool{}
 	for _, w := range run.Workloads {
 		f := figure{Kind: figureCurves, Title: w.Name, Note: "total latency by percentile", Height: 230, Bottom: 40, Unit: "ns"}
 		for i := range tailSteps*tailDecades + 1 {
@@ -46,7 +47,7 @@ func latencyCurves(run *result.Run, points []finding.Point) (section, bool) {
 			}
 			c := curve{Series: slotOf(names, p.Stack), Name: p.Stack}
 			if sourceClass(p) == classMemory {
-				c.Name += " (from memory)"
+				c.Note = "memory"
 			}
 			merged := mergedLatency(run, p, func(d result.Direction) result.Latency { return d.Total })
 			for _, u := range f.Xs {
@@ -61,10 +62,6 @@ func latencyCurves(run *result.Run, points []finding.Point) (section, bool) {
 			if len(c.Y) > 0 {
 				f.Curves = append(f.Curves, c)
 				s.Table.Rows = append(s.Table.Rows, percentileRow(p, merged))
-				if !shown[c.Series] {
-					shown[c.Series] = true
-					s.Legend = append(s.Legend, series{c.Series, names[c.Series]})
-				}
 			}
 		}
 		if len(f.Curves) == 0 {
@@ -72,7 +69,7 @@ func latencyCurves(run *result.Run, points []finding.Point) (section, bool) {
 		}
 		scale := logScale(low, high)
 		f.Y = axis{Label: "total latency", Log: true, Low: scale.low, High: scale.high, Ticks: valueTicks(scale.readableSteps(6), latencyText)}
-		f.X = axis{Label: "percentile", High: tailDecades, Ticks: percentileTicks}
+		f.X = axis{Label: percentileLabel, High: tailDecades, Ticks: percentileTicks}
 		s.Figures = append(s.Figures, f)
 	}
 	s.Folded = len(s.Figures) > mostUnfolded
@@ -127,10 +124,10 @@ func latencySplits(run *result.Run, points []finding.Point, findings []finding.F
 			share := fmt.Sprintf("%.1f%% of both", 100*slat/(slat+clat))
 			s.Table.Rows = append(s.Table.Rows, []string{p.Stack, w.Name, latencyText(slat), latencyText(clat), share})
 			f.Marks = append(f.Marks,
-				mark{Series: n - 1, X: at, Y: slat, Class: "slat", Text: fmt.Sprintf("%s, %s: submission %s, %s%s", p.Stack, w.Name, exactNS(slat), share, sourceNote(p))},
-				mark{Series: n - 1, X: at, From: slat, Y: slat + clat, Class: "clat", Text: fmt.Sprintf("%s, %s: completion %s%s", p.Stack, w.Name, exactNS(clat), sourceNote(p))})
+				mark{Series: n - 1, Name: p.Stack, X: at, Y: slat, Class: "slat", Text: fmt.Sprintf("%s, %s: submission %s, %s%s", p.Stack, w.Name, exactNS(slat), share, sourceNote(p))},
+				mark{Series: n - 1, Name: p.Stack, X: at, From: slat, Y: slat + clat, Class: "clat", Text: fmt.Sprintf("%s, %s: completion %s%s", p.Stack, w.Name, exactNS(clat), sourceNote(p))})
 			if c, share, ok := publishedShare(findings, p); ok {
-				published = append(published, mark{Series: n - 1, X: at + beside, Y: share * (slat + clat), Class: classPublished,
+				published = append(published, mark{Series: n - 1, Name: p.Stack, X: at + beside, Y: share * (slat + clat), Class: classPublished,
 					Text: fmt.Sprintf("%s: published share of submission %s (%s, %s), %s", p.Stack, c.Claim.Published, c.Claim.Paper, c.Claim.Where, c.Claim.Verdict)})
 			}
 		}

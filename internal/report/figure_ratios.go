@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"plimsoll/internal/finding"
 )
@@ -17,8 +16,9 @@ const mostRatios = 16
 // rowName is what a row of a figure compares.
 type rowName struct {
 	Subject, Baseline, Workload string
-	Text                        string // "3.42× [2.31–6.02], published 5x"
-	Verdict, Class              string // on the published value; "" when there is none
+	Text                        string  // "3.42× [2.31–6.02], published 5x"
+	Floor                       float64 // the ratio by which copies of the baseline differ; 0 when it is not known
+	Verdict, Class              string  // on the published value; "" when there is none
 }
 
 // ratios is what differs, and by how much, with the published ratios beside.
@@ -83,19 +83,24 @@ func ratios(baseline string, points []finding.Point, findings []finding.Finding)
 	}
 	f := figure{Kind: figureForest, Title: s.Title, Height: 46 * len(rows), Bottom: 30, Wide: true}
 	low, high := 1.0, 1.0
+	floors := noiseFloors(findings)
 	for i, r := range rows {
 		e := r.effect
+		floor := floors[r.workload]
+		if floor > 1 {
+			low, high = min(low, 1/floor), max(high, floor)
+		}
 		low, high = min(low, e.Low), max(high, e.High)
-		m := mark{Series: i, X: e.Ratio, Y: float64(i), Low: e.Low, High: e.High, Class: classDevice,
+		m := mark{Series: i, Name: e.Subject, X: e.Ratio, Y: float64(i), Low: e.Low, High: e.High, Class: classDevice,
 			Text: fmt.Sprintf("%s against %s, %s: %s of %s times, 95%% interval %s to %s, %s", e.Subject, e.Baseline, workloadText(r.workload), e.Metric, exactText(e.Ratio), exactText(e.Low), exactText(e.High), testText(&e))}
-		name := rowName{Subject: e.Subject, Baseline: e.Baseline, Workload: workloadText(r.workload), Text: ratioText(e.Ratio) + " [" + intervalText(&e) + "]"}
+		name := rowName{Subject: e.Subject, Baseline: e.Baseline, Workload: workloadText(r.workload), Text: ratioText(e.Ratio) + " [" + intervalText(&e) + "]", Floor: floor}
 		if !e.Differs {
 			m.Class, name.Text = classUnsure, "~ "+name.Text
 			m.Text += ", no significant difference"
 		}
 		f.Marks = append(f.Marks, m)
 		for _, p := range r.published {
-			pm := mark{Series: i, X: p.value, Y: float64(i), Class: p.class(),
+			pm := mark{Series: i, Name: e.Subject, X: p.value, Y: float64(i), Class: p.class(),
 				Text: fmt.Sprintf("published %s (%s, %s) for %s against %s, %s: %s", p.text, p.paper, p.where, e.Subject, e.Baseline, workloadText(r.workload), p.verdict)}
 			low, high = min(low, p.value), max(high, p.value)
 			if p.low > 0 && !math.IsInf(p.high, 0) {
@@ -107,7 +112,6 @@ func ratios(baseline string, points []finding.Point, findings []finding.Finding)
 			name.Verdict, name.Class = string(p.verdict), verdictClass(p.verdict)
 		}
 		f.Names = append(f.Names, name)
-		f.Notes = append(f.Notes, strings.TrimSuffix(name.Text+": "+name.Verdict, ": "))
 		f.Y.Names = append(f.Y.Names, fmt.Sprintf("%s / %s, %s", e.Subject, e.Baseline, workloadText(r.workload)))
 	}
 	scale := logScale(low, high)
@@ -115,6 +119,9 @@ func ratios(baseline string, points []finding.Point, findings []finding.Finding)
 	f.Y.High = float64(len(rows))
 	s.Figures = []figure{f}
 	s.Keys = []legendKey{{"ratio", "measured here, with its interval"}}
+	if slices.ContainsFunc(f.Names, func(n rowName) bool { return n.Floor > 1 }) {
+		s.Keys = append(s.Keys, legendKey{classNoise, "noise floor: what two copies of the baseline differ by under that workload"})
+	}
 	if slices.ContainsFunc(f.Marks, func(m mark) bool { return m.Class == classUnsure }) {
 		s.Keys = append(s.Keys, legendKey{classUnsure, "no significant difference"})
 	}
@@ -125,6 +132,13 @@ func ratios(baseline string, points []finding.Point, findings []finding.Finding)
 		s.Keys = append(s.Keys, legendKey{classBound, "published as a limit only"})
 	}
 	return s, len(rows) > 0
+}
+
+// classNoise is the ground that the noise floor covers.
+const classNoise = "noise"
+
+func noiseLabel(floor float64) string {
+	return fmt.Sprintf("noise floor: two copies of the baseline differ by %s times", exactText(floor))
 }
 
 func truth(b bool) int {

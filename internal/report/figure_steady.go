@@ -14,6 +14,12 @@ import (
 // averaged over stretches of equal length, and say so.
 const mostSamples = 120
 
+// What the axes of time are called.
+const (
+	roundLabel   = "round"
+	secondsLabel = "time, s"
+)
+
 // rounds draws the workload-dependent preconditioning of each stack and
 // workload as the SNIA specification asks for: every round, the window that
 // was judged, its average with 10% on either side, and its least-squares line.
@@ -89,7 +95,7 @@ func inOrder(run *result.Run) []result.Trial {
 const mostUnfolded = 12
 
 func roundsFigure(t result.Trial, r result.Rounds) figure {
-	f := figure{Kind: figureSeries, Title: t.Stack + ", " + t.Workload, Height: 170, Bottom: 40, Unit: "IOPS"}
+	f := figure{Kind: figureSeries, Title: t.Stack + ", " + t.Workload, Stack: t.Stack, Height: 170, Bottom: 40, Unit: "IOPS"}
 	high := 0.0
 	for i, v := range r.IOPS {
 		f.Xs = append(f.Xs, float64(i+1))
@@ -110,21 +116,21 @@ func roundsFigure(t result.Trial, r result.Rounds) figure {
 	}
 	// Without an average nothing was judged.
 	if r.To > r.From && r.Average > 0 {
-		from, to := real(r.From+1), real(r.To)
-		x := &[2]real{from, to}
+		from, to := float64(r.From+1), float64(r.To)
+		x := &[2]float64{from, to}
 		high = max(high, r.Average*1.1, r.First, r.Last)
 		f.Bands = []band{
-			{Class: "window", X: &[2]real{from - 0.4, to + 0.4}},
-			{Class: "tolerance", X: x, Y: &[2]real{real(r.Average * 0.9), real(r.Average * 1.1)}},
-			{Class: "average", X: x, Y: &[2]real{real(r.Average), real(r.Average)},
+			{Class: "window", X: &[2]float64{from - 0.4, to + 0.4}},
+			{Class: "tolerance", X: x, Y: &[2]float64{r.Average * 0.9, r.Average * 1.1}},
+			{Class: "average", X: x, Y: &[2]float64{r.Average, r.Average},
 				Text: fmt.Sprintf("average of rounds %d to %d: %s IOPS; they differ by %.1f%% of it, their line by %.1f%%", r.From+1, r.To, exactText(r.Average), 100*r.Excursion, 100*r.Slope)},
-			{Class: "fit", X: x, Y: &[2]real{real(r.First), real(r.Last)},
+			{Class: "fit", X: x, Y: &[2]float64{r.First, r.Last},
 				Text: fmt.Sprintf("least-squares line: from %s to %s IOPS", exactText(r.First), exactText(r.Last))},
 		}
 	}
 	scale := linearScale(high)
 	n := float64(len(r.IOPS))
-	f.X = axis{Label: "round", Low: 0.5, High: n + 0.5}
+	f.X = axis{Label: roundLabel, Low: 0.5, High: n + 0.5}
 	for i := 1.0; i <= n; i += max(1, math.Ceil(n/8)) {
 		f.X.Ticks = append(f.X.Ticks, valueTick{i, fmt.Sprint(i)})
 	}
@@ -165,7 +171,7 @@ func trialSeries(run *result.Run) (section, bool) {
 
 func seriesFigure(trials []result.Trial) figure {
 	first := trials[0]
-	f := figure{Kind: figureSeries, Title: first.Stack + ", " + first.Workload, Height: 170, Bottom: 40, Unit: "IOPS"}
+	f := figure{Kind: figureSeries, Title: first.Stack + ", " + first.Workload, Stack: first.Stack, Height: 170, Bottom: 40, Unit: "IOPS"}
 	step, longest := 0.0, 0.0
 	for _, t := range trials {
 		seconds := t.Series.IntervalSeconds * float64(len(t.Series.IOPS))
@@ -197,7 +203,7 @@ func seriesFigure(trials []result.Trial) figure {
 		for _, b := range trialBands(i, t) {
 			f.Bands = append(f.Bands, b)
 			if b.Y != nil {
-				high = max(high, float64(b.Y[1]))
+				high = max(high, b.Y[1])
 			}
 		}
 	}
@@ -208,7 +214,7 @@ func seriesFigure(trials []result.Trial) figure {
 		}
 	}
 	scale := linearScale(high)
-	f.X = axis{Label: "seconds", High: longest, Ticks: valueTicks(linearScale(longest/1.04).steps(5), exactText)}
+	f.X = axis{Label: secondsLabel, High: longest, Ticks: valueTicks(linearScale(longest/1.04).steps(5), exactText)}
 	f.Y = axis{Label: "IOPS", High: scale.high, Ticks: valueTicks(scale.steps(4), rateText)}
 	return f
 }
@@ -225,16 +231,16 @@ func shown(samples []float64) float64 {
 func trialBands(i int, t result.Trial) []band {
 	var bands []band
 	if warm := float64(t.Series.Warmup) * t.Series.IntervalSeconds; warm > 0 {
-		bands = append(bands, band{Class: "warmup", Curve: i, X: &[2]real{0, real(warm)}, Text: fmt.Sprintf("trial %d, warm-up: the first %s s are left out", t.Seq, exactText(warm))})
+		bands = append(bands, band{Class: "warmup", Curve: i, X: &[2]float64{0, warm}, Text: fmt.Sprintf("trial %d, warm-up: the first %s s are left out", t.Seq, exactText(warm))})
 	}
 	if s := t.Stop; s != nil {
 		text := fmt.Sprintf("trial %d ended: %s", t.Seq, s.Reason)
 		if s.Why != "" {
 			text += ", " + s.Why
 		}
-		b := band{Class: "mean", Curve: i, Y: &[2]real{real(s.MeanIOPS), real(s.MeanIOPS)}, Text: fmt.Sprintf("%s; mean %s IOPS", text, exactText(s.MeanIOPS))}
+		b := band{Class: "mean", Curve: i, Y: &[2]float64{s.MeanIOPS, s.MeanIOPS}, Text: fmt.Sprintf("%s; mean %s IOPS", text, exactText(s.MeanIOPS))}
 		if known(s) {
-			b.Class, b.Y = "interval", &[2]real{real(s.LowIOPS), real(s.HighIOPS)}
+			b.Class, b.Y = "interval", &[2]float64{s.LowIOPS, s.HighIOPS}
 			b.Text += fmt.Sprintf(", %.0f%% interval %s to %s", 100*s.Confidence, exactText(s.LowIOPS), exactText(s.HighIOPS))
 		}
 		bands = append(bands, b)

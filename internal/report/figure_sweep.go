@@ -149,37 +149,53 @@ func (w sweep) interval(p finding.Point) (low, high float64, ok bool) {
 	return low, high, p.N > 1 && low > 0 && high >= low
 }
 
-// sweptScale is the scale that all sweeps share: small multiples are there to
-// be compared.
-func sweptScale(swept []sweep) scale {
-	low, high := math.Inf(1), 0.0
-	for _, w := range swept {
+// sweptScales are the scales of sweeps: small multiples are there to be
+// compared, and share theirs unless their values are too far apart.
+func sweptScales(swept []sweep) []scale {
+	lows, highs := make([]float64, len(swept)), make([]float64, len(swept))
+	for i, w := range swept {
+		lows[i] = math.Inf(1)
 		for _, p := range w.points {
 			if v, _, _ := w.value(p.Point); v > 0 {
-				low, high = min(low, v), max(high, v)
+				lows[i], highs[i] = min(lows[i], v), max(highs[i], v)
 			}
 			if l, h, ok := w.interval(p.Point); ok {
-				low, high = min(low, l), max(high, h)
+				lows[i], highs[i] = min(lows[i], l), max(highs[i], h)
 			}
 		}
 	}
-	return logScale(low, high)
+	shared := sharedReach(highs)
+	scales := make([]scale, len(swept))
+	for i, high := range shared {
+		low := math.Inf(1)
+		for j, other := range shared {
+			if other == high {
+				low = min(low, lows[j])
+			}
+		}
+		scales[i] = logScale(low, high)
+	}
+	return scales
 }
 
 // figure draws one line for each series. Both axes are logarithmic: equal
 // factors are equal distances, as they are for findings (docs/curves.md).
-func (w sweep) figure(s scale, findings []finding.Finding) figure {
+func (w sweep) figure(s scale, who roles, findings []finding.Finding) figure {
 	unit, text, exact := "IOPS", rateText, exactIOPS
 	if w.bytes {
 		unit, text, exact = "bandwidth", bandwidthText, exactBandwidth
 	}
-	f := figure{Kind: figureLines, Title: w.title, Note: unit + " over " + w.factor, Height: 230, Bottom: 40}
+	f := figure{Kind: figureLines, Title: w.title, Note: unit + " over " + w.factor, Height: 230, Bottom: 40, Roles: roles{}}
 	for _, p := range w.points {
+		// A level of the stack is left out of the series' name; the role stays.
+		if role := who.Of(p.Stack); role != "" && f.Roles[p.series] != rolePick {
+			f.Roles[p.series] = role
+		}
 		v, _, _ := w.value(p.Point)
 		if !(v > 0) {
 			continue // a logarithm cannot show it
 		}
-		m := mark{Series: slotOf(w.slots, p.series), X: p.x, Y: v, Class: sourceClass(p.Point),
+		m := mark{Series: slotOf(w.slots, p.series), Name: p.series, X: p.x, Y: v, Class: sourceClass(p.Point),
 			Text: fmt.Sprintf("%s, %s %s: median %s", p.series, w.factor, p.level, exact(v))}
 		if low, high, ok := w.interval(p.Point); ok {
 			m.Low, m.High = low, high
@@ -215,7 +231,7 @@ func (w sweep) publishedPlaces(findings []finding.Finding) []band {
 		if !about || (scale > 1) != w.bytes {
 			continue
 		}
-		b := band{Class: "place", X: &[2]real{real(*f.Claim.Low * scale), real(*f.Claim.High * scale)},
+		b := band{Class: "place", X: &[2]float64{*f.Claim.Low * scale, *f.Claim.High * scale},
 			Text: fmt.Sprintf("%s: published at %s (%s, %s), %s", f.Stacks[0], f.Claim.Published, f.Claim.Paper, f.Claim.Where, f.Claim.Verdict)}
 		if !slices.ContainsFunc(bands, func(o band) bool { return o.Text == b.Text }) {
 			bands = append(bands, b)

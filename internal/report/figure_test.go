@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"regexp"
@@ -75,8 +74,8 @@ func TestFiguresMarkWhatWasPublished(t *testing.T) {
 
 func TestFiguresSweepFactors(t *testing.T) {
 	s := figuresOf(t, sweptRun(), "Throughput")
-	if len(s.Figures) != 2 || len(s.Legend) != 3 {
-		t.Fatalf("%d figures and %d series, want 2 and 3", len(s.Figures), len(s.Legend))
+	if len(s.Figures) != 2 || len(s.Figures[0].seriesNames()) != 3 {
+		t.Fatalf("%d figures and series %v, want 2 and 3", len(s.Figures), s.Figures[0].seriesNames())
 	}
 	f := s.Figures[1]
 	if f.Title != "RW-*" || f.Kind != figureLines || len(f.Marks) != 27 || len(f.X.Ticks) != 9 {
@@ -258,28 +257,134 @@ func TestStopsAreSaidInALine(t *testing.T) {
 	}
 }
 
-// TestFigureDataIsSafeAndSmall: whatever a stack is called, it does not end the
-// element that the data stands in; and histograms stay in the store.
-func TestFigureDataIsSafeAndSmall(t *testing.T) {
-	all := unusualRuns()
-	run := all[slices.IndexFunc(all, func(u unusualRun) bool { return u.name == "hostile names" })].run
-	data, err := figureData(sections(run, finding.Points(run), finding.All(run)))
-	must(t, err)
-	if strings.ContainsAny(string(data), "<>&") {
-		t.Error("the data holds markup")
-	}
-	var back []figure
-	must(t, json.Unmarshal([]byte(data), &back))
-	if len(back) == 0 || len(data) > 100_000 {
-		t.Errorf("%d figures in %d bytes", len(back), len(data))
-	}
-	if !strings.Contains(fmt.Sprint(back), hostile) {
-		t.Error("the names are not what they were")
+// TestLabelsAreSpread: labels keep their distance and their order, stay
+// within the figure where they can, and stay put where there is room.
+func TestLabelsAreSpread(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.SliceOfN(rapid.Float64Range(0, 230), 0, 25).Draw(t, "places")
+		slices.Sort(want)
+		got := spread(want, 14, 0, 230)
+		if len(got) != len(want) {
+			t.Fatalf("%d labels of %d", len(got), len(want))
+		}
+		roomy := true
+		for i := range got {
+			if i > 0 && got[i]-got[i-1] < 14-1e-9 {
+				t.Errorf("%g and %g are too near", got[i-1], got[i])
+			}
+			if got[i] < -1e-9 || len(got) <= 17 && got[i] > 230+1e-9 {
+				t.Errorf("a label is at %g", got[i])
+			}
+			roomy = roomy && (i == 0 || want[i]-want[i-1] >= 14)
+		}
+		for i := range got {
+			if roomy && math.Abs(got[i]-want[i]) > 1e-9 {
+				t.Errorf("the label of %g was moved to %g", want[i], got[i])
+			}
+		}
+	})
+	if got := spread([]float64{100, 100, 101}, 14, 0, 230); math.Abs(got[1]-100-1.0/3) > 1e-9 {
+		t.Errorf("three that crowd are at %v, want them around 100.33", got)
 	}
 }
 
-// TestStillDrawingsStayInTheFigure: whatever the values, marks are drawn inside.
-func TestStillDrawingsStayInTheFigure(t *testing.T) {
+// TestFiguresShareNoScaleWithWhatIsFarAway: low load would be flat beside high.
+func TestFiguresShareNoScaleWithWhatIsFarAway(t *testing.T) {
+	for _, c := range []struct{ reach, want []float64 }{
+		{nil, []float64{}},
+		{[]float64{10, 40}, []float64{40, 40}},
+		{[]float64{9, 45, 44}, []float64{45, 45, 45}},
+		{[]float64{8, 45, 1}, []float64{8, 45, 1}},
+		{[]float64{2, 100, 9, 25}, []float64{9, 100, 9, 100}},
+		{[]float64{0, 3}, []float64{0, 3}},
+	} {
+		if got := sharedReach(c.reach); !slices.Equal(got, c.want) {
+			t.Errorf("scales of %v reach %v, want %v", c.reach, got, c.want)
+		}
+	}
+	run := publishedRun()
+	for i := range run.Trials {
+		if m := run.Trials[i].Measurement; m != nil && run.Trials[i].Workload == "RR" {
+			m.Read.IOPS /= 20
+		}
+	}
+	s := figuresOf(t, run, "Throughput")
+	if s.Figures[0].Y.High < mostApart*s.Figures[1].Y.High {
+		t.Errorf("scales end at %g and %g", s.Figures[0].Y.High, s.Figures[1].Y.High)
+	}
+	for _, f := range s.Figures {
+		if f.Y.Label == "" {
+			t.Errorf("%s: nothing says what is drawn", f.Title)
+		}
+	}
+}
+
+// TestFiguresMarkTheVerdict: the stack of the verdict and the baseline are told
+// from the others in every figure, and the control is in none.
+func TestFiguresMarkTheVerdict(t *testing.T) {
+	run := stoppedRun()
+	twin := run.Stacks[0]
+	twin.Name, twin.Control = "control", run.Experiment.Baseline
+	run.Stacks = append(run.Stacks, twin)
+	for _, trial := range slices.Clone(run.Trials) {
+		if trial.Stack == run.Experiment.Baseline {
+			trial.Stack, trial.Seq = "control", len(run.Trials)+1
+			if m := trial.Measurement; m != nil { // a tenth faster
+				faster := *m
+				faster.Read.IOPS, faster.Write.IOPS = 1.1*m.Read.IOPS, 1.1*m.Write.IOPS
+				trial.Measurement = &faster
+			}
+			run.Trials = append(run.Trials, trial)
+		}
+	}
+	findings := finding.All(run)
+	pick := rolesOf(run, findings).named(rolePick)
+	if pick == "" {
+		t.Fatal("there is no verdict to mark")
+	}
+	var page bytes.Buffer
+	must(t, HTML(&page, run, findings))
+	for _, s := range sections(run, finding.Points(run), findings) {
+		for _, f := range s.Figures {
+			if slices.Contains(f.seriesNames(), "control") || slices.Contains(f.BarNames, "control") || f.Stack == "control" {
+				t.Errorf("%s, %s shows the control", s.Title, f.Title)
+			}
+			marked := f.Roles.Of(f.Stack) == rolePick
+			d := f.Draw()
+			for _, l := range d.Series {
+				marked = marked || l.Role == rolePick && l.Label != nil && strings.HasPrefix(l.Label.Text, star)
+			}
+			for _, n := range d.Names {
+				marked = marked || n.Role == rolePick && n.Star != ""
+			}
+			if about := slices.Contains(f.seriesNames(), pick) || f.Stack == pick; about != marked && f.Kind != figureForest {
+				t.Errorf("%s, %s: the verdict's stack is there: %t, marked: %t", s.Title, f.Title, about, marked)
+			}
+		}
+		if s.Table != nil && s.Table.Roles.Of(pick) != rolePick {
+			t.Errorf("%s: its table does not mark %s", s.Title, pick)
+		}
+	}
+	floors := 0
+	for _, f := range figuresOf(t, run, "Ratios").Figures {
+		for _, n := range f.Names {
+			if math.Abs(n.Floor-1.1) < 0.02 {
+				floors++
+			}
+		}
+	}
+	if floors == 0 || !strings.Contains(page.String(), `class="ground noise"`) {
+		t.Errorf("%d ratios have the noise floor of 1.1 beside them, and it is drawn: %t", floors, strings.Contains(page.String(), `class="ground noise"`))
+	}
+	for _, table := range regexp.MustCompile(`(?s)<table.*?</table>`).FindAllString(page.String(), -1) {
+		if strings.Contains(table, `<th scope="row">control`) {
+			t.Errorf("a table has a row for the control: %.200s", table)
+		}
+	}
+}
+
+// TestDrawingsStayInTheFigure: whatever the values, marks are drawn inside.
+func TestDrawingsStayInTheFigure(t *testing.T) {
 	number := regexp.MustCompile(`-?[0-9.e+-]+`)
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.Float64()
@@ -291,22 +396,35 @@ func TestStillDrawingsStayInTheFigure(t *testing.T) {
 		}
 		f.Marks = []mark{{X: value.Draw(t, "x"), Y: value.Draw(t, "y"), Low: value.Draw(t, "low"), High: value.Draw(t, "high")}}
 		f.Curves = []curve{{Y: []float64{value.Draw(t, "v"), value.Draw(t, "v"), value.Draw(t, "v")}}}
-		f.Bands = []band{{X: &[2]real{real(value.Draw(t, "from")), real(value.Draw(t, "to"))}}}
-		d := f.Still()
-		for _, p := range d.Paths {
-			for _, n := range number.FindAllString(p.D, -1) {
+		f.Bands = []band{{X: &[2]float64{value.Draw(t, "from"), value.Draw(t, "to")}}}
+		d := f.Draw()
+		var dots []dot
+		var whiskers []whisker
+		paths := []string{}
+		for _, p := range d.Across {
+			paths = append(paths, p.D)
+		}
+		for _, s := range d.Series {
+			paths = append(paths, s.D)
+			dots, whiskers = append(dots, s.Dots...), append(whiskers, s.Whiskers...)
+			if points := strings.Count(s.D, "L") + strings.Count(s.D, "M"); s.Readings != "" && points != strings.Count(s.Readings, "\n")+1 {
+				t.Errorf("a line of %d points is read as %q", points, s.Readings)
+			}
+		}
+		for _, p := range paths {
+			for _, n := range number.FindAllString(p, -1) {
 				var v float64
 				if _, err := fmt.Sscan(n, &v); err != nil || !(v >= 0 && v <= 100) {
-					t.Errorf("a line goes to %s: %s", n, p.D)
+					t.Errorf("a line goes to %s: %s", n, p)
 				}
 			}
 		}
-		for _, dot := range d.Dots {
+		for _, dot := range append(d.Dots, dots...) {
 			if !(dot.X >= 0 && dot.X <= 100 && dot.Y >= 0 && dot.Y <= 100) {
 				t.Errorf("a dot is at %s, %s", dot.X, dot.Y)
 			}
 		}
-		for _, w := range d.Whiskers {
+		for _, w := range append(d.Whiskers, whiskers...) {
 			if !(w.Y1 >= 0 && w.Y1 <= 100 && w.Y2 >= 0 && w.Y2 <= 100) {
 				t.Errorf("a whisker goes from %s to %s", w.Y1, w.Y2)
 			}
@@ -321,6 +439,14 @@ func axisOf(t *rapid.T, name string) axis {
 		s = logScale(rapid.Float64().Draw(t, name+" low"), s.high)
 	}
 	return axis{Low: s.low, High: s.high, Log: s.log}
+}
+
+func TestPercentilesAreNamed(t *testing.T) {
+	for u, want := range map[float64]string{0: "p0", 0.5: "p68", 1: "p90", 1.5: "p96.8", 2: "p99", 2.1: "p99.21", 3: "p99.9", 3.2: "p99.937", 4: "p99.99"} {
+		if got := percentileName(u); got != want {
+			t.Errorf("%g is called %s, want %s", u, got, want)
+		}
+	}
 }
 
 func TestShortNames(t *testing.T) {

@@ -93,11 +93,11 @@ func breakdownMarks(i int, p tracedPoint, source string) []mark {
 		if part.From != "" {
 			text += "; measured as " + part.From
 		}
-		marks = append(marks, mark{Series: i, X: float64(i), From: min(at, at+part.MeanNS), Y: max(at, at+part.MeanNS), Class: partClass(part.Name), Text: text + source})
+		marks = append(marks, mark{Series: i, Name: p.Stack, X: float64(i), From: min(at, at+part.MeanNS), Y: max(at, at+part.MeanNS), Class: partClass(part.Name), Text: text + source})
 		at += part.MeanNS
 	}
 	low, high := min(at, p.TotalNS), max(at, p.TotalNS)
-	return append(marks, mark{Series: i, X: float64(i), From: low, Y: high, Class: classResidue,
+	return append(marks, mark{Series: i, Name: p.Stack, X: float64(i), From: low, Y: high, Class: classResidue,
 		Text: fmt.Sprintf("%sresidue %s: the application saw %s, the parts are %s, over %s", of, residueText(p), exactNS(p.TotalNS), exactNS(at), counted(p.Trials, "trial"))})
 }
 
@@ -161,7 +161,7 @@ func (t *terminal) traced(run *result.Run) {
 				}
 				cells = append(cells, text)
 			}
-			rows = append(rows, tableRow{cells: append(cells, signed(p.ResidueNS, value), residueShare(p), perIOText(p.PerIO), fmt.Sprint(p.Trials)), paint: t.style.plain})
+			rows = append(rows, tableRow{stack: p.Stack, cells: append(cells, signed(p.ResidueNS, value), residueShare(p), perIOText(p.PerIO), fmt.Sprint(p.Trials)), paint: t.style.plain})
 		}
 		t.table(columns, rows)
 		if to == len(points) || points[to].Workload != points[from].Workload {

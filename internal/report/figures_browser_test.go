@@ -22,14 +22,6 @@ import (
 	"plimsoll/web"
 )
 
-// bundled skips a test of the script where there is none.
-func bundled(t testing.TB) {
-	t.Helper()
-	if _, ok := web.ReportScript(); !ok {
-		t.Skip("SKIPPED, the report's script was not tested: it was not bundled (scripts/bundle.sh, or make build, with Node in PATH)")
-	}
-}
-
 // stored gives the run back as the store holds it.
 func stored(t *testing.T, run *result.Run) *result.Run {
 	t.Helper()
@@ -70,47 +62,19 @@ func figureOf(t *testing.T, run *result.Run, kind figureKind, title string) stri
 }
 
 func TestBrowserFiguresAreReadable(t *testing.T) {
-	bundled(t)
 	run := stored(t, stoppedRun())
 	findings, points := finding.All(run), finding.Points(run)
 	b := startBrowser(t)
 	b.look(t, views[0])
 	b.open(t, run, findings)
 
-	t.Run("every figure is live and has its marks", func(t *testing.T) {
-		for _, s := range sections(run, points, findings) {
-			for _, f := range s.Figures {
-				if s.Folded {
-					continue
-				}
-				if b.count(t, "#"+f.ID+".is-live > .live[tabindex='0']") != 1 {
-					t.Errorf("%s, %s is not live", s.Title, f.Title)
-				}
-				switch f.Kind {
-				case figureSeries:
-					if painted := eval[bool](t, b, `(() => { const c = document.querySelector('#`+f.ID+` canvas'); return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v !== 0); })()`); !painted {
-						t.Errorf("%s, %s: nothing is painted", s.Title, f.Title)
-					}
-				case figureCurves:
-					if got := b.count(t, "#"+f.ID+" .live g[data-part=line] path"); got != len(f.Curves) {
-						t.Errorf("%s, %s: %d curves, want %d", s.Title, f.Title, got, len(f.Curves))
-					}
-				default:
-					if got := b.count(t, "#"+f.ID+" .live [class^=layer-] > *"); got != len(f.Marks) {
-						t.Errorf("%s, %s: %d marks, want %d", s.Title, f.Title, got, len(f.Marks))
-					}
-				}
-			}
-		}
-	})
-
 	// What is expected is computed here from the store, and not with what
 	// draws: the number under the pointer is the number that is held.
 	t.Run("hover shows what the store holds", func(t *testing.T) {
 		figure := figureOf(t, run, figureBars, "RW")
 		seen := map[string]bool{}
-		for i := range b.count(t, figure+" .live [class^=layer-] > *") {
-			got := b.hover(t, fmt.Sprintf(`document.querySelectorAll('%s .live [class^=layer-] > *')[%d]`, figure, i))
+		for i := range b.count(t, figure+" rect.bar") {
+			got := b.hover(t, fmt.Sprintf(`document.querySelectorAll('%s rect.bar')[%d]`, figure, i))
 			stack, number, _ := strings.Cut(got, ", RW: median ")
 			var rates []float64
 			for _, trial := range run.Trials {
@@ -130,8 +94,8 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 
 	t.Run("hover shows the ratio of a finding", func(t *testing.T) {
 		figure := figureOf(t, run, figureForest, "Ratios")
-		for i := range b.count(t, figure+" .live .layer-0 > *") {
-			got := b.hover(t, fmt.Sprintf(`document.querySelectorAll('%s .live .layer-0 > *')[%d]`, figure, i))
+		for i := range b.count(t, figure+" .effect-dot") {
+			got := b.hover(t, fmt.Sprintf(`document.querySelectorAll('%s .effect-dot')[%d]`, figure, i))
 			if !slices.ContainsFunc(findings, func(f finding.Finding) bool {
 				e := f.Effect
 				return e != nil && strings.HasPrefix(got, e.Subject+" against "+e.Baseline+", "+f.Workload+":") &&
@@ -153,14 +117,16 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 	t.Run("a finger reads", func(t *testing.T) {
 		figure := figureOf(t, run, figureBars, "RR")
 		eval[bool](t, b, fmt.Sprintf(`(() => {
-			const live = document.querySelector('%s .live'), r = live.querySelector('.layer-0 > *').getBoundingClientRect();
-			for (const name of ['pointerdown', 'pointerup', 'pointerleave']) live.dispatchEvent(new PointerEvent(name, {pointerType: 'touch', clientX: r.x + 2, clientY: r.y + 9}));
+			const frame = document.querySelector('%s .frame'), r = frame.querySelector('rect.bar').getBoundingClientRect();
+			for (const name of ['pointerdown', 'pointerup', 'pointerleave']) {
+				frame.dispatchEvent(new PointerEvent(name, {pointerType: 'touch', clientX: r.x + 2, clientY: r.y + 9}));
+			}
 			return true;
 		})()`, figure))
 		if got := eval[string](t, b, tip); !strings.Contains(got, ", RR: median ") {
 			t.Errorf("once the finger is lifted it says %q", got)
 		}
-		eval[bool](t, b, fmt.Sprintf(`document.querySelector('%s .live').onblur() ?? true`, figure))
+		eval[bool](t, b, fmt.Sprintf(`document.querySelector('%s .frame').dispatchEvent(new FocusEvent('blur'))`, figure))
 	})
 
 	t.Run("the keyboard reads samples of a trial", func(t *testing.T) {
@@ -189,67 +155,176 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 		}
 	})
 
-	t.Run("the keyboard reads percentiles", func(t *testing.T) {
+	t.Run("the keyboard reads percentiles, the stack of the verdict and the baseline first", func(t *testing.T) {
+		who := rolesOf(run, findings)
+		pick, baseline := who.named(rolePick), who.named(roleBaseline)
 		focus(t, b, figureOf(t, run, figureCurves, "RR"))
 		do(t, b, chromedp.KeyEvent(kb.Home))
 		first := eval[string](t, b, tip)
 		do(t, b, chromedp.KeyEvent(kb.ArrowDown))
-		if second := eval[string](t, b, tip); second == first || !strings.HasPrefix(first, run.Stacks[0].Name+", p") || !strings.HasPrefix(second, run.Stacks[1].Name+" (from memory), p") {
-			t.Errorf("it reads %q and, one down, %q; want the first two stacks", first, second)
+		if second := eval[string](t, b, tip); pick == "" || !strings.HasPrefix(first, pick+", p") || !strings.HasPrefix(second, baseline+", p") {
+			t.Errorf("it reads %q and, one down, %q; want %q and %q", first, second, pick, baseline)
 		}
 		do(t, b, chromedp.KeyEvent(kb.Home))
 		for range 20 { // 10 steps for each power of ten
 			do(t, b, chromedp.KeyEvent(kb.ArrowRight))
 		}
-		p := points[slices.IndexFunc(points, func(p finding.Point) bool { return p.Stack == run.Stacks[0].Name && p.Workload == "RR" })]
+		p := points[slices.IndexFunc(points, func(p finding.Point) bool { return p.Stack == pick && p.Workload == "RR" })]
 		want := fmt.Sprintf("%s, p99: ", p.Stack)
 		if got := eval[string](t, b, tip); !strings.HasPrefix(got, want) || !strings.Contains(got, "("+withThousands(fmt.Sprintf("%.0f", p.P99NS))+" ns)") {
 			t.Errorf("it reads %q, want %s%.0f ns", got, want, p.P99NS)
 		}
+		do(t, b, chromedp.KeyEvent(kb.Escape))
 	})
 
-	t.Run("a button leaves a series out", func(t *testing.T) {
-		figure := figureOf(t, run, figureCurves, "RR")
-		before := b.count(t, figure+" .live g[data-part=line] path")
-		button := fmt.Sprintf(`document.querySelector('%s').closest('section').querySelector('li.series button')`, figure)
-		eval[bool](t, b, button+".click() ?? true")
-		if after := b.count(t, figure+" .live g[data-part=line] path"); after != before-1 {
-			t.Errorf("%d curves after %d", after, before)
-		}
-		if pressed := eval[string](t, b, button+".getAttribute('aria-pressed')"); pressed != "false" {
-			t.Errorf("the button says pressed: %s", pressed)
-		}
-		eval[bool](t, b, button+".click() ?? true")
-	})
-
-	t.Run("folded figures are drawn when unfolded, and their trials come to the front", func(t *testing.T) {
+	t.Run("folded figures are read as well, trial by trial", func(t *testing.T) {
 		figure := figureOf(t, run, figureSeries, "xfs, RR")
 		eval[bool](t, b, fmt.Sprintf(`(document.querySelector('%s').closest('details').open = true)`, figure))
-		b.settle(t)
-		if b.count(t, figure+".is-live canvas") != 1 {
-			t.Fatal("it was not drawn")
-		}
-		eval[bool](t, b, fmt.Sprintf(`document.querySelectorAll('%s .trials button')[1].click() ?? true`, figure))
 		focus(t, b, figure)
-		do(t, b, chromedp.KeyEvent(kb.Home))
 		var trials []result.Trial
 		for _, o := range run.Trials {
 			if o.Stack == "xfs" && o.Workload == "RR" {
 				trials = append(trials, o)
 			}
 		}
-		want := fmt.Sprintf("trial %d, 0.1 s: %s IOPS", trials[1].Seq, withThousands(fmt.Sprintf("%.3f", trials[1].Series.IOPS[0])))
-		if got := eval[string](t, b, tip); got != want {
-			t.Errorf("it reads %q, want %q", got, want)
+		read := map[string]bool{}
+		do(t, b, chromedp.KeyEvent(kb.Home))
+		for range len(trials) + 2 {
+			read[eval[string](t, b, tip)] = true
+			do(t, b, chromedp.KeyEvent(kb.ArrowDown))
+		}
+		for _, trial := range trials {
+			if want := fmt.Sprintf("trial %d, 0.1 s: %s IOPS", trial.Seq, withThousands(fmt.Sprintf("%.3f", trial.Series.IOPS[0]))); !read[want] {
+				t.Errorf("%q is not read", want)
+			}
 		}
 	})
+	b.quiet(t)
+}
+
+// onlyLit returns the series that a figure shows lit, and whether all its
+// others went grey.
+func (b *browser) onlyLit(t *testing.T, figure string) (names []string, grey bool) {
+	t.Helper()
+	names = eval[[]string](t, b, fmt.Sprintf(`[...new Set([...document.querySelectorAll('%s .one.on')].map(e => e.dataset.s))]`, figure))
+	grey = eval[bool](t, b, fmt.Sprintf(`(() => {
+		const grey = getComputedStyle(document.documentElement).getPropertyValue('--faint').trim();
+		const own = e => getComputedStyle(e).getPropertyValue('--shown').trim();
+		return [...document.querySelectorAll('%[1]s .one')].every(e => e.classList.contains('on') ? own(e) !== grey : own(e) === grey);
+	})()`, figure))
+	return names, grey
+}
+
+// TestBrowserHighlights: the series that is read stands out, by pointer and by
+// keyboard, in every figure that has it, and the others are grey.
+func TestBrowserHighlights(t *testing.T) {
+	run := stored(t, stoppedRun())
+	findings := finding.All(run)
+	b := startBrowser(t)
+	b.look(t, views[0])
+	b.open(t, run, findings)
+	figure, other := figureOf(t, run, figureCurves, "RR"), figureOf(t, run, figureCurves, "RW")
+	expect := func(when, want string) {
+		t.Helper()
+		for _, f := range []string{figure, other} {
+			if names, grey := b.onlyLit(t, f); !slices.Equal(names, []string{want}) || !grey {
+				t.Errorf("%s: %s shows %q lit, others grey: %t; want %s alone", when, f, names, grey, want)
+			}
+		}
+	}
+	labels := b.count(t, figure+" .label.end")
+	if labels != len(run.Stacks) {
+		t.Fatalf("%d labels at the ends of lines, want %d", labels, len(run.Stacks))
+	}
+	for i := range labels {
+		label := fmt.Sprintf(`document.querySelectorAll('%s .label.end')[%d]`, figure, i)
+		b.hover(t, label)
+		expect("pointer on a label", eval[string](t, b, label+`.closest('[data-s]').dataset.s`))
+	}
+	do(t, b, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 1, 1))
+	if n := b.count(t, ".lit, .on"); n != 0 {
+		t.Errorf("%d elements stay lit when the pointer is gone", n)
+	}
+	focus(t, b, figure)
+	do(t, b, chromedp.KeyEvent(kb.Home))
+	seen := map[string]bool{}
+	for range run.Stacks {
+		name, _, _ := strings.Cut(eval[string](t, b, tip), ", p")
+		seen[name] = true
+		expect("keyboard", name)
+		do(t, b, chromedp.KeyEvent(kb.ArrowDown))
+	}
+	if len(seen) != len(run.Stacks) {
+		t.Errorf("the arrow keys reach %d stacks, want %d", len(seen), len(run.Stacks))
+	}
+	b.look(t, views[1])
+	png := do(t, b, chromedp.CaptureScreenshot())
+	writeArtifact(t, screenshots(t), "highlight-dark.png", png)
+	do(t, b, chromedp.KeyEvent(kb.Escape))
+	if n := b.count(t, ".lit, .on"); n != 0 {
+		t.Errorf("%d elements stay lit after Escape", n)
+	}
+	b.quiet(t)
+}
+
+// labelsThatCollide lists labels that run into another of their figure, and
+// those that leave it.
+func (b *browser) labelsThatCollide(t *testing.T) []string {
+	t.Helper()
+	return eval[[]string](t, b, `(() => {
+		const bad = [];
+		for (const fig of document.querySelectorAll('.fig')) {
+			const frame = fig.querySelector('.still') ?? fig.querySelector('.frame');
+			if (!frame.checkVisibility()) continue;
+			const edge = frame.getBoundingClientRect();
+			const labels = [...frame.querySelectorAll('svg text')].filter(e => e.checkVisibility() && e.textContent.trim() !== '');
+			const name = fig.id + ', ' + (fig.querySelector('figcaption b')?.textContent ?? '').slice(0, 40);
+			// Lines of slanting text are as far apart as their beginnings, times the sine of their angle.
+			const turned = e => e.hasAttribute('transform');
+			const boxes = labels.map(e => { const r = e.getBoundingClientRect(); return {e, text: e.textContent, left: r.left + .5, right: r.right - .5, top: r.top + 1, bottom: r.bottom - 1}; });
+			for (const [i, a] of boxes.entries()) {
+				if (a.left < edge.left - 2 || a.right > edge.right + 2 || a.top < edge.top - 2 || a.bottom > edge.bottom + 2) bad.push(name + ': ' + a.text + ' leaves the figure');
+				for (const c of boxes.slice(i + 1)) {
+					if (turned(a.e) && turned(c.e)) {
+						if (Math.hypot(a.e.getScreenCTM().e - c.e.getScreenCTM().e, a.e.getScreenCTM().f - c.e.getScreenCTM().f) < 14.4 * (a.e.currentCSSZoom ?? 1)) bad.push(name + ': ' + a.text + ' runs into ' + c.text);
+						continue;
+					}
+					if (a.left < c.right && c.left < a.right && a.top < c.bottom && c.top < a.bottom) bad.push(name + ': ' + a.text + ' lies on ' + c.text);
+				}
+			}
+		}
+		return bad.slice(0, 8);
+	})()`)
+}
+
+// TestBrowserLabelsKeepApart: every label of a figure is within it, and none
+// lies on another, whatever the window and however many the series are.
+func TestBrowserLabelsKeepApart(t *testing.T) {
+	b := startBrowser(t)
+	runs := map[string]*result.Run{"sample": sampleRun(), "stopped": stoppedRun(), "swept": sweptRun(), "published": publishedRun(), "traced": tracedRun()}
+	for _, u := range unusualRuns() {
+		runs[u.name] = u.run
+	}
+	for name, run := range runs {
+		b.open(t, run, finding.All(run))
+		for _, v := range []view{views[0], views[3], {name: "wider phone", width: 375, height: 667, scheme: "light"}, views[5]} {
+			b.look(t, v)
+			eval[bool](t, b, `document.querySelectorAll('details').forEach(d => d.open = true) ?? true`)
+			for _, e := range b.labelsThatCollide(t) {
+				t.Errorf("%s, %s: %s", name, v.name, e)
+			}
+			for _, e := range b.overflowing(t) {
+				t.Errorf("%s, %s: wider than the window: %s", name, v.name, e)
+			}
+		}
+	}
 	b.quiet(t)
 }
 
 // focus gives a figure the focus, as the tabulator key would.
 func focus(t *testing.T, b *browser, figure string) {
 	t.Helper()
-	if !eval[bool](t, b, fmt.Sprintf(`(() => { const e = document.querySelector('%s .live'); e.scrollIntoView({block: 'center'}); e.focus({focusVisible: true}); return document.activeElement === e; })()`, figure)) {
+	if !eval[bool](t, b, fmt.Sprintf(`(() => { const e = document.querySelector('%s .frame'); e.scrollIntoView({block: 'center'}); e.focus({focusVisible: true}); return document.activeElement === e; })()`, figure)) {
 		t.Fatalf("%s cannot have the focus", figure)
 	}
 }
@@ -284,14 +359,14 @@ func TestBrowserWithoutJavaScript(t *testing.T) {
 	for _, s := range all {
 		for _, f := range s.Figures {
 			marks := len(f.Marks)
-			still := "#" + f.ID + " > .still "
-			if got := b.count(t, still+"rect.bar, "+still+".symbol, "+still+".effect-dot"); f.Kind != figureSeries && f.Kind != figureCurves && got != marks {
+			frame := "#" + f.ID + " .frame "
+			if got := b.count(t, frame+"rect.bar, "+frame+".symbol, "+frame+".effect-dot"); f.Kind != figureSeries && f.Kind != figureCurves && got != marks {
 				t.Errorf("%s, %s: %d marks, want %d", s.Title, f.Title, got, marks)
 			}
-			if got := b.count(t, still+"path.line:not(.across)"); len(f.Curves) > 0 && got != len(f.Curves) {
+			if got := b.count(t, frame+"path.line"); len(f.Curves) > 0 && got != len(f.Curves) {
 				t.Errorf("%s, %s: %d curves, want %d", s.Title, f.Title, got, len(f.Curves))
 			}
-			if !s.Folded && !eval[bool](t, b, fmt.Sprintf(`document.querySelector('%s').checkVisibility()`, still)) {
+			if !s.Folded && !eval[bool](t, b, fmt.Sprintf(`document.querySelector('#%s .frame').checkVisibility()`, f.ID)) {
 				t.Errorf("%s, %s is not to be seen", s.Title, f.Title)
 			}
 		}
@@ -300,66 +375,6 @@ func TestBrowserWithoutJavaScript(t *testing.T) {
 		t.Errorf("%d rows of numbers, want %d", got, want)
 	}
 	writeArtifact(t, dir, "report-without-javascript.png", do(t, b, chromedp.FullScreenshot(100)))
-	b.quiet(t)
-}
-
-// TestBrowserStillWhereTheScriptFails: a figure that cannot be drawn again
-// stays what it was, and the others do not mind.
-func TestBrowserStillWhereTheScriptFails(t *testing.T) {
-	bundled(t)
-	script, _ := web.ReportScript()
-	run := stoppedRun()
-	b := startBrowser(t)
-	b.look(t, views[0])
-	b.openWith(t, run, finding.All(run), `{const e = document.getElementById('figure-data'), d = JSON.parse(e.textContent); d[1].y = null; e.textContent = JSON.stringify(d)};`+script)
-	var seen []string
-	for _, figure := range []string{"#figure-1-1", "#figure-1-2", "#figure-2-1"} {
-		seen = append(seen, eval[string](t, b, fmt.Sprintf(`['still', 'live'].filter(c => document.querySelector('%s > .' + c)?.checkVisibility()).join()`, figure)))
-	}
-	if got, want := strings.Join(seen, " "), "live still live"; got != want {
-		t.Errorf("to be seen are %s, want %s", got, want)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.complaints) != 1 || !strings.Contains(b.complaints[0], "error") {
-		t.Errorf("the console has %q, want one error", b.complaints)
-	}
-}
-
-// TestBrowserSeriesFollowTheScheme: a canvas has colours of its own, which
-// change with those of the page.
-func TestBrowserSeriesFollowTheScheme(t *testing.T) {
-	bundled(t)
-	run := stoppedRun()
-	b := startBrowser(t)
-	b.look(t, views[0])
-	b.open(t, run, finding.All(run))
-	painted := fmt.Sprintf(`document.querySelector('%s canvas').toDataURL()`, figureOf(t, run, figureSeries, "ext4, RW"))
-	light := eval[string](t, b, painted)
-	b.look(t, views[1])
-	if dark := eval[string](t, b, painted); dark == light {
-		t.Error("the series looks the same in the dark")
-	}
-	b.look(t, views[0])
-	if again := eval[string](t, b, painted); again != light {
-		t.Error("back in the light, the series looks different")
-	}
-	b.quiet(t)
-}
-
-// TestBrowserStillOnPaper: paper gets the still pictures, whatever the screen shows.
-func TestBrowserStillOnPaper(t *testing.T) {
-	bundled(t)
-	b := startBrowser(t)
-	run := sweptRun()
-	b.open(t, run, finding.All(run))
-	b.look(t, views[len(views)-1])
-	if n := eval[int](t, b, `[...document.querySelectorAll('.live')].filter(e => e.checkVisibility()).length`); n != 0 {
-		t.Errorf("%d live figures are printed", n)
-	}
-	if n := eval[int](t, b, `[...document.querySelectorAll('.fig > .still')].filter(e => e.getBoundingClientRect().height < 50).length`); n != 0 {
-		t.Errorf("%d still figures are not printed", n)
-	}
 	b.quiet(t)
 }
 
@@ -383,26 +398,32 @@ func TestBrowserFiguresLook(t *testing.T) {
 	b.quiet(t)
 }
 
+// axeCore returns the program that checks accessibility, which
+// scripts/axe-core.sh fetches. Tests skip where it is not.
+func axeCore(t *testing.T) string {
+	t.Helper()
+	axe, err := os.ReadFile(filepath.Join("..", "..", "bin", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Skipf("SKIPPED, the report's accessibility was not checked: axe-core is not there (scripts/axe-core.sh fetches it): %v", err)
+	}
+	return string(axe)
+}
+
 // TestBrowserAccessibility runs axe-core on the page, in the light and in the dark.
 func TestBrowserAccessibility(t *testing.T) {
-	axe, err := os.ReadFile(filepath.Join("..", "..", "web", "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		t.Skipf("SKIPPED, the report's accessibility was not checked: axe-core is not there (scripts/bundle.sh fetches it, with npm in PATH): %v", err)
-	}
+	axe := axeCore(t)
 	b := startBrowser(t)
-	script, ok := web.ReportScript()
 	for name, run := range map[string]*result.Run{"stopped": stoppedRun(), "swept": sweptRun(), "published": publishedRun(), "nothing": {}, "of 200 trials": largeRun()} {
-		for _, with := range []string{"", script} {
-			if with == "" && !ok || with != "" || name == "stopped" {
-				b.openWith(t, run, finding.All(run), with)
-			} else {
-				continue // the still pictures of one run are like those of another
+		for _, with := range []string{"", web.ReportScript} {
+			if with == "" && name != "stopped" {
+				continue // without its script one run is like another
 			}
+			b.openWith(t, run, finding.All(run), with)
 			for _, v := range views[:2] {
 				b.look(t, v)
 				eval[bool](t, b, `document.querySelectorAll('details').forEach(d => d.open = true) ?? true`)
 				b.settle(t)
-				for _, violation := range b.violations(t, string(axe)) {
+				for _, violation := range b.violations(t, axe) {
 					t.Errorf("%s, %s, script %t: %s", name, v.name, with != "", violation)
 				}
 			}
@@ -424,13 +445,12 @@ func TestHTMLIsSmall(t *testing.T) {
 	if b.Len() >= most {
 		t.Errorf("%d bytes, want less than %d", b.Len(), most)
 	}
-	_, bundled := web.ReportScript()
-	t.Logf("%d bytes, script %t", b.Len(), bundled)
+	t.Logf("%d bytes", b.Len())
 }
 
 // BenchmarkBrowserOpensReport opens the report of a run of 200 trials anew
-// each time. It prints the medians of how long the page takes to load and to
-// have every figure drawn that is not folded away, and the size of the file.
+// each time. It prints the median of how long the page takes to load, and the
+// size of the file.
 func BenchmarkBrowserOpensReport(bench *testing.B) {
 	run := largeRun()
 	var html bytes.Buffer
@@ -439,21 +459,15 @@ func BenchmarkBrowserOpensReport(bench *testing.B) {
 	must(bench, os.WriteFile(path, html.Bytes(), 0o600))
 	b := startBrowser(bench)
 	b.look(bench, views[0])
-	var loaded, drawn []float64
+	var loaded []float64
 	bench.ResetTimer()
 	for range bench.N {
 		do(bench, b, chromedp.Navigate("about:blank"))
 		do(bench, b, chromedp.Navigate("file://"+path))
 		b.settle(bench)
-		times := eval[[]float64](bench, b, `(([n]) => [n.loadEventEnd, Number(document.documentElement.dataset.drawn ?? 0)])(performance.getEntriesByType('navigation'))`)
-		loaded, drawn = append(loaded, times[0]), append(drawn, times[1])
-	}
-	_, ok := web.ReportScript()
-	if !ok {
-		bench.Log("without the script: it was not bundled")
+		loaded = append(loaded, eval[float64](bench, b, `performance.getEntriesByType('navigation')[0].loadEventEnd`))
 	}
 	bench.ReportMetric(stats.Median(loaded), "ms-loaded")
-	bench.ReportMetric(stats.Median(drawn), "ms-drawn")
 	bench.ReportMetric(float64(html.Len())/1e6, "MB")
 	bench.ReportMetric(float64(len(run.Trials)), "trials")
 }

@@ -9,9 +9,11 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/glossary"
 	"plimsoll/internal/result"
 	"plimsoll/web"
 )
@@ -25,39 +27,40 @@ var figuresSource string
 //go:embed trace.html.tmpl
 var traceSource string
 
-var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"iops":      iopsText,
-	"bandwidth": bandwidthText,
-	"latency":   latencyText,
-	"grouped":   grouped,
-	"honesty":   honestyText,
-	"size":      sizeText,
-	"count":     counted,
-	"join":      strings.Join,
-	"slot":      slotClass,
-	"symbol":    symbol,
+// pageTemplate is parsed when it is first used: most commands write no page.
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("report").Funcs(template.FuncMap{
+		"iops":      iopsText,
+		"bandwidth": bandwidthText,
+		"latency":   latencyText,
+		"grouped":   grouped,
+		"honesty":   honestyText,
+		"size":      sizeText,
+		"count":     counted,
+		"join":      strings.Join,
+		"slot":      slotClass,
+		"symbol":    symbol,
+		"word":      explained,
+		"words":     glossary.All,
 
-	"percentText": func(share float64) string { return significant(100*share) + "%" },
-	"seconds":     func(s float64) string { return elapsedText(time.Duration(s * float64(time.Second))) },
-}).Parse(pageSource + figuresSource + traceSource))
+		"percentText": func(share float64) string { return significant(100*share) + "%" },
+		"seconds":     func(s float64) string { return elapsedText(time.Duration(s * float64(time.Second))) },
+	}).Parse(pageSource + figuresSource + traceSource))
+})
 
 // HTML writes the report of a run as one page that needs nothing else: no
 // network and no other file. It shows findings as they are given, and draws
-// what finding.Points makes of the run. Where this program was built with the
-// script of package web, its figures can be read mark by mark; without it, or
-// in a browser that runs no scripts, they are still pictures.
+// what finding.Points makes of the run. The script of package web lets its
+// figures be read mark by mark; a browser that runs no scripts shows the same.
 func HTML(w io.Writer, run *result.Run, findings []finding.Finding) error {
-	script, _ := web.ReportScript()
-	return writePage(w, run, findings, finding.Points(run), script)
+	return writePage(w, run, findings, finding.Points(run), web.ReportScript)
 }
 
 // writePage writes the page with that script; "" for none.
 func writePage(w io.Writer, run *result.Run, findings []finding.Finding, points []finding.Point, script string) error {
 	p := newPage(run, findings, points)
-	if err := p.enliven(script); err != nil {
-		return fmt.Errorf("write the figures of run %s: %w", run.ID, err)
-	}
-	if err := pageTemplate.Execute(w, p); err != nil {
+	p.addScript(script)
+	if err := pageTemplate().Execute(w, p); err != nil {
 		return fmt.Errorf("write the HTML report of run %s: %w", run.ID, err)
 	}
 	return nil
@@ -69,9 +72,11 @@ type page struct {
 	Run       *result.Run
 	Elapsed   string
 	Command   string
+	Unit      string // that is repeated: "bring-up", "trial"
 	Counts    trialCounts
 	Verdicts  []verdict
-	Others    []finding.Finding // what neighbours did meanwhile, to be said right under the verdict
+	Others    []finding.Finding // what neighbours did meanwhile, where no verdict says so
+	Behind    []finding.Finding // what else stands behind the verdict: neighbours, and the noise of the run
 	Marks     []string          // that every number of the run carries
 	Workloads []workloadView
 	Groups    []findingGroup
@@ -80,6 +85,7 @@ type page struct {
 	Lanes     []lane
 	Blocks    []percent
 	Stacks    []stackView
+	Roles     roles          // of the stacks
 	Latencies []otherLatency // of imported results
 }
 
@@ -92,35 +98,35 @@ type shell struct {
 	Sections  []section
 	Script    template.JS // "" for none
 	ScriptSum string      // its SHA-256 sum in base64, as the page's policy has it
-	Figures   template.JS // what the script draws, as JSON
 }
 
-// enliven gives the page its script and what that draws. The policy names the
-// script by its sum: whatever a name or a file might smuggle in does not run.
-func (p *shell) enliven(script string) error {
+// addScript puts the script into the page. The policy names it by its sum:
+// whatever a name or a file might smuggle in does not run.
+func (p *shell) addScript(script string) {
 	if script == "" {
-		return nil
+		return
 	}
 	sum := sha256.Sum256([]byte(script))
 	p.Script, p.ScriptSum = template.JS(script), base64.StdEncoding.EncodeToString(sum[:])
-	var err error
-	p.Figures, err = figureData(p.Sections)
-	return err
 }
 
 type trialCounts struct{ Total, Done, Failed, Skipped, Planned int }
 
 func newPage(run *result.Run, findings []finding.Finding, points []finding.Point) page {
+	whole := run
+	run = withoutControls(run)
 	p := page{
 		shell:     shell{Title: "Plimsoll", Version: run.Version, CSS: template.CSS(web.ReportCSS), Sections: sections(run, points, findings)},
 		Run:       run,
 		Command:   commandLine(run.Command),
+		Unit:      unit(run),
 		Workloads: workloadViews(run, points, findings),
 		Marks:     commonMarks(points),
 		Groups:    findingGroups(run, points, findings),
 		Published: publishedResults(findings, commonMarks(points)),
-		Missing:   missingTrials(run),
+		Missing:   missingTrials(whole),
 		Stacks:    stackViews(run),
+		Roles:     rolesOf(whole, findings),
 		Latencies: otherLatencies(run),
 	}
 	if run.Experiment.Name != "" {
@@ -132,7 +138,7 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 	if run.Finished.After(run.Started) && len(run.Imported) == 0 {
 		p.Elapsed = elapsedText(run.Finished.Sub(run.Started))
 	}
-	for _, t := range run.Trials {
+	for _, t := range whole.Trials {
 		p.Counts.Total++
 		switch t.Status {
 		case result.TrialDone:
@@ -145,7 +151,7 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 			p.Counts.Planned++
 		}
 	}
-	p.Lanes, p.Blocks = timeline(run)
+	p.Lanes, p.Blocks = timeline(whole)
 	if len(p.Missing) > 0 { // their table says more
 		p.Groups = slices.DeleteFunc(p.Groups, func(g findingGroup) bool { return g.Class == string(finding.KindMissing) })
 	}
@@ -153,7 +159,12 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 		switch f.Kind {
 		case finding.KindRecommendation:
 			p.Verdicts = append(p.Verdicts, newVerdict(f, findings))
-		case finding.KindNeighbours:
+		case finding.KindNeighbours, finding.KindNoise:
+			p.Behind = append(p.Behind, f)
+		}
+	}
+	for _, f := range p.Behind {
+		if f.Kind == finding.KindNeighbours && !saysSo(findings, f) {
 			p.Others = append(p.Others, f)
 		}
 	}
@@ -163,40 +174,6 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 // FoldWorkloads tells whether the sections of workloads are so many that they
 // would bury the findings; the figures above show what they have in common.
 func (p page) FoldWorkloads() bool { return len(p.Workloads) > 6 }
-
-// verdict is a recommendation and all that limits it.
-type verdict struct {
-	finding.Finding
-	Marks  []string // of the stacks it speaks of
-	Limits []string
-}
-
-func newVerdict(f finding.Finding, findings []finding.Finding) verdict {
-	v := verdict{Finding: f}
-	for _, c := range f.Caveats {
-		if isMark(c) {
-			v.Marks = append(v.Marks, c)
-		} else {
-			v.Limits = append(v.Limits, c)
-		}
-	}
-	for _, c := range findings {
-		if c.Kind == finding.KindCaveat && concerns(c, f) && !slices.Contains(v.Limits, c.Title) {
-			v.Limits = append(v.Limits, c.Title)
-		}
-	}
-	return v
-}
-
-// concerns tells whether a caveat is about the stack that a verdict puts
-// first, or about all.
-func concerns(caveat, verdict finding.Finding) bool {
-	return len(caveat.Stacks) == 0 || len(verdict.Stacks) == 0 || slices.Contains(caveat.Stacks, verdict.Stacks[0])
-}
-
-func isMark(caveat string) bool {
-	return slices.Contains([]result.Mark{result.MarkLoop, result.MarkMemory, result.MarkShared, result.MarkLab, result.MarkImported}, result.Mark(caveat))
-}
 
 // findingGroup is findings of one kind.
 type findingGroup struct {
@@ -217,13 +194,13 @@ type findingView struct {
 // effectView is a ratio and its interval on a logarithmic scale.
 type effectView struct {
 	finding.Effect
-	Ticks             []tick // of its group's scale
-	One               percent
-	Class             string // memory when one of the two answered from it
-	Text, Range, Test string
-	Title             string
-	At                percent
-	Interval          span
+	Ticks      []tick // of its group's scale
+	One        percent
+	Class      string // memory when one of the two answered from it
+	Text, Test string
+	Title      string
+	At         percent
+	Interval   span
 }
 
 // findingGroups sorts the findings for display. Recommendations are the
@@ -269,18 +246,15 @@ func newFindingGroup(class, title string, findings []finding.Finding, points []f
 	}
 	s := logScale(low, high)
 	if effects {
-		g.Ticks = s.decades(5, tickLabel(func(v float64) string { return significant(v) + "×" }))
+		g.Ticks = s.decades(5, tickLabel(func(v float64) string { return significant(v) + "x" }))
 		g.One = s.at(1)
 	}
 	for _, f := range findings {
 		v := findingView{Finding: f}
 		if e := f.Effect; e != nil {
 			v.Effect = &effectView{Effect: *e, Ticks: g.Ticks, One: g.One, At: s.at(e.Ratio), Interval: s.span(e.Low, e.High),
-				Text: ratioText(e.Ratio), Range: intervalText(e), Test: testText(e),
-				Title: fmt.Sprintf("%s of %s against %s: ratio %.2f, 95%% interval %.2f to %.2f", e.Metric, e.Subject, e.Baseline, e.Ratio, e.Low, e.High)}
-			if !e.Differs {
-				v.Effect.Text = "~ " + v.Effect.Text
-			}
+				Text: effectText(e), Test: testText(e),
+				Title: fmt.Sprintf("%s of %s against %s: ratio %s", e.Metric, e.Subject, e.Baseline, effectText(e))}
 			if slices.ContainsFunc(points, func(p finding.Point) bool {
 				return p.Workload == f.Workload && (p.Stack == e.Subject || p.Stack == e.Baseline) && sourceClass(p) == classMemory
 			}) {
@@ -335,6 +309,9 @@ func missingTrials(run *result.Run) []missing {
 		problem := result.Problem{What: "no reason was recorded"}
 		if t.Problem != nil {
 			problem = *t.Problem
+		}
+		if problem.Why != "" && problem.What == t.Workload+" on "+t.Stack {
+			problem.What, problem.Why = problem.Why, "" // the line says of what it is, once for all trials
 		}
 		i := slices.IndexFunc(all, func(m missing) bool {
 			return m.Status == t.Status && m.Problem == problem

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -120,8 +121,7 @@ func eval[T any](t testing.TB, b *browser, expression string) T {
 // open writes the report to a file and loads it.
 func (b *browser) open(t testing.TB, run *result.Run, findings []finding.Finding) {
 	t.Helper()
-	script, _ := web.ReportScript()
-	b.openWith(t, run, findings, script)
+	b.openWith(t, run, findings, web.ReportScript)
 }
 
 // openWith loads the report with that script; "" for none.
@@ -135,17 +135,14 @@ func (b *browser) openWith(t testing.TB, run *result.Run, findings []finding.Fin
 	b.settle(t)
 }
 
-// settle waits until the page was laid out and its script drew every figure.
-// A page without a script, or whose scripts are off, has nothing to wait for.
+// settle waits until the page was laid out. One whose scripts are off has
+// nothing to wait with.
 func (b *browser) settle(t testing.TB) {
 	t.Helper()
 	if b.noScripts {
 		return
 	}
-	do(t, b, chromedp.Evaluate[bool](`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(function wait() {
-		if (document.documentElement.dataset.figures === 'drawing') setTimeout(wait, 5);
-		else done(true);
-	})))`, chromedp.EvalAwaitPromise))
+	do(t, b, chromedp.Evaluate[bool](`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`, chromedp.EvalAwaitPromise))
 }
 
 func (b *browser) count(t testing.TB, selector string) int {
@@ -200,7 +197,8 @@ func (b *browser) overflowing(t *testing.T) []string {
 	return eval[[]string](t, b, `(() => {
 		const limit = document.documentElement.clientWidth + 1, wide = [];
 		for (const e of document.body.querySelectorAll('*')) {
-			if (e.closest('.scroll') && getComputedStyle(e.closest('.scroll')).overflowX === 'auto' || e.closest('svg')) continue;
+			const scroller = e.parentElement.closest('.scroll, .fig.bars > .frame') ?? e.closest('.scroll');
+			if (scroller && getComputedStyle(scroller).overflowX === 'auto' || e.closest('svg')) continue;
 			const r = e.getBoundingClientRect();
 			if (r.width > 0 && r.right > limit && e.checkVisibility()) wide.push(e.tagName + '.' + e.className + ' ' + Math.round(r.right) + ' ' + e.textContent.trim().slice(0, 40));
 		}
@@ -296,9 +294,43 @@ func TestBrowserShowsTheReport(t *testing.T) {
 
 	t.Run("details are open on paper", func(t *testing.T) {
 		b.look(t, views[len(views)-1])
-		hidden := eval[[]string](t, b, `[...document.querySelectorAll('details')].filter(d => !d.lastElementChild.checkVisibility({contentVisibilityAuto: true})).map(d => d.textContent.trim().slice(0, 60))`)
+		hidden := eval[[]string](t, b, `[...document.querySelectorAll('details:not(.long)')].filter(d => !d.lastElementChild.checkVisibility({contentVisibilityAuto: true})).map(d => d.textContent.trim().slice(0, 60))`)
 		if len(hidden) != 0 {
 			t.Errorf("closed on paper: %q", hidden)
+		}
+	})
+
+	t.Run("a phone shows every number without scrolling", func(t *testing.T) {
+		b.look(t, view{width: 375, height: 667, scheme: "light"})
+		outside := eval[[]string](t, b, `[...document.querySelectorAll('.workload .numbers tbody :is(td, th)')].filter(e => {
+			const r = e.getBoundingClientRect();
+			return e.checkVisibility() && (r.left < 0 || r.right > 375 || r.height === 0);
+		}).map(e => e.dataset.label + ': ' + e.textContent)`)
+		if len(outside) != 0 {
+			t.Errorf("outside of the window: %q", outside)
+		}
+		named := eval[[]string](t, b, `[...document.querySelector('.workload .numbers tbody tr').cells].slice(1).map(e => getComputedStyle(e, '::before').content)`)
+		for _, want := range []string{"Ratio to loop-raw", "p50", "IOPS"} {
+			if !slices.ContainsFunc(named, func(n string) bool { return strings.Contains(n, want) }) {
+				t.Errorf("no value is called %q: %q", want, named)
+			}
+		}
+		if p := b.count(t, ".workload .numbers tbody td:nth-child(6)"); p != len(points) {
+			t.Errorf("%d p values, want %d", p, len(points))
+		}
+	})
+
+	t.Run("pages are full", func(t *testing.T) {
+		b.look(t, views[len(views)-1])
+		for _, breaks := range eval[[]string](t, b, `[...document.querySelectorAll('body *')].flatMap(e => {
+			const s = getComputedStyle(e), r = e.getBoundingClientRect(), page = 1000;
+			const forced = ['page', 'left', 'right', 'recto', 'verso', 'always'];
+			const bad = [];
+			if (forced.includes(s.breakBefore) || forced.includes(s.breakAfter)) bad.push(e.tagName + '.' + e.className + ' begins or ends a page');
+			if (s.breakInside === 'avoid' && r.height > page / 2) bad.push(e.tagName + '.' + e.className + ' leaves up to ' + Math.round(r.height) + ' px of a page empty');
+			return bad;
+		})`) {
+			t.Error(breaks)
 		}
 	})
 
@@ -344,8 +376,8 @@ func TestBrowserUnusualRuns(t *testing.T) {
 			if n := b.count(t, "script:not(body > script), img, iframe, object, embed"); n != 0 {
 				t.Errorf("%d elements that somebody's name brought in", n)
 			}
-			if n := b.count(t, "body > script"); n > 2 {
-				t.Errorf("%d scripts, want that of the report and its data", n)
+			if n := b.count(t, "body > script"); n != 1 {
+				t.Errorf("%d scripts, want that of the report", n)
 			}
 			for _, v := range []view{views[0], views[3], views[5]} {
 				v.height = 2400

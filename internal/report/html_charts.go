@@ -9,6 +9,7 @@ import (
 
 	"plimsoll/internal/finding"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
 )
 
 // workloadView is the section of one workload: four charts that share their
@@ -22,6 +23,8 @@ type workloadView struct {
 	Rows        []stackRow // best honest first
 	Span        int        // grid rows that a chart takes: caption, axis, one for each stack
 	Interval    string     // what the whiskers are worth
+	Unit        string     // that N of its points counts: "bring-up", "trial"
+	Noise       string     // how far apart equal things came out; "" when not known
 	Mixes       bool       // numbers are of reads and writes together
 	HasMemory   bool
 	HasCut      bool
@@ -41,6 +44,7 @@ type stackRow struct {
 	Class    string   // device, memory, unknown: how the bars are drawn
 	Tags     []string // marks that not all rows share
 	Baseline bool
+	Role     role
 	Against  *against
 
 	IOPS, Bandwidth bar
@@ -50,7 +54,7 @@ type stackRow struct {
 
 type bar struct {
 	Length   percent
-	Interval *span // nil when there is none: a single trial
+	Interval *span // nil when there is none: too few bring-ups
 	Trials   []percent
 	Cut      bool // longer than the chart
 	Title    string
@@ -90,8 +94,10 @@ func newWorkloadView(i int, w result.Workload, run *result.Run, points []finding
 		CommonMarks: commonMarks(points), Span: len(points) + 2, Mixes: mixes(run, w.Name),
 	}
 	slices.SortStableFunc(points, bestHonestFirst)
+	who := rolesOf(run, findings)
 
-	view.Interval = intervalNote(points)
+	view.Unit, view.Noise = unit(run), noiseText(findings, w.Name)
+	view.Interval = intervalNote(points, view.Unit)
 	rates, bandwidths := barScale(points, iopsReach), barScale(points, bandwidthReach)
 	latencies, honesty := latencyScale(points), honestyScale(points)
 	view.IOPS.Ticks = rates.ticks(4, tickLabel(rateText))
@@ -106,6 +112,7 @@ func newWorkloadView(i int, w result.Workload, run *result.Run, points []finding
 			Point:    p,
 			Class:    sourceClass(p),
 			Baseline: p.Stack == run.Experiment.Baseline,
+			Role:     who.Of(p.Stack),
 			IOPS:     rateBar(p, rates),
 			Latency:  latencyRow(p, latencies),
 			Honesty:  honestyRow(p, honesty),
@@ -135,23 +142,22 @@ func newWorkloadView(i int, w result.Workload, run *result.Run, points []finding
 
 // intervalNote says what the intervals of medians are worth: below six trials
 // even the whole range holds the true median with less than 95% probability.
-func intervalNote(points []finding.Point) string {
-	const enough = 6 // trials for 95%
-	fewest, single := math.MaxInt, ""
+func intervalNote(points []finding.Point, unit string) string {
+	fewest, coverage, few := math.MaxInt, 1.0, ""
 	for _, p := range points {
-		if p.N < 2 {
-			single = " (none for a single trial)"
-		} else {
-			fewest = min(fewest, p.N)
+		if p.Coverage == 0 {
+			few = fmt.Sprintf(" (none below %s)", counted(stats.FewestPairs, unit))
+			continue
 		}
+		fewest, coverage = min(fewest, p.N), min(coverage, p.Coverage)
 	}
 	switch {
 	case fewest == math.MaxInt:
-		return "interval" + single
-	case fewest >= enough:
-		return "95% interval" + single
+		return "no intervals" + few
+	case coverage >= stats.Confidence:
+		return "95% interval" + few
 	}
-	return fmt.Sprintf("interval: smallest to largest of %d trials, %.0f%%%s", fewest, 100*(1-math.Exp2(float64(1-fewest))), single)
+	return fmt.Sprintf("interval: smallest to largest of %s, %.0f%%%s", counted(fewest, unit), 100*coverage, few)
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -253,7 +259,7 @@ func bandwidthBar(p finding.Point, s scale) bar {
 func newBar(p finding.Point, s scale, median, low, high float64, text func(float64) string) bar {
 	b := bar{Length: s.at(median), Cut: median > s.high}
 	title := fmt.Sprintf("%s: median %s", p.Stack, text(median))
-	if p.N > 1 && low > 0 && high >= low {
+	if p.Coverage > 0 && low > 0 && high >= low {
 		b.Interval = ptr(s.span(low, high))
 		title += fmt.Sprintf(", interval %s to %s", text(low), text(high))
 	}
@@ -312,10 +318,9 @@ func honestyRow(p finding.Point, s scale) honestyMark {
 
 // against is a stack compared with the baseline.
 type against struct {
-	Text     string // "0.83×", "~", "baseline"
-	Interval string // "0.78–0.89"; "" when the stacks do not differ
-	P        string // "0.008"
-	Test     string // "p = 0.008, n = 5 and 5"
+	Text string // "0.83x (0.78 to 0.89)", "~", "too few", "baseline"
+	P    string // "0.008"
+	Test string // "p = 0.008, n = 5 and 5"
 }
 
 // againstBaseline finds the comparison of a point with the baseline. It is nil
@@ -336,20 +341,38 @@ func againstBaseline(baseline string, p finding.Point, findings []finding.Findin
 		if e == nil || f.Workload != p.Workload || e.Subject != p.Stack || e.Baseline != baseline || e.Metric != p.Metric {
 			continue
 		}
-		a := against{Text: "~", P: pText(e.P), Test: testText(e)}
-		if e.Differs {
-			a.Text, a.Interval = ratioText(e.Ratio), intervalText(e)
+		switch {
+		case e.TooFew:
+			return &against{Text: "too few", Test: testText(e)}
+		case e.Differs:
+			return &against{Text: effectText(e), P: pText(e.P), Test: testText(e)}
 		}
-		return &a
+		return &against{Text: "~", P: pText(e.P), Test: testText(e)}
 	}
 	return nil
 }
 
-func ratioText(ratio float64) string { return fmt.Sprintf("%.2f×", ratio) }
+func ratioText(ratio float64) string { return timesText(ratio) }
 
-func intervalText(e *finding.Effect) string { return fmt.Sprintf("%.2f–%.2f", e.Low, e.High) }
+func intervalText(e *finding.Effect) string { return bareTimes(e.Low) + " to " + bareTimes(e.High) }
+
+// effectText gives a ratio with its interval, if it has one, and ~ before what
+// is not significant: "0.83x (0.78 to 0.89)", "~ 1.01x (0.98 to 1.03)".
+func effectText(e *finding.Effect) string {
+	text := ratioText(e.Ratio)
+	if e.HasInterval() {
+		text += " (" + intervalText(e) + ")"
+	}
+	if !e.Differs && !e.TooFew {
+		return "~ " + text
+	}
+	return text
+}
 
 func testText(e *finding.Effect) string {
+	if e.TooFew {
+		return fmt.Sprintf("too few to test, n = %d and %d", e.N[0], e.N[1])
+	}
 	p := pText(e.P)
 	if !strings.HasPrefix(p, "<") {
 		p = "= " + p

@@ -17,6 +17,7 @@ import (
 
 	"plimsoll/internal/finding"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
 	"plimsoll/web"
 )
 
@@ -116,7 +117,6 @@ func TestHTMLNeedsNothingElse(t *testing.T) {
 			var b bytes.Buffer
 			must(t, writePage(&b, u.run, finding.All(u.run), finding.Points(u.run), "'use strict'"))
 			html := strings.Replace(b.String(), "<script>'use strict'</script>", "", 1)
-			html = strings.Replace(html, `<script type="application/json" id="figure-data">`, "", 1)
 			for _, m := range regexp.MustCompile(`(?i)<(script|img|iframe|object|embed|base|form)[\s>]`).FindAllString(html, -1) {
 				t.Errorf("the page has a %s", m)
 			}
@@ -197,17 +197,21 @@ func TestHTMLMissingTrialsShareTheirReason(t *testing.T) {
 }
 
 func TestHTMLIntervalsSayWhatTheyAreWorth(t *testing.T) {
-	if got, want := intervalNote([]finding.Point{{N: 1}}), "interval (none for a single trial)"; got != want {
+	if got, want := intervalNote([]finding.Point{{N: 1}}, "bring-up"), "no intervals (none below 4 bring-ups)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for n, want := range map[int]string{
-		1: "95% interval (none for a single trial)",
-		3: "interval: smallest to largest of 3 trials, 75%",
-		5: "interval: smallest to largest of 5 trials, 94%",
+		1: "95% interval (none below 4 bring-ups)",
+		3: "95% interval (none below 4 bring-ups)",
+		5: "interval: smallest to largest of 5 bring-ups, 94%",
 		6: "95% interval",
 		9: "95% interval",
 	} {
-		if got := intervalNote([]finding.Point{{N: 10}, {N: n}}); got != want {
+		p := finding.Point{N: n}
+		if n >= stats.FewestPairs {
+			p.Coverage = stats.MedianInterval(make([]float64, n)).Coverage
+		}
+		if got := intervalNote([]finding.Point{{N: 10, Coverage: 0.97}, p}, "bring-up"); got != want {
 			t.Errorf("%d trials: %q, want %q", n, got, want)
 		}
 	}
@@ -243,7 +247,7 @@ func TestHTMLUnits(t *testing.T) {
 		{honestyText(ptr(0.00142)), "0.0014"},
 		{honestyText(ptr(0.0)), "0.00"},
 		{honestyText(ptr(1.314)), "1.31"},
-		{pText(0.00004), "< 0.001"},
+		{pText(0.00004), "< 0.0001"},
 		{pText(0.0317), "0.032"},
 		{elapsedText(171 * time.Second), "2 min 51 s"},
 		{elapsedText(59600 * time.Millisecond), "1 min 0 s"},

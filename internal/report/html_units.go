@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"plimsoll/internal/plural"
+	"plimsoll/internal/units"
 )
 
 // unknown stands where a number is missing.
@@ -28,25 +31,12 @@ func significant(v float64) string {
 	return strconv.FormatFloat(v, 'f', places, 64)
 }
 
-// prefixed gives v with three significant digits, and the decimal prefix that
-// makes it short.
-func prefixed(v float64) (number, prefix string) {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return unknown, ""
-	}
-	for _, p := range []string{"k", "M", "G", "T"} {
-		if math.Abs(v) < 999.5 {
-			break
-		}
-		v, prefix = v/1000, p
-	}
-	return significant(v), prefix
-}
-
 // rateText gives a rate without its unit: "12.3k".
 func rateText(v float64) string {
-	number, prefix := prefixed(v)
-	return number + prefix
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return unknown
+	}
+	return units.Rate(v)
 }
 
 func iopsText(v float64) string {
@@ -57,26 +47,18 @@ func iopsText(v float64) string {
 }
 
 func bandwidthText(bytesPerSecond float64) string {
-	number, prefix := prefixed(bytesPerSecond)
-	if number == unknown {
+	if math.IsNaN(bytesPerSecond) || math.IsInf(bytesPerSecond, 0) {
 		return unknown
 	}
-	return number + " " + prefix + "B/s"
+	return units.Bandwidth(bytesPerSecond)
 }
 
 // latencyText gives nanoseconds in the unit that reads best.
 func latencyText(ns float64) string {
-	switch {
-	case !(ns > 0) || math.IsInf(ns, 0):
+	if !(ns > 0) || math.IsInf(ns, 0) {
 		return unknown
-	case ns < 999.5:
-		return significant(ns) + " ns"
-	case ns < 999.5e3:
-		return significant(ns/1e3) + " µs"
-	case ns < 999.5e6:
-		return significant(ns/1e6) + " ms"
 	}
-	return significant(ns/1e9) + " s"
+	return units.Latency(ns)
 }
 
 // grouped gives a whole number with its thousands apart: "12,345".
@@ -146,12 +128,7 @@ func honestyText(ratio *float64) string {
 }
 
 // pText gives a p value without pretending to more than the trials can tell.
-func pText(p float64) string {
-	if p < 0.001 {
-		return "< 0.001"
-	}
-	return fmt.Sprintf("%.3f", p)
-}
+func pText(p float64) string { return units.P(p) }
 
 // elapsedText gives a time span for people: "2 min 51 s".
 func elapsedText(d time.Duration) string {
@@ -167,12 +144,7 @@ func elapsedText(d time.Duration) string {
 }
 
 // counted gives "1 trial" or "3 trials".
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
-}
+func counted(n int, what string) string { return plural.Count(n, what) }
 
 // commandLine quotes words so that a shell gives them back as they were.
 func commandLine(words []string) string {

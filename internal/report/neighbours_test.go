@@ -12,7 +12,7 @@ import (
 // What neighbours did is said once, right under the verdict, on the terminal and
 // on the page; and it comes from names that others chose.
 func TestNeighboursStandUnderTheVerdict(t *testing.T) {
-	const title = "The host was not quiet: others (mostly \x1b[2J<b>fio</b>) did 40% of the I/O on vda"
+	const title = "The host was not quiet: others, mostly \x1b[2J<b>fio</b>, did 40% of the I/O on vda"
 	run, findings, points := smallRun()
 	findings = append(slices.Clone(findings), finding.Finding{ID: "neighbours", Kind: finding.KindNeighbours, Title: title, Why: "Measure again."})
 	if !slices.ContainsFunc(findings, func(f finding.Finding) bool { return f.Kind == finding.KindRecommendation }) {
@@ -23,7 +23,7 @@ func TestNeighboursStandUnderTheVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := out.String()
-	verdict, said := strings.Index(text, "Recommendation"), strings.Index(text, "The host was not quiet")
+	verdict, said := strings.Index(text, "Verdict"), strings.Index(text, "The host was not quiet")
 	if strings.Count(text, "The host was not quiet") != 1 || said < verdict || strings.Count(text[verdict:said], "\n\n") > 0 {
 		t.Errorf("it is not said once, right under the verdict:\n%s", text)
 	}
@@ -36,7 +36,7 @@ func TestNeighboursStandUnderTheVerdict(t *testing.T) {
 	}
 	page := out.String()
 	section, _, _ := strings.Cut(page[strings.Index(page, `<section class="verdict"`):], "</section>")
-	if strings.Count(page, "The host was not quiet") != 1 || !strings.Contains(section, "&lt;b&gt;fio&lt;/b&gt;) did 40%") || strings.Contains(section, "<b>fio") {
+	if strings.Count(page, "The host was not quiet") != 1 || !strings.Contains(section, "&lt;b&gt;fio&lt;/b&gt;, did 40%") || strings.Contains(section, "<b>fio") {
 		t.Errorf("the page does not say it once, in the verdict:\n%s", section)
 	}
 	if limits := strings.Index(section, "What limits"); limits >= 0 && strings.Index(section, "The host was not quiet") > limits {

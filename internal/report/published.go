@@ -11,7 +11,8 @@ import (
 // publishedView is the published results that a run touches, and a word on
 // the others.
 type publishedView struct {
-	Claims []publishedClaim
+	Claims []publishedClaim // that were decided
+	Open   []publishedClaim // that cannot be tested here
 	Others string
 }
 
@@ -22,8 +23,8 @@ type publishedClaim struct {
 	Fine   string // caveats that not every number of the run has
 }
 
-// publishedResults sorts the published results by verdict: what was decided
-// first. It is nil when the run touches none.
+// publishedResults sorts the published results: what was decided apart from what
+// cannot be tested here, of which what was measured comes first. It is nil when the run touches none.
 func publishedResults(findings []finding.Finding, said []string) *publishedView {
 	v := &publishedView{}
 	for _, f := range findings {
@@ -33,22 +34,24 @@ func publishedResults(findings []finding.Finding, said []string) *publishedView 
 			v.Others = f.Title + ". " + f.Why
 		default:
 			caveats := slices.DeleteFunc(slices.Clone(f.Caveats), func(c string) bool { return slices.Contains(said, c) })
-			v.Claims = append(v.Claims, publishedClaim{f, verdictClass(f.Claim.Verdict), strings.Join(f.Stacks, " against "), strings.Join(caveats, "; ")})
+			c := publishedClaim{f, verdictClass(f.Claim.Verdict), strings.Join(f.Stacks, " against "), strings.Join(caveats, "; ")}
+			if f.Claim.Verdict == finding.ClaimNotTestable {
+				v.Open = append(v.Open, c)
+			} else {
+				v.Claims = append(v.Claims, c)
+			}
 		}
 	}
-	if len(v.Claims) == 0 {
+	if len(v.Claims)+len(v.Open) == 0 {
 		return nil
 	}
-	known := func(c publishedClaim) int {
-		switch {
-		case c.Claim.Verdict != finding.ClaimNotTestable:
-			return 2
-		case c.Claim.Measured != "":
+	measured := func(c publishedClaim) int {
+		if c.Claim.Measured != "" {
 			return 1
 		}
 		return 0
 	}
-	slices.SortStableFunc(v.Claims, func(a, b publishedClaim) int { return known(b) - known(a) })
+	slices.SortStableFunc(v.Open, func(a, b publishedClaim) int { return measured(b) - measured(a) })
 	return v
 }
 
@@ -63,36 +66,36 @@ func verdictClass(v finding.ClaimVerdict) string {
 }
 
 // published prints what became of published results: a sentence for each that
-// was measured, and why where the data contradicts or does not decide. Those
-// for which a stack or workload is missing are named on one line.
+// was decided, and why where the data contradicts it. Those that cannot be
+// tested here are counted on one line; the report has each with its reason.
 func (t *terminal) published() {
 	v := publishedResults(t.findings, nil)
 	if v == nil {
 		return
 	}
 	t.section("Published results, tested here")
-	var missing []string
 	for _, c := range v.Claims {
-		if c.Claim.Measured == "" {
-			if !slices.Contains(missing, c.Claim.ID) {
-				missing = append(missing, c.Claim.ID)
-			}
-			continue
-		}
 		paint := map[string]func(string) string{"confirmed": t.style.good, "contradicted": t.style.warn, "unknown": t.style.plain}[c.Class]
 		t.text("  - ", "    ", c.Title, paint)
-		if c.Claim.Verdict != finding.ClaimConfirmed {
+		if c.Claim.Verdict == finding.ClaimContradicted {
 			t.text("    ", "    ", "Why: "+c.Claim.Why, t.style.dim)
 		}
 		if c.Claim.StandIn != "" {
 			t.text("    ", "    ", "A stand-in: "+c.Claim.StandIn, t.style.warn)
 		}
 	}
-	if len(missing) > 0 {
-		t.text("  - ", "    ", fmt.Sprintf("Not testable here for lack of a stack, workload or trial: %s. The report and --json say which", strings.Join(missing, ", ")), t.style.dim)
-	}
 	others, _, _ := strings.Cut(v.Others, ". ")
-	if others != "" {
-		t.text("  - ", "    ", others, t.style.dim)
+	parts := slices.DeleteFunc([]string{others}, func(s string) bool { return s == "" })
+	var open []string
+	for _, c := range v.Open {
+		if !slices.Contains(open, c.Claim.ID) {
+			open = append(open, c.Claim.ID)
+		}
+	}
+	if len(open) > 0 {
+		parts = slices.Insert(parts, 0, fmt.Sprintf("%s; the report and --json say why", counted(len(open), "published result")))
+	}
+	if len(parts) > 0 {
+		t.text("  - ", "    ", "Not testable here: "+strings.Join(parts, "; "), t.style.dim)
 	}
 }

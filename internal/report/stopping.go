@@ -15,6 +15,7 @@ type stopTable struct {
 	Summary string // "12 settled, 3 by the budget (widest ±8%)"
 	Trials  string // the same of single trials; "" when all took their whole time
 	Rows    []stopRow
+	Roles   roles // of the stacks
 }
 
 type stopRow struct {
@@ -26,6 +27,9 @@ type stopRow struct {
 	Short           bool   // less is known than was asked for
 	Ended           string // how its trials did: "5 precise"
 }
+
+// Long reports whether the table is left out on paper.
+func (t stopTable) Long() bool { return len(t.Rows) > mostPrinted }
 
 // stops is nil for a run whose trials were all planned, and of a fixed time.
 func stops(run *result.Run) *stopTable {

@@ -52,6 +52,7 @@ type tick struct {
 	At     percent
 	Anchor string // SVG text-anchor
 	Label  string
+	Tight  bool // has no room for its label in a narrow figure
 }
 
 // linearScale starts at zero and has room for high, with some space at the

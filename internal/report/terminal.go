@@ -20,32 +20,32 @@ type TerminalOptions struct {
 	Dir   string // the run directory, to say where the files are; "" says nothing
 }
 
-// Terminal prints a run for people: what was found first, then the numbers
-// behind it, what went wrong, the environment, and where the files are.
+// Terminal prints a run for people: the verdict first, then tables, what both
+// were drawn from, what went wrong, the environment, and where the files are.
 func Terminal(w io.Writer, run *result.Run, findings []finding.Finding, opt TerminalOptions) error {
 	return writeTerminal(w, run, findings, finding.Points(run), opt)
 }
 
 func writeTerminal(w io.Writer, run *result.Run, findings []finding.Finding, points []finding.Point, opt TerminalOptions) error {
 	out := bufio.NewWriter(w)
-	t := &terminal{out: out, style: style(opt.Color), width: opt.Width, run: run, findings: findings}
+	t := &terminal{out: out, style: style(opt.Color), width: opt.Width, whole: run, run: withoutControls(run), findings: findings}
 	if t.width <= 0 {
 		t.width = 80
 	}
 	t.heading(opt.Dir)
-	t.recommendation()
-	t.neighbours()
+	t.verdict()
+	for _, workload := range run.Workloads {
+		t.workload(workload, points)
+	}
+	t.legend(points)
+	t.traced(t.run)
+	t.behind()
 	t.list(finding.KindFastest, "Fastest honest stack")
 	t.illusions()
 	t.siblings()
 	t.list(finding.KindTime, "Where the time of I/Os goes")
 	t.published()
 	t.list(finding.KindCaveat, "What limits this")
-	for _, workload := range run.Workloads {
-		t.workload(workload, points)
-	}
-	t.legend(points)
-	t.traced(run)
 	t.problems()
 	t.environment()
 	t.files(opt.Dir)
@@ -56,7 +56,8 @@ type terminal struct {
 	out      *bufio.Writer
 	style    style
 	width    int
-	run      *result.Run
+	whole    *result.Run
+	run      *result.Run // whole, but for its controls
 	findings []finding.Finding
 	dropped  []string // heads of columns that did not fit
 }
@@ -72,10 +73,10 @@ func (t *terminal) heading(dir string) {
 	t.text("", "", title, t.style.bold)
 	t.text("", "", t.run.Experiment.Question, t.style.plain)
 	n := map[result.TrialStatus]int{}
-	for _, trial := range t.run.Trials {
+	for _, trial := range t.whole.Trials {
 		n[trial.Status]++
 	}
-	s := fmt.Sprintf("%d of %s done", n[result.TrialDone], counted(len(t.run.Trials), "trial"))
+	s := fmt.Sprintf("%d of %s done", n[result.TrialDone], counted(len(t.whole.Trials), "trial"))
 	for _, status := range []result.TrialStatus{result.TrialFailed, result.TrialSkipped} {
 		if n[status] > 0 {
 			s += fmt.Sprintf(", %d %s", n[status], status)
@@ -113,29 +114,6 @@ func (t *terminal) heading(dir string) {
 // of gives the findings of a kind, in their order.
 func (t *terminal) of(kind finding.Kind) []finding.Finding {
 	return slices.DeleteFunc(slices.Clone(t.findings), func(f finding.Finding) bool { return f.Kind != kind })
-}
-
-func (t *terminal) recommendation() {
-	for i, f := range t.of(finding.KindRecommendation) {
-		if i == 0 && t.run.Status == result.RunComplete {
-			t.section("Recommendation")
-		} else if i == 0 {
-			t.section("Recommendation so far, from a run that is not complete")
-		}
-		t.text("  ", "  ", f.Title, t.style.good)
-		t.text("  ", "  ", f.Why, t.style.plain)
-		if len(f.Caveats) > 0 {
-			t.text("  Mind: ", "  ", strings.Join(f.Caveats, "; "), t.style.warn)
-		}
-	}
-}
-
-// neighbours says what others did meanwhile, right under the verdict.
-func (t *terminal) neighbours() {
-	for _, f := range t.of(finding.KindNeighbours) {
-		t.text("  ", "  ", f.Title+".", t.style.warn)
-		t.text("  ", "  ", f.Why, t.style.plain)
-	}
 }
 
 // list prints the sentences of the findings of a kind.
@@ -190,13 +168,13 @@ func (t *terminal) siblings() {
 
 // problems tells of failed and skipped trials, each reason once.
 func (t *terminal) problems() {
-	missing := missingTrials(t.run)
+	missing := missingTrials(t.whole)
 	if len(missing) == 0 {
 		return
 	}
 	t.section("Problems")
 	for _, m := range missing {
-		t.text("  - ", "    ", fmt.Sprintf("%s under %s, %s %s", strings.Join(m.Stacks, ", "), strings.Join(m.Workloads, " and "), counted(m.Trials, "trial"), m.Status), t.style.warn)
+		t.text("  - ", "    ", fmt.Sprintf("%s under %s, %s %s", strings.Join(t.withTwins(m.Stacks), ", "), strings.Join(m.Workloads, " and "), counted(m.Trials, "trial"), m.Status), t.style.warn)
 		why := m.Problem.What
 		if m.Problem.Why != "" {
 			why += ": " + m.Problem.Why
@@ -206,6 +184,19 @@ func (t *terminal) problems() {
 			t.text("    To change it: ", "    ", m.Problem.Remedy, t.style.plain)
 		}
 	}
+}
+
+// withTwins says of what a control is a copy, where one has to be named.
+func (t *terminal) withTwins(stacks []string) []string {
+	names := slices.Clone(stacks)
+	for i, name := range names {
+		for _, s := range t.whole.Stacks {
+			if s.Name == name && s.Control != "" {
+				names[i] = fmt.Sprintf("%s (a copy of %s)", name, s.Control)
+			}
+		}
+	}
+	return names
 }
 
 func (t *terminal) environment() {

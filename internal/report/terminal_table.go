@@ -12,6 +12,7 @@ import (
 	"plimsoll/internal/finding"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // column of a table of stacks. Where the terminal is too narrow, columns go
@@ -28,6 +29,7 @@ type column struct {
 // tableRow is a row of cells, or a line of its own across all columns.
 type tableRow struct {
 	cells []string
+	stack string // that it is of; "" for none
 	span  string
 	paint func(string) string
 }
@@ -73,7 +75,7 @@ func (t *terminal) workload(w result.Workload, all []finding.Point) {
 				rows = append(rows, tableRow{span: group.title, paint: group.paint})
 			}
 			first = false
-			rows = append(rows, tableRow{cells: cells(columns, p), paint: group.paint})
+			rows = append(rows, tableRow{cells: cells(columns, p), stack: p.Stack, paint: group.paint})
 		}
 	}
 	if none := t.withoutPoint(w.Name, points); len(none) > 0 {
@@ -83,6 +85,7 @@ func (t *terminal) workload(w result.Workload, all []finding.Point) {
 	for _, l := range legend {
 		t.text("  ", "    ", l, t.style.warn)
 	}
+	t.text("  ", "    ", noiseText(t.findings, w.Name), t.style.dim)
 	t.otherLatencies(w.Name)
 }
 
@@ -101,7 +104,7 @@ func (t *terminal) columns(points []finding.Point, tags map[string]string) []col
 		{head: "stack", left: true, cell: func(p finding.Point) string { return p.Stack + tags[p.Stack] }},
 		{head: "IOPS", cell: func(p finding.Point) string { return grouped(p.Median) }},
 		{head: "interval", drop: 4, cell: func(p finding.Point) string {
-			if p.N < 2 {
+			if p.Coverage == 0 {
 				return ""
 			}
 			return rangeText(p.Low, p.High)
@@ -113,6 +116,9 @@ func (t *terminal) columns(points []finding.Point, tags map[string]string) []col
 		{head: "p99.9", drop: 5, cell: func(p finding.Point) string { return latency(p.P999NS) }},
 		{head: "served", cell: func(p finding.Point) string { return honestyText(p.Ratio) }},
 		{head: "source", left: true, drop: 1, cell: func(p finding.Point) string { return sourceText(p.Source) }},
+	}
+	if !slices.ContainsFunc(points, func(p finding.Point) bool { return p.Coverage > 0 }) {
+		columns = slices.DeleteFunc(columns, func(c column) bool { return c.head == "interval" })
 	}
 	if t.run.Experiment.Baseline == "" {
 		columns = slices.DeleteFunc(columns, func(c column) bool { return c.head == "ratio" })
@@ -142,7 +148,10 @@ func (t *terminal) versusBaseline(p finding.Point) string {
 		if e == nil || f.Workload != p.Workload || e.Subject != p.Stack || e.Baseline != t.run.Experiment.Baseline {
 			continue
 		}
-		if !e.Differs {
+		switch {
+		case e.TooFew:
+			return "too few"
+		case !e.Differs:
 			return "~"
 		}
 		return timesText(e.Ratio)
@@ -195,8 +204,9 @@ func (t *terminal) table(columns []column, rows []tableRow) {
 			t.dropped = append(t.dropped, columns[i].head)
 		}
 	}
-	print := func(cells []string, paint func(string) string, own bool) {
-		var b strings.Builder
+	print := func(cells []string, stack string, paint func(string) string, own bool) {
+		b := strings.Builder{}
+		indent := t.indent(stack)
 		for i, c := range columns {
 			if !shown[i] {
 				continue
@@ -206,10 +216,11 @@ func (t *terminal) table(columns []column, rows []tableRow) {
 				text = c.paint(text)
 			}
 			if c.left {
-				b.WriteString("  " + text + space)
+				b.WriteString(indent + text + space)
 			} else {
-				b.WriteString("  " + space + text)
+				b.WriteString(indent + space + text)
 			}
+			indent = "  "
 		}
 		t.line(paint(strings.TrimRight(b.String(), " ")))
 	}
@@ -217,13 +228,13 @@ func (t *terminal) table(columns []column, rows []tableRow) {
 	for i, c := range columns {
 		heads[i] = c.head
 	}
-	print(heads, t.style.dim, false)
+	print(heads, "", t.style.dim, false)
 	for _, r := range rows {
 		if r.cells == nil {
 			t.text("  ", "  ", r.span, r.paint)
 			continue
 		}
-		print(r.cells, r.paint, true)
+		print(r.cells, r.stack, r.paint, true)
 	}
 }
 
@@ -265,7 +276,7 @@ func (t *terminal) legend(points []finding.Point) {
 	say := func(text string) { t.text("  ", "    ", text, t.style.dim) }
 	n, coverage, orMore := 0, 1.0, ""
 	for _, p := range points {
-		if p.N < 2 {
+		if p.Coverage == 0 {
 			continue // no interval
 		}
 		if n > 0 && p.N != n {
@@ -277,13 +288,17 @@ func (t *terminal) legend(points []finding.Point) {
 		coverage = min(coverage, p.Coverage)
 	}
 	if n > 0 {
-		say(fmt.Sprintf("interval: holds the true median with %.0f%% probability, from %s%s per stack", 100*coverage, counted(n, "trial"), orMore))
+		say(fmt.Sprintf("interval: holds the true median with %.0f%% probability, from %s%s per stack", 100*coverage, counted(n, unit(t.run)), orMore))
+	}
+	if len(picks(t.findings)) > 0 {
+		say(strings.TrimSpace(picked) + " the stack of the verdict")
 	}
 	if t.run.Experiment.Baseline != "" {
 		say("ratio: of the medians, to that of " + t.run.Experiment.Baseline + " (base); ~ is no significant difference")
 	}
 	say("p50, p99, p99.9: total latency, from the merged histograms of all trials")
 	say("served: I/Os that the device served per I/O that fio issued")
+	say(wordsHint)
 	// The source is said by the groups of rows too.
 	if left := slices.DeleteFunc(t.dropped, func(head string) bool { return head == "source" }); len(left) > 0 {
 		say("left out to fit the terminal: " + strings.Join(left, ", "))
@@ -305,7 +320,7 @@ func latencyUnit(points []finding.Point) (unit string, ns float64) {
 	return "µs", 1e3
 }
 
-// rangeText gives both ends of an interval with one prefix: "11.8-13.2k".
+// rangeText gives both ends of an interval with one prefix: "11.8 to 13.2k".
 func rangeText(low, high float64) string {
 	prefix, scale := "", 1.0
 	for _, p := range []string{"k", "M", "G"} {
@@ -314,16 +329,19 @@ func rangeText(low, high float64) string {
 		}
 		prefix, scale = p, scale*1000
 	}
-	return compact(low/scale) + "-" + compact(high/scale) + prefix
+	return compact(low/scale) + " to " + compact(high/scale) + prefix
 }
 
-// timesText gives a ratio of medians: "0.81x", "12.3x", "0.0012x".
+// timesText gives a ratio of medians: "0.81x", "12x", "0.0012x".
 func timesText(ratio float64) string {
-	if ratio >= 0.1 && ratio < 10 {
-		return strconv.FormatFloat(ratio, 'f', 2, 64) + "x"
+	if math.IsNaN(ratio) || math.IsInf(ratio, 0) {
+		return unknown
 	}
-	return compact(ratio) + "x"
+	return units.Times(ratio) + "x"
 }
+
+// bareTimes is timesText where the x was said before: an interval.
+func bareTimes(ratio float64) string { return strings.TrimSuffix(timesText(ratio), "x") }
 
 // compact gives three significant digits, and thousands apart.
 func compact(v float64) string {

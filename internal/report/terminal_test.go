@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -28,8 +29,10 @@ func sampleFindings() []finding.Finding {
 		return finding.Finding{Kind: finding.KindPublished, Title: title, Claim: &c}
 	}
 	return []finding.Finding{
-		{Kind: finding.KindRecommendation, Title: "Give containers xfs-volume: 0.99x of loop-raw", Why: "Its device answered, and no honest stack is significantly faster.",
-			Caveats: []string{"loop device", "trials of 1.5 s"}},
+		{Kind: finding.KindRecommendation, Title: "Likely: use a data volume on XFS", Why: "Its device answered, and no honest stack is significantly faster.",
+			Caveats: []string{"loop device", "trials of 1.5 s"}, Recommendation: sampleRecommendation()},
+		{Kind: finding.KindNoise, Title: "This run's noise: two copies of loop-raw differ by 2.1% under RR", Why: "No smaller difference is taken for real.",
+			Noise: []finding.Noise{{Workload: "RR", Twin: "loop-raw", Control: &finding.Effect{Ratio: 1.021}, Within: ptr(0.04), Blocks: ptr(0.14)}}},
 		{Kind: finding.KindFastest, Workload: "RR", Title: "RR: xfs leads, and six stacks are level with it (~)"},
 		{Kind: finding.KindIllusion, Workload: "RR", Stacks: []string{"loop-buffered"}, Title: "loop-buffered answers RR from memory", Why: "why RR"},
 		{Kind: finding.KindIllusion, Workload: "RR", Stacks: []string{"fuse-overlayfs"}, Title: "fuse-overlayfs answers RR from memory", Why: "why fuse"},
@@ -54,6 +57,70 @@ func sampleFindings() []finding.Finding {
 		{Kind: finding.KindPublished, Title: "55 more published results are not about stacks or workloads of this run", Why: "what would test them"},
 		{Kind: finding.KindCaveat, Title: "Trials measured 1.5 s: no steady state was established"},
 		{Kind: finding.KindMissing, Title: "two trials are missing"},
+	}
+}
+
+// sampleRecommendation is a verdict that something speaks against.
+func sampleRecommendation() *finding.Recommendation {
+	const command = "plimsoll run --resume 20260512-093000-quick-4f1c --budget +6m"
+	return &finding.Recommendation{
+		Confidence: finding.Likely, Headline: "Likely: use a data volume on XFS, as fast as anything here and 2.6 times as fast as btrfs for random writes.",
+		Use: "xfs-volume; its data stays when the container goes", Avoid: "btrfs, 38% as fast for random writes; fuse-overlayfs: memory answered there, not the device",
+		Next: "in about 6 minutes, this would tell more: " + command, Command: command, Seconds: 360,
+		Doubts: []string{"it cannot be told from xfs-overlay2 so far"}, Pick: "xfs-volume",
+	}
+}
+
+// The verdict stands before the tables and what it was drawn from behind them;
+// its stack is marked in every table, and the control is in none.
+func TestTerminalPutsTheVerdictFirst(t *testing.T) {
+	run := sampleRun()
+	controlled(run)
+	findings := append(sampleFindings(), finding.Finding{Kind: finding.KindNeighbours, Title: "The host was not quiet: others did 40% of the I/O on vda", Why: "Measure again."})
+	for _, color := range []bool{false, true} {
+		got := terminalText(t, run, findings, TerminalOptions{Width: 80, Color: color})
+		at := -1
+		for _, want := range []string{"Verdict", "Likely: use", "- Use: xfs-volume", "- Avoid: btrfs", "- Check next: in about 6 minutes", "\n      plimsoll run --resume 20260512-093000-quick-4f1c --budget +6m\n",
+			"Only likely, because it cannot be told", "The host was not quiet", "RR: randread", "noise: two copies of loop-raw differ by 2.1%; rates vary by", "RW: randwrite",
+			"plimsoll help words", "Behind the verdict", "Measure again.", "Fastest honest stack", "Served from memory", "Environment"} {
+			next := strings.Index(got, want)
+			if next <= at {
+				t.Fatalf("%q is not found behind what comes before it, in colour %t:\n%s", want, color, got)
+			}
+			at = next
+		}
+		if n := strings.Count(got, "★ xfs-volume "); n != 2 {
+			t.Errorf("the stack of the verdict is marked in %d tables of 2:\n%s", n, got)
+		}
+		if strings.Contains(got, "control") {
+			t.Errorf("the control is shown:\n%s", got)
+		}
+	}
+}
+
+// controlled gives a run a copy of its baseline, measured as that is.
+func controlled(run *result.Run) {
+	twin := run.Stacks[0]
+	twin.Name, twin.Control = "control", twin.Name
+	run.Stacks = append(run.Stacks, twin)
+	for _, trial := range run.Trials {
+		if trial.Stack == twin.Control {
+			trial.Stack, trial.Seq = twin.Name, len(run.Trials)+1
+			run.Trials = append(run.Trials, trial)
+		}
+	}
+}
+
+// So few that there is no interval have none, and no ~ either.
+func TestTerminalOfFewBringUps(t *testing.T) {
+	run := sampleRun()
+	run.Trials = slices.DeleteFunc(run.Trials, func(t result.Trial) bool { return t.Block > 3 })
+	got := terminalText(t, run, finding.All(run), TerminalOptions{Width: 120})
+	if !strings.Contains(got, "Too early to say which stack to use") || !strings.Contains(got, "too few") {
+		t.Errorf("the report does not say that it is too early:\n%s", got)
+	}
+	if found := regexp.MustCompile(`(?m)^.*([0-9]x? \([0-9.]+ to |~ *[0-9]|[0-9] +~).*$`).FindString(got); found != "" {
+		t.Errorf("an interval, or a ~, of three: %s", found)
 	}
 }
 
@@ -102,7 +169,7 @@ func TestTerminalFits(t *testing.T) {
 				t.Errorf("at %d columns, the tables lack %s", width, head)
 			}
 		}
-		if left := strings.Contains(got, "left out to fit the terminal"); left != (width < 80) {
+		if left := strings.Contains(got, "left out to fit the terminal"); left != (width < 100) {
 			t.Errorf("at %d columns, left out: %t", width, left)
 		}
 	}
@@ -224,9 +291,9 @@ func TestWrap(t *testing.T) {
 
 func TestTerminalNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{rangeText(11800, 13178), "11.8-13.2k"}, {rangeText(850, 990), "850-990"}, {rangeText(980, 1020), "0.980-1.02k"}, {rangeText(0, 0), "0-0"},
-		{rangeText(1.2e6, 1.31e6), "1.20-1.31M"},
-		{timesText(0.359), "0.36x"}, {timesText(2.664), "2.66x"}, {timesText(12.34), "12.3x"}, {timesText(0.00123), "0.00123x"},
+		{rangeText(11800, 13178), "11.8 to 13.2k"}, {rangeText(850, 990), "850 to 990"}, {rangeText(980, 1020), "0.980 to 1.02k"}, {rangeText(0, 0), "0 to 0"},
+		{rangeText(1.2e6, 1.31e6), "1.20 to 1.31M"},
+		{timesText(0.359), "0.36x"}, {timesText(2.664), "2.7x"}, {timesText(12.34), "12x"}, {timesText(0.00123), "0.0012x"},
 		{compact(12345), "12,345"}, {compact(99.9), "99.9"}, {compact(99.99), "100"}, {compact(0.0014), "0.00140"},
 	} {
 		if c.got != c.want {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/iotrace"
+	"plimsoll/internal/units"
 )
 
 // TraceDimension is what the requests of a trace are told apart by.
@@ -219,15 +220,17 @@ func traceParts(r traceRow) []tracePart {
 // counts says which of a device's counts are known. What was not recorded is
 // 0 in an account.
 type counts struct {
-	depth  bool // completions were seen, which make it less again
-	most   bool // events were, and not only their sums
-	stages bool // all that lies between Q and D was: plugs, and what is sequential
+	depth      bool // completions were seen, which make it less again
+	most       bool // events were, and not only their sums
+	sequential bool // all issues were
+	stages     bool // all that lies between Q and D was: plugs, and what is sequential
 }
 
 func countsOf(a *iotrace.Account, d iotrace.Device) counts {
-	depth := d.Requests > 0 || d.Unfinished == 0
+	depth := (d.Requests > 0 || d.Unfinished == 0) && d.Knows(iotrace.QuantityDepth)
 	return counts{
-		depth: depth, most: depth && (d.MaxDepth > 0 || d.Depth == 0),
+		depth: depth, most: depth && d.Knows(iotrace.QuantityMaxDepth) && (d.MaxDepth > 0 || d.Depth == 0),
+		sequential: d.Knows(iotrace.QuantitySequential),
 		stages: d.Sequential > 0 || d.Plugs > 0 || d.Unplugs > 0 ||
 			slices.ContainsFunc(a.Cells, func(c iotrace.Cell) bool { return c.Device == d.Name && c.Intervals[iotrace.Q2G] != nil }),
 	}
@@ -310,8 +313,7 @@ func traceNS(ns float64) string {
 
 // decimalBytes gives bytes in decimal units: "48.2 MB".
 func decimalBytes(bytes uint64) string {
-	number, prefix := prefixed(float64(bytes))
-	return number + " " + prefix + "B"
+	return strings.TrimSuffix(units.Bandwidth(float64(bytes)), "/s")
 }
 
 // shareText gives a share: "12.3%", "-0.8%".

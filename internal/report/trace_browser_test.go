@@ -66,7 +66,7 @@ func manyTrace() *iotrace.Account {
 func TestBrowserShowsTraces(t *testing.T) {
 	b := startBrowser(t)
 	dir := screenshots(t)
-	script, _ := web.ReportScript()
+	script := web.ReportScript
 	empty := &iotrace.Account{Recorder: "BPF"}
 	for name, a := range map[string]*iotrace.Account{"sample": sampleTrace(), "nvme": nvmeTrace(), "long": longTrace(), "many": manyTrace(), "empty": empty} {
 		t.Run(name, func(t *testing.T) {
@@ -90,15 +90,14 @@ func TestBrowserShowsTraces(t *testing.T) {
 
 // A bar of the page is as high as the mean it stands for, and reads as it.
 func TestBrowserReadsTraces(t *testing.T) {
-	bundled(t)
 	b := startBrowser(t)
 	b.look(t, views[0])
-	script, _ := web.ReportScript()
+	script := web.ReportScript
 	a := sampleTrace()
 	b.openTrace(t, a, "", script)
 	sections := traceSections(a)
 	shares := sections[0].Figures[0]
-	if got := b.count(t, "#"+shares.ID+" .live [class^=layer-] > *"); got != len(shares.Marks) {
+	if got := b.count(t, "#"+shares.ID+" rect.bar"); got != len(shares.Marks) {
 		t.Errorf("%d marks, want %d", got, len(shares.Marks))
 	}
 	texts := map[string]bool{}
@@ -107,7 +106,7 @@ func TestBrowserReadsTraces(t *testing.T) {
 	}
 	read := 0
 	for i := range shares.Marks {
-		if texts[b.hover(t, fmt.Sprintf(`document.querySelectorAll('#%s .live [class^=layer-] > *')[%d]`, shares.ID, i))] {
+		if texts[b.hover(t, fmt.Sprintf(`document.querySelectorAll('#%s rect.bar')[%d]`, shares.ID, i))] {
 			read++
 		}
 	}
@@ -129,23 +128,20 @@ func TestBrowserReadsTraces(t *testing.T) {
 }
 
 func TestBrowserTracesAreAccessible(t *testing.T) {
-	axe, err := os.ReadFile(filepath.Join("..", "..", "web", "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		t.Skipf("SKIPPED, the accessibility of traces was not checked: axe-core is not there (scripts/bundle.sh fetches it, with npm in PATH): %v", err)
-	}
+	axe := axeCore(t)
 	b := startBrowser(t)
-	script, _ := web.ReportScript()
+	script := web.ReportScript
 	for name, open := range map[string]func(){
-		"a trace":        func() { b.openTrace(t, sampleTrace(), "t", script) },
-		"still pictures": func() { b.openTrace(t, nvmeTrace(), "t", "") },
-		"a traced run":   func() { run := tracedRun(); b.openWith(t, run, finding.All(run), script) },
+		"a trace":            func() { b.openTrace(t, sampleTrace(), "t", script) },
+		"without its script": func() { b.openTrace(t, nvmeTrace(), "t", "") },
+		"a traced run":       func() { run := tracedRun(); b.openWith(t, run, finding.All(run), script) },
 	} {
 		open()
 		for _, v := range views[:2] {
 			b.look(t, v)
 			eval[bool](t, b, `document.querySelectorAll('details').forEach(d => d.open = true) ?? true`)
 			b.settle(t)
-			for _, violation := range b.violations(t, string(axe)) {
+			for _, violation := range b.violations(t, axe) {
 				t.Errorf("%s, %s: %s", name, v.name, violation)
 			}
 		}

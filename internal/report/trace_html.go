@@ -18,16 +18,14 @@ import (
 // TraceHTML writes what a trace tells as one page that needs nothing else, in
 // the manner of a run's report. Version is plimsoll's own.
 func TraceHTML(w io.Writer, a *iotrace.Account, source, version string) error {
-	script, _ := web.ReportScript()
-	return writeTracePage(w, a, source, version, script)
+	return writeTracePage(w, a, source, version, web.ReportScript)
 }
 
+// writeTracePage writes the page with that script; "" for none.
 func writeTracePage(w io.Writer, a *iotrace.Account, source, version, script string) error {
 	p := newTracePage(a, source, version)
-	if err := p.enliven(script); err != nil {
-		return fmt.Errorf("write the figures of the trace: %w", err)
-	}
-	if err := pageTemplate.ExecuteTemplate(w, "trace-page", p); err != nil {
+	p.addScript(script)
+	if err := pageTemplate().ExecuteTemplate(w, "trace-page", p); err != nil {
 		return fmt.Errorf("write the page of the trace: %w", err)
 	}
 	return nil
@@ -175,7 +173,7 @@ func sharesFigure(title string, rows []traceRow, shares bool) figure {
 			if shares {
 				v = p.Share
 			}
-			m := mark{Series: i, X: float64(i), From: min(at, at+v), Y: max(at, at+v), Class: classOfPart(p.Name),
+			m := mark{Series: i, Name: r.Label, X: float64(i), From: min(at, at+v), Y: max(at, at+v), Class: classOfPart(p.Name),
 				Text: fmt.Sprintf("%s: %s %s, %s of Q2C; %s requests", r.Label, p.Name, nsText(p.MeanNS), shareText(p.Share), grouped(float64(r.Requests)))}
 			at += v
 			high = max(high, m.Y)
@@ -218,7 +216,6 @@ var curveIntervals = []iotrace.Interval{iotrace.Q2C, iotrace.D2C, iotrace.Q2D, i
 // device.
 func traceCurves(a *iotrace.Account) section {
 	s := section{Title: "Percentiles of the intervals", Note: fmt.Sprintf("To the right, ever fewer requests take longer: a curve ends where fewer than %d did.", leastTail)}
-	shown := map[int]bool{}
 	drawn, left := drawnDevices(a)
 	s.Note += left
 	for _, r := range traceRows(a, TraceByDevice) {
@@ -248,7 +245,6 @@ func traceCurves(a *iotrace.Account) section {
 			}
 			if len(c.Y) > 1 {
 				f.Curves = append(f.Curves, c)
-				shown[slot] = true
 			}
 		}
 		if len(f.Curves) == 0 {
@@ -256,13 +252,8 @@ func traceCurves(a *iotrace.Account) section {
 		}
 		scale := logScale(low, high)
 		f.Y = axis{Label: "time", Log: true, Low: scale.low, High: scale.high, Ticks: valueTicks(scale.readableSteps(6), latencyText)}
-		f.X = axis{Label: "percentile", High: tailDecades, Ticks: percentileTicks}
+		f.X = axis{Label: percentileLabel, High: tailDecades, Ticks: percentileTicks}
 		s.Figures = append(s.Figures, f)
-	}
-	for slot, i := range curveIntervals {
-		if shown[slot] {
-			s.Legend = append(s.Legend, series{slot, i.String()})
-		}
 	}
 	s.Folded = len(s.Figures) > mostUnfolded
 	return s
@@ -273,7 +264,6 @@ func traceCurves(a *iotrace.Account) section {
 func traceSeries(a *iotrace.Account) section {
 	s := section{Title: "Over time", Note: "What completed in each second, and the mean number of requests between D and C."}
 	names := []string{iotrace.Read.String(), iotrace.Write.String(), iotrace.Discard.String(), iotrace.Flush.String(), iotrace.Other.String(), "Q2C", "D2C", "depth"}
-	shown := map[int]bool{}
 	averaged := false
 	drawn, left := drawnDevices(a)
 	s.Note += left
@@ -296,19 +286,11 @@ func traceSeries(a *iotrace.Account) section {
 			}),
 			t.figure("depth", "requests", significant, names[7:], 7, func(s iotrace.Second, _ int) (float64, float64) { return s.Depth, 1 }),
 		} {
-			if len(f.Curves) == 0 {
+			if len(f.Curves) == 0 || f.Title == "depth" && !d.Knows(iotrace.QuantityDepth) {
 				continue
 			}
 			f.Title = d.Name + ", " + f.Title
 			s.Figures = append(s.Figures, f)
-			for _, c := range f.Curves {
-				shown[c.Series] = true
-			}
-		}
-	}
-	for slot, name := range names {
-		if shown[slot] {
-			s.Legend = append(s.Legend, series{slot, name})
 		}
 	}
 	if averaged {
@@ -369,11 +351,14 @@ func (t secondsLine) figure(title, unit string, format func(float64) string, nam
 	}
 	scale := linearScale(high)
 	end := float64(t.first) + float64(t.n-1)*float64(t.each)
-	f.X = axis{Label: "seconds", Low: float64(t.first), High: max(end, float64(t.first)+1)}
+	f.X = axis{Label: secondsLabel, Low: float64(t.first), High: max(end, float64(t.first)+1)}
 	for _, at := range linearScale((end - float64(t.first)) / 1.04).steps(5) {
 		f.X.Ticks = append(f.X.Ticks, valueTick{float64(t.first) + at, exactText(float64(t.first) + at)})
 	}
 	f.Y = axis{Label: title, High: scale.high, Ticks: valueTicks(scale.steps(4), format)}
+	if unit == "requests" { // the other formats write their unit
+		f.Y.Label += ", " + unit
+	}
 	return f
 }
 
@@ -391,7 +376,7 @@ func traceDeviceTable(a *iotrace.Account) section {
 			return text
 		}
 		row := []string{d.Name, cmp.Or(d.MajMin, unknown), grouped(float64(d.Requests)), decimalBytes(d.Bytes),
-			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))), where(told.stages, shareText(d.Sequential))}
+			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))), where(told.stages && told.sequential, shareText(d.Sequential))}
 		for _, n := range []uint64{d.BackMerges, d.FrontMerges, d.OtherMerges, d.Splits, d.Remaps, d.Requeues} {
 			row = append(row, grouped(float64(n)))
 		}

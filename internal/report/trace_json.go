@@ -25,12 +25,16 @@ type (
 	}
 	traceDevice struct {
 		iotrace.Device
-		Seconds []traceSecond `json:"seconds,omitempty"`
+		Depth      *float64      `json:"depth,omitempty"` // these are left out where they are withheld
+		MaxDepth   *uint64       `json:"max_depth,omitempty"`
+		Sequential *float64      `json:"sequential,omitempty"`
+		Seconds    []traceSecond `json:"seconds,omitempty"`
 	}
 	traceSecond struct {
 		iotrace.Second
 		Requests map[iotrace.Op]uint64 `json:"requests"`
 		Bytes    map[iotrace.Op]uint64 `json:"bytes"`
+		Depth    *float64              `json:"depth,omitempty"`
 	}
 	traceKey struct {
 		Key       string                              `json:"key"`
@@ -86,10 +90,24 @@ func dimensions(by []TraceDimension) []TraceDimension {
 
 func newTraceDevice(d iotrace.Device) traceDevice {
 	v := traceDevice{Device: d}
-	v.Depth, v.Sequential = number(d.Depth), number(d.Sequential)
+	if d.Knows(iotrace.QuantityDepth) {
+		depth := number(d.Depth)
+		v.Depth = &depth
+	}
+	if d.Knows(iotrace.QuantityMaxDepth) {
+		v.MaxDepth = &d.MaxDepth
+	}
+	if d.Knows(iotrace.QuantitySequential) {
+		sequential := number(d.Sequential)
+		v.Sequential = &sequential
+	}
 	for _, s := range d.Seconds {
 		second := traceSecond{Second: s, Requests: map[iotrace.Op]uint64{}, Bytes: map[iotrace.Op]uint64{}}
-		second.Depth, second.Q2CNS, second.D2CNS = number(s.Depth), number(s.Q2CNS), number(s.D2CNS)
+		second.Q2CNS, second.D2CNS = number(s.Q2CNS), number(s.D2CNS)
+		if d.Knows(iotrace.QuantityDepth) {
+			depth := number(s.Depth)
+			second.Depth = &depth
+		}
 		for op := range iotrace.Ops {
 			if s.Requests[op] > 0 {
 				second.Requests[op] = s.Requests[op]

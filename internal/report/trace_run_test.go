@@ -103,9 +103,9 @@ func TestShowTellsOfTraces(t *testing.T) {
 	for _, width := range []int{80, 120} {
 		out := terminalText(t, run, sampleFindings(), TerminalOptions{Width: width})
 		_, traces, _ := strings.Cut(out, "\nLatency, part by part\n")
-		traces, _, found := strings.Cut(traces, "\nProblems\n")
+		traces, _, found := strings.Cut(traces, "\nBehind the verdict\n")
 		if !found {
-			t.Fatalf("nothing of traces before the problems:\n%s", out)
+			t.Fatalf("nothing of traces before what stands behind the verdict:\n%s", out)
 		}
 		path := fmt.Sprintf("testdata/traced-%d.golden.txt", width)
 		if *updateTrace {

@@ -179,7 +179,7 @@ func (t *terminal) traceDevices(a *iotrace.Account) {
 		}
 		rows = append(rows, tableRow{cells: []string{
 			printable.Line(name), grouped(float64(d.Requests)), rate(d.Requests, 1), rate(d.Bytes, 1e6),
-			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))), where(told.stages, shareText(d.Sequential)),
+			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))), where(told.stages && told.sequential, shareText(d.Sequential)),
 			several(d.BackMerges, d.FrontMerges, d.OtherMerges), grouped(float64(d.Splits)), grouped(float64(d.Remaps)), grouped(float64(d.Requeues)),
 			where(told.stages, grouped(float64(d.Plugs))), where(told.stages, several(d.Unplugs, d.UnpluggedByTimer)), grouped(float64(d.Unfinished)),
 		}, paint: t.style.plain})

@@ -350,3 +350,44 @@ func BenchmarkTraceIOs(b *testing.B) {
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// What is withheld is in no form of the report: neither as 0 nor as a guess.
+func TestWithheldIsLeftOut(t *testing.T) {
+	a := sampleTrace()
+	d := &a.Devices[0]
+	d.Withheld = []iotrace.Quantity{iotrace.QuantityDepth, iotrace.QuantityMaxDepth, iotrace.QuantitySequential, iotrace.QuantityQ2Q}
+	d.Retired = 312
+	a.MissingCPUs = []int{3}
+	a.Missing = []string{d.Name + ": its depth is left out"}
+	var b bytes.Buffer
+	must(t, TraceJSON(&b, a))
+	var told struct {
+		MissingCPUs []int `json:"missing_cpus"`
+		Devices     []map[string]any
+	}
+	must(t, json.Unmarshal(b.Bytes(), &told))
+	first, second := told.Devices[0], told.Devices[1]
+	for _, key := range []string{"depth", "max_depth", "sequential"} {
+		if _, has := first[key]; has {
+			t.Errorf("%s is told: %v", key, first[key])
+		}
+		if _, has := second[key]; !has {
+			t.Errorf("%s of the other device is not told", key)
+		}
+	}
+	if first["retired"] != 312.0 || len(first["withheld"].([]any)) != 4 || len(told.MissingCPUs) != 1 {
+		t.Errorf("%v, CPUs %v", first, told.MissingCPUs)
+	}
+	if strings.Contains(b.String()[:strings.Index(b.String(), `"majmin"`)+2000], `"depth": 23.4`) {
+		t.Error("its depth is told")
+	}
+	known := countsOf(a, *d)
+	if known.depth || known.most || known.sequential {
+		t.Errorf("text and page tell %+v", known)
+	}
+	for _, f := range traceSeries(a).Figures {
+		if strings.HasPrefix(f.Title, d.Name+", depth") {
+			t.Error("its depth is drawn")
+		}
+	}
+}

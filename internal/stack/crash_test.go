@@ -42,7 +42,7 @@ func upAndDown(state, text string) error {
 	}
 	ctx := context.Background()
 	e := &Env{
-		Journal: j, RunID: "crash", Work: filepath.Join(j.State(), "work"), Scratch: filepath.Join(j.State(), "work", "scratch"),
+		Journal: j, RunID: "crash", Work: journal.WorkDir(j.State(), "crash"), Scratch: filepath.Join(journal.WorkDir(j.State(), "crash"), "scratch"),
 		Programs: []string{"true"}, Host: hostinfo.New(),
 	}
 	for _, d := range hosttest.Spare(0) {

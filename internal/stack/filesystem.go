@@ -12,6 +12,7 @@ import (
 	"plimsoll/internal/journal"
 	"plimsoll/internal/observe"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stack/fsoption"
 	"plimsoll/internal/stack/line"
 )
 
@@ -22,7 +23,32 @@ type filesystem struct {
 	pkg     string                             // Debian package of its mkfs
 	mkfs    func(uuid, device string) []string // command line without the user's options, device last
 	options []line.OptionDef                   // besides mkfs= and mount=
-	mounted func(b *build, n line.Node) error  // after mounting; nil for nothing
+
+	mkfsOptions  fsoption.Options // that a user may add with mkfs=
+	mountOptions fsoption.Options // and with mount=
+
+	mounted func(b *build, n line.Node) error // after mounting; nil for nothing
+}
+
+// anyMount are mount options of every file system (mount(8)). No option of
+// mount's own is among those for users, boot, loop devices and helpers.
+var anyMount = fsoption.Options{
+	Known: fsoption.Named(`async atime defaults diratime dirsync iversion lazytime noatime nodev nodiratime noexec noiversion nolazytime
+		norelatime nostrictatime nosuid relatime rw strictatime sync`, fsoption.None),
+	Refused: map[string]string{
+		"bind":       "mounts a directory of the host",
+		"context":    "is not supported",
+		"encryption": "is not supported",
+		"helper":     "runs a program on the host",
+		"uhelper":    "runs a program on the host",
+		"loop":       "makes a loop device that nobody takes down",
+		"move":       "moves a mount of the host",
+		"offset":     "makes a loop device that nobody takes down",
+		"sizelimit":  "makes a loop device that nobody takes down",
+		"rbind":      "mounts a directory of the host",
+		"remount":    "changes another mount",
+		"ro":         "leaves nothing to write to",
+	},
 }
 
 func (f filesystem) layer() *layer {
@@ -30,12 +56,17 @@ func (f filesystem) layer() *layer {
 		Def: line.Def{
 			Name: f.name, Summary: f.summary, Below: line.Block, Gives: line.FileSystem,
 			Options: append([]line.OptionDef{
-				{Key: "mkfs", Value: line.Text, Summary: "options of mkfs." + f.name + ", separated by blanks"},
-				{Key: "mount", Value: line.Text, Summary: "mount options, separated by commas"},
+				{Key: "mkfs", Value: line.Text, Summary: "options of mkfs." + f.name + ", separated by blanks", Check: f.mkfsOptions.Mkfs()},
+				{Key: "mount", Value: line.Text, Summary: "mount options, separated by commas", Check: f.mountOptions.Mount()},
 			}, f.options...),
 		},
 		plan: func(line.Node) []string {
 			return []string{"make " + f.name + " on it", "mount it below the run's work directory"}
+		},
+		writes: func(s *sketch, n line.Node) {
+			s.starts(f.mkfsArgv(someUUID, s.block, n)...)
+			options, _ := n.Option("mount")
+			s.mounts(s.block, f.name, options)
 		},
 		check: func(context.Context, *Env, line.Node, int64) error { return f.check() },
 		up:    f.up,
@@ -52,13 +83,16 @@ func (f filesystem) check() error {
 	return nil
 }
 
+// mkfsArgv is the command line of mkfs with the user's options.
+func (f filesystem) mkfsArgv(id, device string, n line.Node) []string {
+	argv := f.mkfs(id, device)
+	extra, _ := n.Option("mkfs")
+	return append(append(argv[:len(argv)-1], strings.Fields(extra)...), device)
+}
+
 func (f filesystem) up(ctx context.Context, b *build, n line.Node) error {
 	id := uuid.NewString()
-	argv := f.mkfs(id, b.block)
-	if extra, ok := n.Option("mkfs"); ok {
-		device := argv[len(argv)-1]
-		argv = append(append(argv[:len(argv)-1], strings.Fields(extra)...), device)
-	}
+	argv := f.mkfsArgv(id, b.block, n)
 	change := &journal.Mkfs{Device: b.block, Type: f.name, UUID: id, Keep: b.own}
 	if err := b.do(ctx, change, func(mark string) error { return command(ctx, mark, argv...) }); err != nil {
 		return err
@@ -75,16 +109,20 @@ func (f filesystem) up(ctx context.Context, b *build, n line.Node) error {
 	return nil
 }
 
+func mountArgv(source, fstype, options, dir string) []string {
+	argv := []string{"mount", "-n", "-t", fstype}
+	if options != "" {
+		argv = append(argv, "-o", options)
+	}
+	return append(argv, source, dir)
+}
+
 // mount mounts source on a new directory and reads back how.
 func (b *build) mount(ctx context.Context, source, fstype, options, dir string) error {
 	if err := b.mkdir(ctx, dir); err != nil {
 		return err
 	}
-	argv := []string{"mount", "-n", "-t", fstype}
-	if options != "" {
-		argv = append(argv, "-o", options)
-	}
-	argv = append(argv, source, dir)
+	argv := mountArgv(source, fstype, options, dir)
 	change := &journal.Mount{Source: source, Target: dir, Type: fstype, Options: options}
 	if err := b.do(ctx, change, func(mark string) error { return command(ctx, mark, argv...) }); err != nil {
 		if !kernelHas(fstype) {

@@ -23,10 +23,23 @@ var raid0 = &layer{
 		Options: []line.OptionDef{{Key: "chunk", Value: line.Chunk, Summary: "bytes that lie on one device in a row", Default: defaultChunk}},
 	},
 	plan: func(line.Node) []string { return []string{"make an md array (RAID0) of these devices"} },
+	writes: func(s *sketch, n line.Node) {
+		chunk, _ := sizeOption(n, "chunk", defaultChunk)
+		s.makes(someArray + ", a new array")
+		s.starts(arrayArgv("plimsoll-"+someUUID, "U-U-U-U", chunk, s.blocks)...)
+		s.block = someArray
+	},
 	check: func(_ context.Context, e *Env, n line.Node, _ int64) error {
 		return e.needs(n.Name, []string{"mdadm"}, "mdadm", "md-mod", "raid0")
 	},
 	up: upRAID0,
+}
+
+func arrayArgv(name, id string, chunk int64, devices []string) []string {
+	return append([]string{
+		"mdadm", "--create", "/dev/md/" + name, "--run", "--quiet", "--metadata=1.2", "--level=0", "--homehost=none",
+		"--name=" + name, "--uuid=" + id, "--chunk=" + strconv.FormatInt(chunk>>10, 10) + "K", "--raid-devices=" + strconv.Itoa(len(devices)),
+	}, devices...)
 }
 
 func upRAID0(ctx context.Context, b *build, n line.Node) error {
@@ -42,11 +55,7 @@ func upRAID0(ctx context.Context, b *build, n line.Node) error {
 		change.Members = append(change.Members, journal.Member{Device: d, UUID: id})
 	}
 	hex := strings.ReplaceAll(id, "-", "")
-	argv := append([]string{
-		"mdadm", "--create", "/dev/md/" + change.Name, "--run", "--quiet", "--metadata=1.2", "--level=0", "--homehost=none",
-		"--name=" + change.Name, "--uuid=" + strings.Join([]string{hex[:8], hex[8:16], hex[16:24], hex[24:]}, ":"),
-		"--chunk=" + strconv.FormatInt(chunk>>10, 10) + "K", "--raid-devices=" + strconv.Itoa(len(b.blocks)),
-	}, b.blocks...)
+	argv := arrayArgv(change.Name, strings.Join([]string{hex[:8], hex[8:16], hex[16:24], hex[24:]}, ":"), chunk, b.blocks)
 	if err := b.do(ctx, change, func(mark string) error { return command(ctx, mark, argv...) }); err != nil {
 		return err
 	}

@@ -23,6 +23,9 @@ var scheduler = &layer{
 		Below: line.Block, Gives: line.Block,
 	},
 	plan: func(n line.Node) []string { return []string{"set its I/O scheduler to " + n.Arg} },
+	writes: func(s *sketch, n line.Node) {
+		s.makes("/sys/block/" + filepath.Base(s.block) + "/queue/scheduler")
+	},
 	checkOn: func(e *Env, below []line.Node, n line.Node) error {
 		if err := needRoot("scheduler:" + n.Arg); err != nil {
 			return err

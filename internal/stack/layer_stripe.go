@@ -31,6 +31,10 @@ var lvmStripe = &layer{
 	plan: func(line.Node) []string {
 		return []string{"make a volume group of these devices", "make a striped logical volume of it"}
 	},
+	writes: func(s *sketch, n line.Node) {
+		stripe, _ := sizeOption(n, "stripe", defaultStripe)
+		s.volume(s.blocks, "stripe", stripeOptions(len(s.blocks), stripe))
+	},
 	check: func(_ context.Context, e *Env, n line.Node, _ int64) error {
 		return e.needs(n.Name, []string{"lvm", "dmsetup"}, "lvm2", "dm-mod")
 	},
@@ -43,8 +47,7 @@ var lvmStripe = &layer{
 		if err != nil {
 			return err
 		}
-		table, err := group.volume(ctx, b, "stripe", "--type", "striped", "--stripes", strconv.Itoa(len(b.blocks)),
-			"--stripesize", strconv.FormatInt(stripe>>10, 10)+"k", "--extents", "100%FREE")
+		table, err := group.volume(ctx, b, "stripe", stripeOptions(len(b.blocks), stripe))
 		if err != nil {
 			return err
 		}
@@ -56,6 +59,42 @@ var lvmStripe = &layer{
 		b.fact("stripe", fmt.Sprintf("%s over %s", line.FormatSize(stripe), strings.Join(b.blocks, ", ")))
 		return nil
 	},
+}
+
+func stripeOptions(devices int, stripe int64) []string {
+	return []string{
+		"--type", "striped", "--stripes", strconv.Itoa(devices), "--stripesize", strconv.FormatInt(stripe>>10, 10) + "k", "--extents", "100%FREE",
+	}
+}
+
+// volume notes a volume group of devices, with one volume.
+func (s *sketch) volume(devices []string, name string, options []string) {
+	locks := locksDir(s.work, s.name)
+	s.makes(locks)
+	g := &group{name: "plimsoll-" + s.Run + "-…", config: lvmConfig(devices, locks)}
+	for _, d := range devices {
+		s.starts(g.memberArgv(someUUID, d)...)
+	}
+	s.starts(g.groupArgv(devices)...)
+	s.starts(g.volumeArgv(name, options)...)
+	s.block = "/dev/mapper/" + journal.MappedName(g.name, name)
+	s.makes(s.block)
+}
+
+// locksDir is where LVM keeps its locks for a stack.
+func locksDir(work, name string) string { return filepath.Join(work, name+"-lvm") }
+
+func (g *group) memberArgv(id, device string) []string {
+	return []string{"lvm", "pvcreate", "--config", g.config, "--quiet", "--yes", "--norestorefile", "--uuid", id, device}
+}
+
+func (g *group) groupArgv(devices []string) []string {
+	return append([]string{"lvm", "vgcreate", "--config", g.config, "--quiet", g.name}, devices...)
+}
+
+func (g *group) volumeArgv(name string, options []string) []string {
+	argv := append([]string{"lvm", "lvcreate", "--config", g.config, "--quiet", "--yes", "--name", name}, options...)
+	return append(argv, g.name)
 }
 
 // needs tells what a layer lacks on this host: root, a program, or a part of
@@ -98,7 +137,7 @@ func (b *build) ownName() string {
 
 // volumeGroup makes physical volumes and a group of them.
 func (b *build) volumeGroup(ctx context.Context, devices []string) (*group, error) {
-	locks := filepath.Join(b.Work, b.name+"-lvm")
+	locks := locksDir(b.Work, b.name)
 	if err := b.mkdir(ctx, locks); err != nil {
 		return nil, err
 	}
@@ -109,11 +148,11 @@ func (b *build) volumeGroup(ctx context.Context, devices []string) (*group, erro
 	}
 	return g, b.do(ctx, change, func(mark string) error {
 		for _, m := range change.Members {
-			if err := command(ctx, mark, "lvm", "pvcreate", "--config", g.config, "--quiet", "--yes", "--norestorefile", "--uuid", m.UUID, m.Device); err != nil {
+			if err := command(ctx, mark, g.memberArgv(m.UUID, m.Device)...); err != nil {
 				return err
 			}
 		}
-		return command(ctx, mark, append([]string{"lvm", "vgcreate", "--config", g.config, "--quiet", g.name}, devices...)...)
+		return command(ctx, mark, g.groupArgv(devices)...)
 	})
 }
 
@@ -148,8 +187,8 @@ func volumeUUID() string {
 
 // volume makes a logical volume of the group, which becomes the stack's block
 // device, and gives what device mapper says that it is made of.
-func (g *group) volume(ctx context.Context, b *build, name string, options ...string) (table string, err error) {
-	argv := append([]string{"lvm", "lvcreate", "--config", g.config, "--quiet", "--yes", "--name", name}, append(options, g.name)...)
+func (g *group) volume(ctx context.Context, b *build, name string, options []string) (table string, err error) {
+	argv := g.volumeArgv(name, options)
 	change := &journal.LogicalVolume{Group: g.name, Name: name}
 	if err := b.do(ctx, change, func(mark string) error { return command(ctx, mark, argv...) }); err != nil {
 		return "", err

@@ -32,9 +32,13 @@ var loopLVM = &layer{
 		Options: []line.OptionDef{{Key: "loop-lvm", Value: line.Flag, Summary: "over loop devices on sparse files", Required: true}},
 	},
 	check: func(_ context.Context, e *Env, n line.Node, _ int64) error { return e.needsThin(n.String()) },
-	plan:  func(line.Node) []string { return []string{"have Docker make a thin pool over loop devices on it"} },
+	writes: func(s *sketch, _ line.Node) {
+		s.root = engineRoot(s.dir)
+		s.makes(someLoop + ", new loop devices of Docker's on files in " + s.root)
+	},
+	plan: func(line.Node) []string { return []string{"have Docker make a thin pool over loop devices on it"} },
 	up: func(ctx context.Context, b *build, _ line.Node) error {
-		return b.loopPool(ctx, filepath.Join(b.dir, "docker"))
+		return b.loopPool(ctx, engineRoot(b.dir))
 	},
 }
 
@@ -49,6 +53,10 @@ var directLVM = &layer{
 		}
 		return e.needsThin(n.String())
 	},
+	writes: func(s *sketch, _ line.Node) {
+		s.volume([]string{s.block}, "pool", poolOptions)
+		s.root = poolRoot(s.work, s.name)
+	},
 	plan: func(line.Node) []string { return []string{"make a volume group of it", "make a thin pool of that"} },
 	up:   upDirectLVM,
 }
@@ -58,6 +66,10 @@ var directLVM = &layer{
 var deviceMapper = &layer{
 	Def:  line.Def{Name: "devicemapper", Summary: "writable layer on a thin device, as thin(loop-lvm) > devicemapper; gone from engine 25", Below: line.FileSystem, Gives: line.View},
 	plan: planDeviceMapper,
+	writes: func(s *sketch, n line.Node) {
+		loopLVM.writes(s, n)
+		s.engine(n.Name, s.root)
+	},
 	check: func(_ context.Context, e *Env, n line.Node, _ int64) error {
 		return errors.Join(checkEngine(), e.needsThin(n.Name))
 	},
@@ -70,10 +82,11 @@ var deviceMapper = &layer{
 }
 
 var deviceMapperOnPool = &layer{
-	Def:   line.Def{Name: "devicemapper", Summary: "writable layer on a device of the thin pool; gone from engine 25", Below: line.Pool, Gives: line.View},
-	plan:  planDeviceMapper,
-	check: func(context.Context, *Env, line.Node, int64) error { return checkEngine() },
-	up:    upDeviceMapper,
+	Def:    line.Def{Name: "devicemapper", Summary: "writable layer on a device of the thin pool; gone from engine 25", Below: line.Pool, Gives: line.View},
+	plan:   planDeviceMapper,
+	writes: func(s *sketch, n line.Node) { s.engine(n.Name, s.root) },
+	check:  func(context.Context, *Env, line.Node, int64) error { return checkEngine() },
+	up:     upDeviceMapper,
 }
 
 func planDeviceMapper(line.Node) []string {
@@ -113,6 +126,13 @@ func (b *build) loopPool(ctx context.Context, root string) error {
 	return b.do(ctx, &journal.ThinPool{DataRoot: b.pool.root}, func(string) error { return nil })
 }
 
+// poolOptions make a pool as Docker's documentation has it; what is left is for
+// the metadata.
+var poolOptions = []string{"--type", "thin-pool", "--extents", "95%FREE", "--chunksize", "512k", "--zero", "n"}
+
+// poolRoot is the data-root of an engine whose images are on a pool.
+func poolRoot(work, name string) string { return filepath.Join(work, name+"-engine") }
+
 func upDirectLVM(ctx context.Context, b *build, n line.Node) error {
 	// Only pools that are made here need it; lvcreate tells in many words.
 	if err := b.needs(n.String(), []string{"thin_check"}, "thin-provisioning-tools"); err != nil {
@@ -122,8 +142,7 @@ func upDirectLVM(ctx context.Context, b *build, n line.Node) error {
 	if err != nil {
 		return err
 	}
-	// As Docker's documentation has it; what is left is for the metadata.
-	table, err := group.volume(ctx, b, "pool", "--type", "thin-pool", "--extents", "95%FREE", "--chunksize", "512k", "--zero", "n")
+	table, err := group.volume(ctx, b, "pool", poolOptions)
 	if err != nil {
 		return err
 	}
@@ -131,7 +150,7 @@ func upDirectLVM(ctx context.Context, b *build, n line.Node) error {
 		return fmt.Errorf("the logical volume is no thin pool: device mapper says %q", table)
 	}
 	// The engine's images and containers are on the pool, its notes are not.
-	b.pool = &pool{root: filepath.Join(b.Work, b.name+"-engine"), options: []string{"dm.thinpooldev=" + b.block}}
+	b.pool = &pool{root: poolRoot(b.Work, b.name), options: []string{"dm.thinpooldev=" + b.block}}
 	b.pool.limit(b.Target.SizeBytes)
 	b.fact("thin pool", "direct-lvm: on "+b.block+", chunks of 512KiB")
 	return b.mkdir(ctx, b.pool.root)

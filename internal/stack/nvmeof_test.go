@@ -83,7 +83,6 @@ func TestNVMeOFThatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for options, why := range map[string]string{
-		"transport=ip, addr=10.0.0.1, nqn=" + nqn:                            "no transport",
 		"transport=tcp, addr=target, nqn=" + nqn:                             "not an IP address",
 		"transport=tcp, nqn=" + nqn:                                          "not an IP address",
 		"transport=tcp, addr=10.0.0.1, port=0, nqn=" + nqn:                   "not a port",

@@ -1,11 +1,15 @@
 package stack
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize"
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/plural"
@@ -93,7 +97,32 @@ func (e *Env) Overwritable(name string, need int64) (hostinfo.Device, error) {
 		return refuse(fmt.Sprintf("it is too small: it holds %s, the workloads need %s", humanize.IBytes(d.SizeBytes), humanize.IBytes(uint64(need))),
 			"take a larger device, or a smaller size in the workloads")
 	}
+	if err := free(d.Path); err != nil {
+		return refuse("another program has it open for itself alone, or uses it: "+err.Error(), "find it with fuser -v "+d.Path+", and end it, if nothing needs it")
+	}
 	return d, nil
+}
+
+// freeWait is how long a device may be somebody's alone: programs that look at
+// what was written on one have it so for a moment.
+const freeWait = time.Second
+
+// free returns why the kernel does not give a device to one program alone. It
+// is asked for devices only that the user gave up to be overwritten: whoever
+// else asks meanwhile is refused.
+func free(path string) error {
+	for end := time.Now().Add(freeWait); ; time.Sleep(50 * time.Millisecond) {
+		f, err := os.OpenFile(path, os.O_RDONLY|unix.O_EXCL|unix.O_NONBLOCK, 0)
+		if err == nil {
+			return f.Close()
+		}
+		if !errors.Is(err, unix.EBUSY) {
+			return nil //nolint:nilerr // whatever else is wrong, opening it to write says so
+		}
+		if time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 // overlooked gives what the user said about this very device. The path of

@@ -3,11 +3,14 @@ package stack
 import (
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/hosttest"
 )
@@ -29,6 +32,46 @@ func run(t *testing.T, argv ...string) {
 	t.Helper()
 	if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v: %s", argv, err, out)
+	}
+}
+
+// backupGPT writes what is left of a GPT when the start of the disk was
+// overwritten: the header and the entries at its end (UEFI 2.10, 5.3).
+func backupGPT(t *testing.T, device string) {
+	t.Helper()
+	const sector, entries, entrySize = 512, 128, 128
+	f, err := os.OpenFile(device, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	size, err := f.Seek(0, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := uint64(size/sector) - 1
+	array := make([]byte, entries*entrySize)
+	copy(array, "\xaf\x3d\xc6\x0f\x83\x84\x72\x47\x8e\x79\x3d\x69\xd8\x47\x7d\xe4one-partition-id") // Linux data
+	binary.LittleEndian.PutUint64(array[32:], 2048)
+	binary.LittleEndian.PutUint64(array[40:], 4095)
+	header := make([]byte, 92)
+	copy(header, "EFI PART")
+	binary.LittleEndian.PutUint32(header[8:], 0x00010000)
+	binary.LittleEndian.PutUint32(header[12:], uint32(len(header)))
+	binary.LittleEndian.PutUint64(header[24:], last)
+	binary.LittleEndian.PutUint64(header[32:], 1)
+	binary.LittleEndian.PutUint64(header[40:], 34)
+	binary.LittleEndian.PutUint64(header[48:], last-33)
+	copy(header[56:], "0123456789abcdef")
+	binary.LittleEndian.PutUint64(header[72:], last-32)
+	binary.LittleEndian.PutUint32(header[80:], entries)
+	binary.LittleEndian.PutUint32(header[84:], entrySize)
+	binary.LittleEndian.PutUint32(header[88:], crc32.ChecksumIEEE(array))
+	binary.LittleEndian.PutUint32(header[16:], crc32.ChecksumIEEE(header))
+	_, err = f.WriteAt(array, int64(last-32)*sector)
+	_, headerErr := f.WriteAt(header, int64(last)*sector)
+	if err := errors.Join(err, headerErr, f.Sync()); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -84,6 +127,28 @@ func TestProtectedDevices(t *testing.T) {
 				run(t, "mkswap", "-q", device)
 			},
 			swap: true,
+		},
+		{
+			name: "a GPT of which the copy at the end is left", destroy: []string{"DEVICE"}, why: "what is left of a partition table (gpt", remedy: "=partitioned",
+			arrange: backupGPT,
+		},
+		{
+			name: "what is left of a GPT, with the signature alone overlooked", destroy: []string{"DEVICE=signature"}, why: "partition table (gpt", remedy: "=partitioned",
+			arrange: backupGPT,
+		},
+		{
+			name: "what is left of a GPT, overlooked", destroy: []string{"DEVICE=partitioned"},
+			arrange: backupGPT,
+		},
+		{
+			name: "open for another program alone, whatever the user says", destroy: []string{"DEVICE=signature,partitioned"}, why: "for itself alone", remedy: "fuser",
+			arrange: func(t *testing.T, device string) {
+				f, err := os.OpenFile(device, os.O_RDONLY|unix.O_EXCL, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { f.Close() })
+			},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

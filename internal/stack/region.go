@@ -175,9 +175,10 @@ func (r *Regions) file(ctx context.Context, e *Env, named string) (*regionFile, 
 		return nil, err
 	}
 	limit := min(mostRegionBytes, int64(regionShare*float64(free)))
-	dir := filepath.Join(parent, "plimsoll-"+e.RunID+"-regions")
+	path := regionsFile(parent, e.RunID)
+	dir := filepath.Dir(path)
 	f := &regionFile{
-		path:   filepath.Join(dir, "regions.img"),
+		path:   path,
 		count:  int(max(1, min(mostRegions, int64(r.most), limit/max(1, each)))),
 		pieces: map[int][]*piece{},
 	}
@@ -348,7 +349,7 @@ func allocatesAtOnce(dir string) bool {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return false
 	}
-	return slices.Contains([]int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}, int64(st.Type))
+	return slices.Contains([]int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC}, st.Type)
 }
 
 // keepsBlocks has btrfs overwrite the blocks of files in dir in their place.
@@ -357,7 +358,7 @@ func keepsBlocks(dir string) error {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return err
 	}
-	if int64(st.Type) != unix.BTRFS_SUPER_MAGIC {
+	if st.Type != unix.BTRFS_SUPER_MAGIC {
 		return nil
 	}
 	return overwriteInPlace(dir)

@@ -31,6 +31,13 @@ func blockDevice(name, arg, summary string) *layer {
 		plan: func(n line.Node) []string {
 			return []string{"OVERWRITE block device " + n.Arg}
 		},
+		writes: func(s *sketch, n line.Node) {
+			s.overwrites(n.String())
+			s.block = someDevice
+			if n.Name == line.NameDevice {
+				s.block = n.Arg
+			}
+		},
 		check: func(_ context.Context, e *Env, n line.Node, need int64) error {
 			if err := needRoot("block device " + n.Arg); err != nil {
 				return err

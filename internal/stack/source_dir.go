@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
@@ -23,9 +22,13 @@ var dirSource = &layer{
 	},
 	marks: []result.Mark{result.MarkShared},
 	plan:  func(n line.Node) []string { return []string{"make a scratch directory in " + n.Arg} },
+	writes: func(s *sketch, n line.Node) {
+		s.dir = scratchIn(n.Arg, s.Run, s.name)
+		s.makes(s.dir)
+	},
 	check: func(_ context.Context, _ *Env, n line.Node, need int64) error { return checkDirectory(n.Arg, need) },
 	up: func(ctx context.Context, b *build, n line.Node) error {
-		dir := filepath.Join(n.Arg, ".plimsoll-"+b.RunID+"-"+b.name)
+		dir := scratchIn(n.Arg, b.RunID, b.name)
 		if err := b.mkdir(ctx, dir); err != nil {
 			return fmt.Errorf("make a scratch directory in %s: %w", n.Arg, err)
 		}

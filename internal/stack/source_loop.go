@@ -41,6 +41,19 @@ var loopSource = &layer{
 		}
 		return []string{fmt.Sprintf("make a file of %s in %s", size, dir), "attach a loop device to it"}
 	},
+	writes: func(s *sketch, n line.Node) {
+		dir, named := n.Option("dir")
+		if !named {
+			dir = s.work
+		}
+		path := regionsFile(dir, s.Run)
+		if s.Own {
+			path = loopFile(dir, s.Run, s.name)
+		}
+		s.makes(path)
+		s.makes(someLoop + ", a new loop device on it")
+		s.block = someLoop
+	},
 	check: func(_ context.Context, _ *Env, n line.Node, _ int64) error {
 		if err := needRoot("loop"); err != nil {
 			return err
@@ -73,7 +86,7 @@ func upLoop(ctx context.Context, b *build, n line.Node) error {
 	if dir == "" {
 		dir = b.Work
 	}
-	on := &piece{path: filepath.Join(dir, "plimsoll-"+b.RunID+"-"+b.name+".img"), bytes: size}
+	on := &piece{path: loopFile(dir, b.RunID, b.name), bytes: size}
 	if b.Regions == nil {
 		err = b.ownFile(ctx, on.path, size)
 	} else {

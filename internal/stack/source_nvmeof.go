@@ -22,13 +22,16 @@ import (
 
 const defaultNVMePort = "4420" // assigned to NVMe over Fabrics by IANA
 
+// transports are the ways to reach a target.
+var transports = []string{"tcp", "rdma", "loop"}
+
 // nvmeofSource is a namespace of an NVMe over Fabrics target. It is connected
 // for as long as the stack is up.
 var nvmeofSource = &layer{
 	Def: line.Def{
 		Name: "nvmeof", Summary: "a namespace of an NVMe over Fabrics target; needs --destroy with its UUID or NQN", Below: line.Nothing, Gives: line.Block,
 		Options: []line.OptionDef{
-			{Key: "transport", Value: line.Text, Summary: "tcp, rdma, or loop for this host's own target", Required: true},
+			{Key: "transport", Value: line.Text, Summary: "tcp, rdma, or loop for this host's own target", Required: true, Check: line.OneOf(transports...)},
 			{Key: "addr", Value: line.Text, Summary: "IP address of the target; none for loop"},
 			{Key: "port", Value: line.Text, Summary: "its port", Default: defaultNVMePort},
 			{Key: "nqn", Value: line.Text, Summary: "NQN of the subsystem; without it, --remote says where"},
@@ -42,6 +45,11 @@ var nvmeofSource = &layer{
 	plan: func(n line.Node) []string {
 		nqn, _ := n.Option("nqn")
 		return []string{"connect to " + nqn, "OVERWRITE its namespace"}
+	},
+	writes: func(s *sketch, n line.Node) {
+		s.overwrites(n.String())
+		s.makes(nvme.Fabrics + ", for a new connection")
+		s.block = someRemote
 	},
 	check: func(ctx context.Context, e *Env, n line.Node, _ int64) error {
 		if err := needRoot("nvmeof"); err != nil {
@@ -81,7 +89,7 @@ func (e *Env) remote(n line.Node) (remote, error) {
 	}
 	port, err := strconv.Atoi(r.Port)
 	switch {
-	case !slices.Contains([]string{"tcp", "rdma", "loop"}, r.Transport):
+	case !slices.Contains(transports, r.Transport):
 		return unsupported(fmt.Sprintf("there is no transport %q", r.Transport), "write transport=tcp, transport=rdma or transport=loop")
 	case r.Transport == "loop" && r.Addr != "":
 		return unsupported("loop connects this host with itself, and has no address", "leave addr= out")

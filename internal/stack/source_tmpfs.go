@@ -20,6 +20,10 @@ var tmpfsSource = &layer{
 		size, _ := n.Option("size")
 		return []string{"mount a tmpfs of at most " + size}
 	},
+	writes: func(s *sketch, n line.Node) {
+		size, _ := n.Option("size")
+		s.mounts("tmpfs", "tmpfs", "size="+size)
+	},
 	check: func(_ context.Context, _ *Env, n line.Node, need int64) error {
 		if err := needRoot("tmpfs"); err != nil {
 			return err

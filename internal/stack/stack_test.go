@@ -28,7 +28,7 @@ func newEnv(t *testing.T) *Env {
 		t.Fatal(err)
 	}
 	e := &Env{
-		Journal: j, RunID: "test", Work: filepath.Join(state, "work"), Scratch: filepath.Join(state, "scratch"),
+		Journal: j, RunID: "test", Work: journal.WorkDir(state, "test"), Scratch: filepath.Join(state, "scratch"),
 		Programs: []string{"fio"}, Host: hostinfo.New(),
 	}
 	for _, dir := range []string{e.Work, e.Scratch} {
@@ -231,8 +231,8 @@ func TestHostsThatCannot(t *testing.T) {
 func TestUpFailsWithItsReasonAndLeavesNothing(t *testing.T) {
 	hosttest.Exclusive(t)
 	for _, test := range []struct{ line, says string }{
-		{"loop(size=64MiB) > ext4(mount=no_such_option)", "no_such_option"},
-		{`loop(size=64MiB) > ext4(mkfs="-T no_such_type -b 7")`, "mkfs.ext4"},
+		{`loop(size=64MiB) > ext4(mount="data=journal,dax=always")`, "dax=always"},
+		{`loop(size=64MiB) > ext4(mkfs="-b 7")`, "mkfs.ext4"},
 		{"loop(size=16MiB) > xfs", "mkfs.xfs"},
 		{"loop(size=900TiB)", "free"},
 		{`loop(size=64MiB) > ext4(mkfs="-N 16") > overlay2`, "no space"}, // for files

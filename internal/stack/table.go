@@ -13,6 +13,8 @@ type layer struct {
 	marks []result.Mark
 	// plan tells people what up changes on the host.
 	plan func(n line.Node) []string
+	// writes notes what up writes to, and starts, as far as the text tells.
+	writes func(s *sketch, n line.Node)
 	// check tells, touching nothing, what speaks against the node; nil for
 	// nothing. need is the space that the workloads take, in bytes.
 	check func(ctx context.Context, e *Env, n line.Node, need int64) error

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"plimsoll/internal/cgroup"
@@ -23,26 +22,40 @@ const (
 
 var planEngine = []string{"start a private Docker engine, with directories and a cgroup of its own"}
 
+// driverKinds are the storage drivers that are one layer each; devicemapper,
+// which stands on a pool, has its own file.
+var driverKinds = []struct{ name, summary string }{
+	{"overlay2", "writable layer on overlayfs"},
+	{"btrfs", "writable layer as a btrfs subvolume; needs btrfs below"},
+	{"vfs", "writable layer as a plain copy of the image"},
+	{"fuse-overlayfs", "writable layer on overlayfs in user space"},
+	{"aufs", "writable layer on aufs; not in mainline kernels, gone from engine 24"},
+	{"zfs", "writable layer as a ZFS clone; needs ZFS below"},
+	{"overlay", "the predecessor of overlay2; gone from engine 24"},
+}
+
+// driverNames are all storage drivers that an engine can be started with.
+func driverNames() []string {
+	names := []string{"devicemapper"}
+	for _, d := range driverKinds {
+		names = append(names, d.name)
+	}
+	return names
+}
+
 // drivers are Docker's storage drivers: the workload writes to the writable
 // layer of a container whose private engine keeps its data-root on the stack
 // (MSST'17 section 4, options 1 and 2).
 func drivers() []*layer {
 	var out []*layer
-	for _, d := range []struct{ name, summary string }{
-		{"overlay2", "writable layer on overlayfs"},
-		{"btrfs", "writable layer as a btrfs subvolume; needs btrfs below"},
-		{"vfs", "writable layer as a plain copy of the image"},
-		{"fuse-overlayfs", "writable layer on overlayfs in user space"},
-		{"aufs", "writable layer on aufs; not in mainline kernels, gone from engine 24"},
-		{"zfs", "writable layer as a ZFS clone; needs ZFS below"},
-		{"overlay", "the predecessor of overlay2; gone from engine 24"},
-	} {
+	for _, d := range driverKinds {
 		out = append(out, &layer{
-			Def:   line.Def{Name: d.name, Summary: d.summary, Below: line.FileSystem, Gives: line.View},
-			plan:  func(line.Node) []string { return append(planEngine, "start a container on storage driver "+d.name) },
-			check: func(context.Context, *Env, line.Node, int64) error { return checkEngine() },
+			Def:    line.Def{Name: d.name, Summary: d.summary, Below: line.FileSystem, Gives: line.View},
+			plan:   func(line.Node) []string { return append(planEngine, "start a container on storage driver "+d.name) },
+			writes: func(s *sketch, n line.Node) { s.engine(n.Name, engineRoot(s.dir)) },
+			check:  func(context.Context, *Env, line.Node, int64) error { return checkEngine() },
 			up: func(ctx context.Context, b *build, _ line.Node) error {
-				root := filepath.Join(b.dir, "docker")
+				root := engineRoot(b.dir)
 				if err := b.mkdir(ctx, root); err != nil {
 					return err
 				}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
+	"strconv"
 
 	"plimsoll/internal/container"
 	"plimsoll/internal/journal"
@@ -13,16 +13,26 @@ import (
 	"plimsoll/internal/stack/line"
 )
 
+// volumeDrivers are tried for the engine of a volume, in this order.
+var volumeDrivers = []string{"overlay2", "vfs"}
+
 // volume is a data volume: a directory of the stack, mounted into a container
 // past its storage driver (MSST'17 section 4, option 3).
 var volume = &layer{
 	Def: line.Def{
 		Name: "volume", Summary: "a container with a data volume on the stack", Below: line.FileSystem, Gives: line.View,
 		Options: []line.OptionDef{
-			{Key: "driver", Value: line.Text, Summary: "storage driver of the container's engine", Default: "overlay2, or vfs where that does not start"},
+			{Key: "driver", Value: line.Text, Summary: "storage driver of the container's engine", Default: "overlay2, or vfs where that does not start", Check: line.OneOf(driverNames()...)},
 		},
 	},
 	plan: func(line.Node) []string { return append(planEngine, "start a container with a data volume on it") },
+	writes: func(s *sketch, n line.Node) {
+		driver, ok := n.Option("driver")
+		if !ok {
+			driver = volumeDrivers[0]
+		}
+		s.engine(driver, volumeRoot(s.work, "N", driver))
+	},
 	check: func(ctx context.Context, e *Env, n line.Node, need int64) error {
 		if named, _ := n.Option("driver"); named == deviceMapper.Name {
 			return deviceMapper.check(ctx, e, n, need)
@@ -30,7 +40,7 @@ var volume = &layer{
 		return checkEngine()
 	},
 	up: func(ctx context.Context, b *build, n line.Node) error {
-		drivers := []string{"overlay2", "vfs"}
+		drivers := volumeDrivers
 		named, only := n.Option("driver")
 		if only {
 			drivers = []string{named}
@@ -71,7 +81,7 @@ func (b *build) volumeEngine(ctx context.Context, driver string) (*volumeEngine,
 	}
 	// What is made here belongs to no stack.
 	shared := &build{Env: b.Env, Stack: &Stack{env: b.Env}, name: "volumes-" + driver}
-	root := filepath.Join(b.Work, fmt.Sprintf("engine-%d-%s", b.engines, driver))
+	root := volumeRoot(b.Work, strconv.Itoa(b.engines), driver)
 	b.engines++
 	v, err := shared.startVolumeEngine(ctx, driver, root)
 	if err != nil {

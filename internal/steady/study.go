@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/stats"
 )
 
@@ -138,17 +139,17 @@ func (s Study) judge(p StudyPoint, waiting, decided int) PointState {
 		state.Open, state.Reason = true, TooFewTrials
 		state.Why = fmt.Sprintf("%d of at least %d bring-ups were measured", n, fewest)
 	case nothing(p):
-		state.Reason, state.Why = CannotGoOn, fmt.Sprintf("nothing was completed in any of its %d bring-ups", n)
+		state.Reason, state.Why = CannotGoOn, fmt.Sprintf("nothing was completed in any of its %s", plural.Count(n, "bring-up"))
 	case waiting > 0:
 		state.Open, state.Reason = n < s.Most, Undecided
-		state.Why = fmt.Sprintf("%d of its %d comparisons are open after %d bring-ups (%s)", waiting, waiting+decided, n, known)
+		state.Why = fmt.Sprintf("%d of its %d comparisons are open after %s (%s)", waiting, waiting+decided, plural.Count(n, "bring-up"), known)
 	case n >= s.Fewest && state.Relative <= s.Target:
-		state.Reason, state.Why = Precise, fmt.Sprintf("%s after %d bring-ups, %s was asked for", known, n, percent(s.Target))
+		state.Reason, state.Why = Precise, fmt.Sprintf("%s after %s, %s was asked for", known, plural.Count(n, "bring-up"), percent(s.Target))
 	case decided > 0:
-		state.Reason, state.Why = Settled, fmt.Sprintf("every comparison with it was decided after %d bring-ups (%s)", n, known)
+		state.Reason, state.Why = Settled, fmt.Sprintf("every comparison with it was decided after %s (%s)", plural.Count(n, "bring-up"), known)
 	default:
 		state.Open, state.Reason = n < s.Most, Undecided
-		state.Why = fmt.Sprintf("%s after %d bring-ups, %s was asked for", known, n, percent(s.Target))
+		state.Why = fmt.Sprintf("%s after %s, %s was asked for", known, plural.Count(n, "bring-up"), percent(s.Target))
 	}
 	if state.Reason == Undecided && !state.Open {
 		state.Reason = MostTrials

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"plimsoll/internal/cgroup"
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/journal"
@@ -269,6 +270,7 @@ func NewID(experiment string, at time.Time) string {
 // host cannot.
 type Preview struct {
 	Changes []string
+	Writes  []string // every device and path that is written; RUN stands for the run's id
 	Skipped string
 }
 
@@ -286,10 +288,51 @@ func DryRun(ctx context.Context, o Options) (previews []Preview, refused, err er
 			p.Skipped = (&stack.Unsupported{Problem: *problem}).Error()
 		} else if p.Changes, err = stack.Plan(s.Line); err != nil {
 			return nil, nil, err
+		} else if p.Writes, err = r.writes(s.Name, s.Line); err != nil {
+			return nil, nil, err
 		}
 		previews = append(previews, p)
 	}
 	return previews, refused, nil
+}
+
+// anyRun stands for the id of the run in what a dry run says.
+const anyRun = "RUN"
+
+// writes lists every device and path that a stack would write.
+func (r *runner) writes(name string, l line.Line) ([]string, error) {
+	state, err := filepath.Abs(r.State)
+	if err != nil {
+		return nil, err
+	}
+	w, err := stack.Places{State: state, Run: anyRun}.Writes(name, l)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, d := range w.Devices {
+		all = append(all, d+" (all that is on it)")
+	}
+	return append(all, w.Paths...), nil
+}
+
+// OwnWrites lists what a run writes besides its stacks.
+func OwnWrites(o Options) []string {
+	state, err := filepath.Abs(o.State)
+	if err != nil {
+		state = o.State
+	}
+	paths := []string{filepath.Join(state, "journal", anyRun+".jsonl"), journal.WorkDir(state, anyRun)}
+	if dir, err := journal.PresenceDir(); err == nil {
+		paths = append(paths, filepath.Join(dir, anyRun+journal.PresenceSuffix))
+	}
+	if o.Experiment.Trace {
+		paths = append(paths, "/sys/kernel/tracing and /sys/block/DEVICE/trace, where block requests are recorded by the kernel's own tracer")
+	}
+	if os.Geteuid() == 0 {
+		paths = append(paths, "control groups "+cgroup.Prefix+anyRun+"-…")
+	}
+	return paths
 }
 
 // journalled runs the trials with a journal open, and undoes all it holds.
@@ -330,7 +373,7 @@ func (r *runner) journalled(ctx context.Context) (err error) {
 		return err
 	}
 	r.env.Journal, r.env.RunID, r.env.Scratch = j, run, scratch
-	r.env.Work = filepath.Join(j.State(), "work-"+run)
+	r.env.Work = journal.WorkDir(j.State(), run)
 	if _, err := j.Do(ctx, &journal.Dir{Path: r.env.Work}, func(string) error { return os.Mkdir(r.env.Work, 0o700) }); err != nil {
 		return fmt.Errorf("make the run's work directory: %w", err)
 	}

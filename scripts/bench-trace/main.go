@@ -1,8 +1,9 @@
-// Command bench-trace shows how fast `plimsoll trace analyze` tells of a capture
-// of ten million events, beside blkparse and btt, and beside only reading and
-// decoding it. The programs run in turn on the same file in the page cache, and
-// their whole time counts. BenchmarkAnalyze of internal/iotrace/follow measures
-// the analysis alone.
+// Command bench-trace shows how much CPU time `plimsoll trace analyze` takes of
+// captures of many shapes, beside btt, and beside blkparse, which btt needs
+// before. It makes the captures itself. The programs run in turn on files in the
+// page cache, and what counts is their CPU time, user and system, for the cores
+// may be shared. BenchmarkAnalyze of internal/iotrace/follow measures the analysis
+// alone.
 package main
 
 import (
@@ -14,28 +15,24 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
-	"time"
 
-	"plimsoll/internal/iotrace/blktrace"
 	"plimsoll/internal/stats"
 )
 
 func main() {
-	events := flag.Int("events", 10_500_000, "events of the capture")
-	rounds := flag.Int("rounds", 5, "how often each program runs; blkparse and btt at most 3 times")
-	keep := flag.String("dir", "", "directory of the capture, which is kept there and used again (default: a temporary one)")
+	events := flag.Int("events", 2_100_000, "events of each capture: 100 MB")
+	rounds := flag.Int("rounds", 5, "how often each program runs")
+	only := flag.String("only", "", "measure only shapes whose names have this `text`")
 	plimsoll := flag.String("plimsoll", "", "the program `file` to measure")
-	decode := flag.Bool("decode", false, "what a process of this program's own does: read and decode the files")
 	flag.Parse()
 	var err error
-	switch {
-	case *decode:
-		err = read(flag.Args())
-	case *plimsoll == "":
+	if *plimsoll == "" {
 		err = errors.New("-plimsoll is needed: scripts/bench-trace.sh builds it")
-	default:
-		err = bench(*plimsoll, *keep, *events, *rounds)
+	} else {
+		err = benchAll(os.Stdout, *plimsoll, *only, *events, *rounds)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench-trace:", err)
@@ -43,124 +40,142 @@ func main() {
 	}
 }
 
-// read is the least that every analysis has to do. It prints how many records
-// there are.
-func read(names []string) error {
-	var readers []*blktrace.Reader
-	for _, name := range names {
-		f, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		readers = append(readers, blktrace.NewReader(name, f))
-	}
-	var damage error
-	merge := blktrace.NewMerge(readers, func(err error) { damage = err })
-	n := 0
-	for records := merge.Next(); records != nil; records = merge.Next() {
-		n += len(records)
-	}
-	fmt.Println(n)
-	return damage
-}
+const heading = "| capture | events | MB | btt, CPU s | plimsoll, 1 thread | of btt's | as it is | of btt's | most memory: btt, plimsoll | blkparse \\| btt, CPU s | of both |\n" +
+	"|---|---|---|---|---|---|---|---|---|---|---|\n"
 
-// program is one that is measured.
-type program struct {
-	name    string
-	args    []string
-	threads int // GOMAXPROCS, of ours
-	rounds  int
-	seconds []float64
-	rssMiB  float64
-}
-
-func bench(plimsoll, dir string, events, rounds int) error {
+func benchAll(w io.Writer, plimsoll, only string, events, rounds int) error {
 	for _, p := range []string{"blkparse", "btt"} {
 		if _, err := exec.LookPath(p); err != nil {
 			return fmt.Errorf("%s is not installed: scripts/setup.sh test", p)
 		}
 	}
-	if dir == "" {
-		var err error
-		if dir, err = os.MkdirTemp("", "plimsoll-bench-trace-"); err != nil {
-			return err
+	fmt.Fprint(w, heading)
+	for _, s := range shapes(events) {
+		if !strings.Contains(s.name, only) {
+			continue
 		}
-		defer os.RemoveAll(dir)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	if files, _ := filepath.Glob(filepath.Join(dir, "bench.blktrace.*")); len(files) == 0 {
-		fmt.Printf("making a capture of %d events in %s\n", events, dir)
-		if err := generate(dir, "bench", events); err != nil {
-			return err
+		if err := bench(w, plimsoll, s, rounds); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	few := min(rounds, 3)
-	programs := []*program{
-		{name: "blkparse -d (merges)", args: []string{"blkparse", "-q", "-O", "-i", "bench", "-d", "merged"}, rounds: few},
-		{name: "btt", args: []string{"btt", "-i", "merged", "-o", "btt"}, rounds: few},
-		{name: "read and decode, one thread", args: []string{self, "-decode", "merged"}, threads: 1, rounds: rounds},
-		{name: "trace analyze, GOMAXPROCS=1", args: []string{plimsoll, "trace", "analyze", "merged"}, threads: 1, rounds: rounds},
-		{name: "trace analyze, GOMAXPROCS=2", args: []string{plimsoll, "trace", "analyze", "merged"}, threads: 2, rounds: rounds},
-		{name: "... of 8 files of CPUs, GOMAXPROCS=1", args: []string{plimsoll, "trace", "analyze", "bench"}, threads: 1, rounds: rounds},
-	}
-	var outputs []string // of trace analyze, of the same file
-	var records float64
-	for round := range rounds {
-		for _, p := range programs {
-			if round >= p.rounds {
-				continue
-			}
-			out, err := p.run(dir)
-			if err != nil {
-				return err
-			}
-			if p.args[0] == self {
-				if _, err := fmt.Sscan(out, &records); err != nil {
-					return fmt.Errorf("%v: it printed %q: %w", p.args, out, err)
-				}
-			}
-			if p.args[0] == plimsoll && slices.Contains(p.args, "merged") {
-				outputs = append(outputs, out)
-			}
-		}
-	}
-	size, err := os.Stat(filepath.Join(dir, "merged"))
-	if err != nil {
-		return err
-	}
-	return table(os.Stdout, programs, records, outputs, size.Size())
+	_, err := fmt.Fprintf(w, "\nmedians of %d rounds, and of the ratios of each round; goal: at most 1/8 of btt's CPU time\n", rounds)
+	return err
 }
 
-func (p *program) run(dir string) (string, error) {
+// program is one that is measured.
+type program struct {
+	args    []string
+	threads string // GOMAXPROCS, of ours; "" as it is
+	seconds []float64
+	rssMiB  float64
+	output  string
+}
+
+func bench(w io.Writer, plimsoll string, s shape, rounds int) error {
+	dir, err := os.MkdirTemp("", "plimsoll-bench-trace-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := generate(dir, "bench", s); err != nil {
+		return err
+	}
+	names, bytes, err := remaining(dir, s)
+	if err != nil {
+		return err
+	}
+	// blkparse takes the first missing CPU for the end: it gets the files one by one.
+	merge := &program{args: []string{"blkparse", "-q", "-O", "-i", "bench", "-d", "merged"}}
+	if len(s.missing) > 0 {
+		if err := renumber(dir, names); err != nil {
+			return err
+		}
+		merge.args[4] = "renumbered"
+	}
+	btt := &program{args: []string{"btt", "-i", "merged", "-o", "btt"}}
+	analyze := []string{plimsoll, "trace", "analyze", "bench", "--json"}
+	one, more := &program{args: analyze, threads: "1"}, &program{args: analyze}
+	for range rounds {
+		for _, p := range []*program{merge, btt, one, more} {
+			if err := p.run(dir); err != nil {
+				return err
+			}
+		}
+		if one.output != more.output {
+			return errors.New("the number of threads changes what trace analyze prints")
+		}
+	}
+	both := make([]float64, rounds)
+	for i := range both {
+		both[i] = merge.seconds[i] + btt.seconds[i]
+	}
+	_, err = fmt.Fprintf(w, "| %s | %d | %d | %.2f | %.3f | 1/%.1f | %.3f | 1/%.1f | %.0f, %.0f MiB | %.2f | 1/%.1f |\n", s.name, eventsOf(one.output), bytes/1_000_000,
+		stats.Median(btt.seconds), stats.Median(one.seconds), ratio(btt.seconds, one.seconds), stats.Median(more.seconds), ratio(btt.seconds, more.seconds),
+		btt.rssMiB, max(one.rssMiB, more.rssMiB), stats.Median(both), ratio(both, one.seconds))
+	return err
+}
+
+// ratio is the median of the ratios of each round: what neighbours do to one they
+// do to the other.
+func ratio(of, to []float64) float64 {
+	ratios := make([]float64, len(of))
+	for i := range of {
+		ratios[i] = of[i] / to[i]
+	}
+	return stats.Median(ratios)
+}
+
+// remaining removes the files that a shape lacks, and returns the others.
+func remaining(dir string, s shape) (names []string, bytes int64, err error) {
+	for cpu := range s.of.CPUs {
+		name := filepath.Join(dir, "bench.blktrace."+strconv.Itoa(cpu))
+		if slices.Contains(s.missing, uint32(cpu)) {
+			if err := os.Remove(name); err != nil {
+				return nil, 0, err
+			}
+			continue
+		}
+		info, err := os.Stat(name)
+		if err != nil {
+			return nil, 0, err
+		}
+		names = append(names, name)
+		bytes += info.Size()
+	}
+	return names, bytes, nil
+}
+
+func renumber(dir string, names []string) error {
+	for i, name := range names {
+		if err := os.Link(name, filepath.Join(dir, "renumbered.blktrace."+strconv.Itoa(i))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eventsOf finds the number of events in the JSON of trace analyze.
+func eventsOf(output string) (events uint64) {
+	if _, rest, ok := strings.Cut(output, `"events": `); ok {
+		_, _ = fmt.Sscan(strings.TrimRight(strings.SplitN(rest, "\n", 2)[0], ","), &events)
+	}
+	return events
+}
+
+func (p *program) run(dir string) error {
 	c := exec.Command(p.args[0], p.args[1:]...)
 	c.Dir = dir
-	if p.threads > 0 {
-		c.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", p.threads))
+	if p.threads != "" {
+		c.Env = append(os.Environ(), "GOMAXPROCS="+p.threads)
 	}
-	start := time.Now()
 	out, err := c.Output()
 	if err != nil {
-		return "", fmt.Errorf("%v: %w", c, err)
+		return fmt.Errorf("%v: %w", c, err)
 	}
-	p.seconds = append(p.seconds, time.Since(start).Seconds())
+	p.output = string(out)
+	p.seconds = append(p.seconds, (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds())
 	if usage, ok := c.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		p.rssMiB = max(p.rssMiB, float64(usage.Maxrss)/1024)
 	}
-	return string(out), nil
-}
-
-func table(w io.Writer, programs []*program, records float64, outputs []string, size int64) error {
-	btt := stats.Median(programs[1].seconds)
-	fmt.Fprintf(w, "\n%.0f records, %d MiB\n%-38s %9s %14s %12s %10s\n", records, size>>20, "", "median s", "events/s", "of btt", "most RSS")
-	for _, p := range programs {
-		s := stats.Median(p.seconds)
-		fmt.Fprintf(w, "%-38s %9.2f %14.0f %12s %6.0f MiB\n", p.name, s, records/s, fmt.Sprintf("1/%.1f", btt/s), p.rssMiB)
-	}
-	same := !slices.ContainsFunc(outputs, func(o string) bool { return o != outputs[0] })
-	_, err := fmt.Fprintf(w, "goals: at most 1/12 of btt's time with GOMAXPROCS=1, under 64 MiB; with one thread and two the output is the same: %v\n", same)
-	return err
+	return nil
 }

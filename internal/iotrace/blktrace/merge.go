@@ -3,23 +3,33 @@ package blktrace
 import (
 	"errors"
 	"io"
+	"math"
+	"math/bits"
 )
 
 // Merge gives the records of several files in the order of time, those of one
 // file in its own order, and what is at the same time in the order of the
 // files. It holds a few records of each.
+//
+// The files play a tournament for who has the next record: each node of a tree
+// keeps who lost there, and who won all has only the nodes on its way to pass
+// again. Who wins a match can hardly be predicted, so it is played without a branch.
 type Merge struct {
-	heads  []head // a heap: the first is of the next record
-	given  int    // records of the first head's file that were given out
+	files  []*file
+	nodes  []player // from 1 on: those below n are 2n and 2n+1, and then the files
+	winner player
+	used   bool // the winner's records are given out
+	batch  []*Record
 	damage func(error)
 }
 
-// head is a file that is not at its end.
-type head struct {
-	time  uint64 // of its next record
-	order int
-	file  *file
+// player is a file in the tournament.
+type player struct {
+	time uint64 // of its next record
+	file uint64 // its number; with ended, at its end
 }
+
+const ended = 1 << 32
 
 type file struct {
 	reader  *Reader
@@ -30,26 +40,47 @@ type file struct {
 // NewMerge begins to merge. Errors other than io.EOF go to damage, with the
 // reading going on where it can.
 func NewMerge(readers []*Reader, damage func(error)) *Merge {
-	m := &Merge{damage: damage}
-	for i, r := range readers {
-		if f := (&file{reader: r}); m.read(f) {
-			m.heads = append(m.heads, head{f.records[0].Time, i, f})
+	m := &Merge{damage: damage, batch: make([]*Record, 0, 256)}
+	width := 1
+	for width < len(readers) {
+		width *= 2
+	}
+	m.nodes = make([]player, width)
+	winners := make([]player, 2*width) // of each node, and the files
+	for i := range width {
+		winners[width+i] = player{math.MaxUint64, uint64(i) | ended}
+		if i < len(readers) {
+			f := &file{reader: readers[i]}
+			m.files = append(m.files, f)
+			winners[width+i] = m.next(i)
 		}
 	}
-	for i := len(m.heads)/2 - 1; i >= 0; i-- {
-		m.down(i)
+	for n := width - 1; n > 0; n-- {
+		winners[n], m.nodes[n] = winners[2*n], winners[2*n+1]
+		if m.nodes[n].before(winners[n]) {
+			winners[n], m.nodes[n] = m.nodes[n], winners[n]
+		}
 	}
+	m.winner = winners[1]
 	return m
 }
 
-// read makes that a file has records; false at its end.
-func (m *Merge) read(f *file) bool {
-	f.records = f.buf[:m.some(f, f.buf[:])]
-	return len(f.records) > 0
+func (p player) before(o player) bool {
+	return p.time < o.time || p.time == o.time && p.file < o.file
 }
 
-// some reads records of a file, and returns how many; 0 at its end.
-func (m *Merge) some(f *file, records []Record) int {
+// next reads records of a file that has none left, and returns how it plays on.
+func (m *Merge) next(i int) player {
+	f := m.files[i]
+	f.records = f.buf[:m.read(f, f.buf[:])]
+	if len(f.records) == 0 {
+		return player{math.MaxUint64, uint64(i) | ended}
+	}
+	return player{f.records[0].Time, uint64(i)}
+}
+
+// read reads records of a file, and returns how many; 0 at its end.
+func (m *Merge) read(f *file, records []Record) int {
 	for {
 		n, err := f.reader.Read(records)
 		if err == nil {
@@ -68,88 +99,57 @@ func (m *Merge) some(f *file, records []Record) int {
 
 // Next gives the next records, at least one, which are good until the next
 // call; none at the end.
-func (m *Merge) Next() []Record {
-	if m.given > 0 {
-		m.pass()
+func (m *Merge) Next() []*Record { return m.take(cap(m.batch)) }
+
+// take gives at most so many records. It ends where a file has to be read on,
+// which takes those before from their places.
+func (m *Merge) take(most int) []*Record {
+	m.batch = m.batch[:0]
+	if m.used {
+		m.used = false
+		m.play(m.next(int(m.winner.file)))
 	}
-	if len(m.heads) == 0 {
-		return nil
-	}
-	first := &m.heads[0]
-	m.given = len(first.file.records)
-	if len(m.heads) > 1 {
-		second := &m.heads[1]
-		if len(m.heads) > 2 && m.heads[2].before(second) {
-			second = &m.heads[2]
+	for len(m.batch) < most && m.winner.file < ended {
+		i := m.winner.file
+		f := m.files[i]
+		m.batch = append(m.batch, &f.records[0])
+		f.records = f.records[1:]
+		if len(f.records) == 0 {
+			m.used = true
+			break
 		}
-		m.given = first.until(second)
+		m.play(player{f.records[0].Time, i})
 	}
-	return first.file.records[:m.given]
+	return m.batch
+}
+
+// play has the winner's file play again.
+func (m *Merge) play(p player) {
+	nodes := m.nodes
+	for n := (uint64(len(nodes)) + p.file&(ended-1)) >> 1; n > 0; n >>= 1 {
+		o := &nodes[n&uint64(len(nodes)-1)]
+		_, less := bits.Sub64(o.file, p.file, 0)
+		_, less = bits.Sub64(o.time, p.time, less)
+		swap := -less // all bits where the other one is before
+		time, file := (o.time^p.time)&swap, (o.file^p.file)&swap
+		o.time ^= time
+		o.file ^= file
+		p.time ^= time
+		p.file ^= file
+	}
+	m.winner = p
 }
 
 // Fill copies the next records, at least one, and returns how many; 0 at the end.
 // Their PDUs are good until the next call. Of a single file it is faster than Next
 // for who keeps records.
 func (m *Merge) Fill(records []Record) int {
-	if len(m.heads) == 1 && m.given == len(m.heads[0].file.records) {
-		if n := m.some(m.heads[0].file, records); n > 0 {
-			return n
-		}
-		m.heads, m.given = nil, 0
-		return 0
+	if len(m.files) == 1 && m.used {
+		return m.read(m.files[0], records)
 	}
-	n := copy(records, m.Next())
-	m.given = n
-	return n
-}
-
-// pass goes on behind the records that were given out.
-func (m *Merge) pass() {
-	first := &m.heads[0]
-	f := first.file
-	f.records = f.records[m.given:]
-	m.given = 0
-	if len(f.records) > 0 || m.read(f) {
-		first.time = f.records[0].Time
-	} else {
-		n := len(m.heads) - 1
-		*first = m.heads[n]
-		m.heads = m.heads[:n]
+	next := m.take(min(len(records), cap(m.batch)))
+	for i, r := range next {
+		records[i] = *r
 	}
-	if len(m.heads) > 1 {
-		m.down(0)
-	}
-}
-
-func (m *Merge) down(i int) {
-	moved := m.heads[i]
-	for {
-		child := 2*i + 1
-		if child >= len(m.heads) {
-			break
-		}
-		if right := child + 1; right < len(m.heads) && m.heads[right].before(&m.heads[child]) {
-			child = right
-		}
-		if !m.heads[child].before(&moved) {
-			break
-		}
-		m.heads[i] = m.heads[child]
-		i = child
-	}
-	m.heads[i] = moved
-}
-
-func (h *head) before(o *head) bool {
-	return h.time < o.time || h.time == o.time && h.order < o.order
-}
-
-// until is how many records of this file come before the other one's.
-func (h *head) until(o *head) int {
-	records := h.file.records
-	n := 1
-	for n < len(records) && (records[n].Time < o.time || records[n].Time == o.time && h.order < o.order) {
-		n++
-	}
-	return n
+	return len(next)
 }

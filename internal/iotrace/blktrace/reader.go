@@ -22,6 +22,7 @@ func (e *FormatError) Error() string {
 
 const (
 	readBuffer = 256 << 10
+	chunk      = 32 << 10 // that is read at once, so that those of many files stay in the processor's caches
 	maxRecord  = header8 + 1<<16
 )
 
@@ -36,12 +37,11 @@ type Reader struct {
 
 	lastTime   uint64
 	disordered uint64
-	sequences  sequences
 }
 
 // NewReader makes a Reader of a file; its name is for errors.
 func NewReader(name string, from io.Reader) *Reader {
-	return &Reader{name: name, from: from, buf: make([]byte, readBuffer), sequences: newSequences()}
+	return &Reader{name: name, from: from, buf: make([]byte, readBuffer)}
 }
 
 // Name is the file's name.
@@ -49,9 +49,6 @@ func (d *Reader) Name() string { return d.name }
 
 // Offset is where the next record begins.
 func (d *Reader) Offset() int64 { return d.base + int64(d.pos) }
-
-// Lost is how many events the gaps in the sequence numbers say are missing.
-func (d *Reader) Lost() uint64 { return d.sequences.lost }
 
 // Disordered is how many records were older than the one before them.
 func (d *Reader) Disordered() uint64 { return d.disordered }
@@ -66,7 +63,7 @@ func (d *Reader) fill(n int) bool {
 			d.pos = 0
 		}
 		var read int
-		read, d.err = d.from.Read(d.buf[d.end:])
+		read, d.err = d.from.Read(d.buf[d.end:min(d.end+chunk, len(d.buf))])
 		d.end += read
 	}
 	return d.end-d.pos >= n
@@ -81,6 +78,12 @@ func (d *Reader) Read(records []Record) (n int, err error) {
 		if d.end-d.pos < maxRecord {
 			if n > 0 {
 				break // to make room would take the PDUs of those that were read
+			}
+			if d.fill(header8 + longPDU) {
+				n = d.plain(records)
+				if n > 0 {
+					break
+				}
 			}
 			if !d.fill(maxRecord) && d.end == d.pos {
 				return 0, d.err
@@ -122,24 +125,18 @@ func (d *Reader) plain(records []Record) int {
 			d.disordered++
 		}
 		last = r.Time
-		if key := uint64(r.Device)<<32 | uint64(r.CPU); r.Sequence != 0 && !r.Action.IsNote() && !d.sequences.next(key, r.Sequence) {
-			d.sequences.check(key, r.Sequence)
-		}
 	}
 	d.lastTime = last
 	d.pos = d.end - len(buf)
 	return n
 }
 
-// check counts what the order and the numbers of records tell.
+// check counts what the order of records tells.
 func (d *Reader) check(r *Record) {
 	if r.Time < d.lastTime {
 		d.disordered++
 	}
 	d.lastTime = r.Time
-	if r.Sequence != 0 && !r.Action.IsNote() {
-		d.sequences.check(uint64(r.Device)<<32|uint64(r.CPU), r.Sequence)
-	}
 }
 
 // What parse found instead of a record.
@@ -357,79 +354,4 @@ func leads(b []byte, r *Record) bool {
 	}
 	rest := b[size:]
 	return len(rest) < 4 || kind(rest) == truncated || parse(rest, r) > 0
-}
-
-// sequences finds gaps in the numbers of each device and CPU.
-type sequences struct {
-	counters []counter // a hash table; a power of two, never more than half full
-	used     int
-	lost     uint64
-}
-
-type counter struct {
-	key  uint64 // device and CPU
-	last uint32 // 0: free
-}
-
-func newSequences() sequences { return sequences{counters: make([]counter, 512)} }
-
-const (
-	restart     = 1 << 30 // a gap that is taken for numbers that began anew
-	maxCounters = 1 << 16 // more than any host has CPUs and devices traced: the capture is damaged
-)
-
-// next takes a number that follows the one before, as nearly all do. It is
-// small, so that it is inlined.
-func (s *sequences) next(key uint64, number uint32) bool {
-	c := &s.counters[s.place(key)]
-	if c.key != key || c.last != number-1 {
-		return false
-	}
-	c.last = number
-	return true
-}
-
-// check takes any number.
-func (s *sequences) check(key uint64, number uint32) {
-	c := s.find(key)
-	if gap := number - c.last - 1; c.last != 0 && gap < restart {
-		s.lost += uint64(gap)
-	}
-	c.last = number
-}
-
-// place is where the search for a counter begins.
-func (s *sequences) place(key uint64) uint64 {
-	return key * 0x9e3779b97f4a7c15 >> 32 & uint64(len(s.counters)-1)
-}
-
-// find gives the counter of a key, which may be a new one.
-func (s *sequences) find(key uint64) *counter {
-	at := s.place(key)
-	for s.counters[at].last != 0 && s.counters[at].key != key {
-		at = (at + 1) & uint64(len(s.counters)-1)
-	}
-	c := &s.counters[at]
-	switch {
-	case c.last != 0:
-		return c
-	case s.used == maxCounters:
-		return new(counter)
-	case s.used == len(s.counters)/2:
-		s.grow()
-		return s.find(key)
-	}
-	s.used++
-	c.key = key
-	return c
-}
-
-func (s *sequences) grow() {
-	old := s.counters
-	s.counters, s.used = make([]counter, 2*len(old)), 0
-	for _, c := range old {
-		if c.last != 0 {
-			*s.find(c.key) = c
-		}
-	}
 }

@@ -292,6 +292,9 @@ func account(f *follower, a *accountant) *iotrace.Account {
 	for _, c := range a.cells {
 		c.flush()
 		key := c.key
+		if f.devices[key.device()].withholds() {
+			c.Intervals[iotrace.Q2Q] = nil
+		}
 		c.Key = iotrace.Key{Device: f.devices[key.device()].name, Op: key.op(), Owner: f.owners.owner(key.owner())}
 		if size := key.size(); size > 0 {
 			c.Size = 1 << (size - 1)
@@ -303,8 +306,17 @@ func account(f *follower, a *accountant) *iotrace.Account {
 	if f.owners.beyond || a.beyond {
 		out.Missing = append(out.Missing, "processes: there are too many to tell all apart; the rest are shown as one")
 	}
-	if f.orphans > 0 {
-		out.Missing = append(out.Missing, fmt.Sprintf("%d requests were only seen to be completed: they began before the trace, or their events are lost", f.orphans))
+	var orphans uint64
+	for _, d := range f.devices {
+		orphans += d.orphans
+		out.Lost += d.lost
+		out.Twice += d.duplicates
+	}
+	if orphans > 0 {
+		out.Missing = append(out.Missing, fmt.Sprintf("%d requests were only seen to be completed: they began before the trace, or their events are lost", orphans))
+	}
+	if out.Twice > 0 {
+		out.Missing = append(out.Missing, fmt.Sprintf("%d events were given more than once (a capture and its own merge?), by their CPUs, numbers and times: each counts once", out.Twice))
 	}
 	if f.givenUp > 0 {
 		out.Missing = append(out.Missing, fmt.Sprintf("%d requests were given up: more than %d at once had no completion", f.givenUp, maxInFlight))
@@ -357,11 +369,46 @@ func (d *device) told(f *follower, seconds []iotrace.Second) iotrace.Device {
 	out := d.stats
 	out.Name, out.Seconds = d.name, seconds
 	out.MajMin = fmt.Sprintf("%d:%d", d.number>>20, d.number&0xfffff)
+	if d.withholds() {
+		out.Withheld = []iotrace.Quantity{iotrace.QuantityDepth, iotrace.QuantityMaxDepth, iotrace.QuantitySequential, iotrace.QuantityQ2Q}
+		out.MaxDepth = 0
+		for i := range out.Seconds {
+			out.Seconds[i].Depth = 0
+		}
+		return out
+	}
 	if duration := since(f.start, f.last); duration > 0 {
 		out.Depth = d.integral / float64(duration)
 	}
 	if d.data > 0 {
 		out.Sequential = float64(d.inOrder) / float64(d.data)
+	}
+	return out
+}
+
+// withholds reports whether the capture lacks events of the device, without which
+// what takes all of them would be wrong.
+func (d *device) withholds() bool {
+	return (d.strict || d.reissued > 0) && (d.queued > 0 || d.issued > 0 || d.stats.Requests > 0)
+}
+
+// lacking tells what is left out of a device whose events are not all there.
+func (d *device) lacking() (out []string) {
+	if d.lost > 0 {
+		out = append(out, fmt.Sprintf("%s: gaps in the numbers of its events say that %d are lost: requests that they were of are not told of, or in part", d.name, d.lost))
+	}
+	if !d.withholds() {
+		return out
+	}
+	out = append(out, d.name+": its depth, what is sequential and Q2Q are left out, for they take every event, and not all are there; counts are too low")
+	if d.stats.Retired > 0 {
+		out = append(out, fmt.Sprintf("%s: %d requests were given up: their completions are missing, and their sectors were asked for again, or thousands of later events passed them", d.name, d.stats.Retired))
+	}
+	if d.stats.Doubtful > 0 {
+		out = append(out, fmt.Sprintf("%s: %d times are left out: so long ones come about where an event is taken for that of an earlier request of the same sectors", d.name, d.stats.Doubtful))
+	}
+	if d.reissued > 0 {
+		out = append(out, fmt.Sprintf("%s: %d requests were issued again without a record that they were requeued: each counts once, from its last issue", d.name, d.reissued))
 	}
 	return out
 }
@@ -377,6 +424,7 @@ func (d *device) missing() (out []string) {
 	if d.stats.Requests == 0 && (d.queued > 0 || d.issued > 0) {
 		out = append(out, fmt.Sprintf("%s: the capture has no C of it: how long its requests took is not known", d.name))
 	}
+	out = append(out, d.lacking()...)
 	if len(d.seconds) == maxSeconds {
 		out = append(out, fmt.Sprintf("%s: its series ends after %d seconds", d.name, maxSeconds))
 	}

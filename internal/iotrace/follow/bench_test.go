@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/iotrace/blktrace"
+	"plimsoll/internal/iotrace/synthetic"
 )
 
 // repeated is a capture of the test data again and again, merged, until there
@@ -19,8 +20,9 @@ func repeated(b *testing.B, archive string, events int) []byte {
 	}
 	var once []blktrace.Record
 	merge := blktrace.NewMerge(readers, func(err error) { b.Error(err) })
-	for records := merge.Next(); records != nil; records = merge.Next() {
-		for _, r := range records {
+	for records := merge.Next(); len(records) > 0; records = merge.Next() {
+		for _, shared := range records {
+			r := *shared
 			r.PDU = bytes.Clone(r.PDU)
 			r.Sequence = 0 // for the writer to count
 			once = append(once, r)
@@ -63,7 +65,7 @@ func BenchmarkAnalyze(b *testing.B) {
 	run("decode alone", func() error {
 		var damage error
 		merge := blktrace.NewMerge([]*blktrace.Reader{blktrace.NewReader("file", bytes.NewReader(file))}, func(err error) { damage = err })
-		for merge.Next() != nil {
+		for len(merge.Next()) > 0 {
 		}
 		return damage
 	})
@@ -71,6 +73,22 @@ func BenchmarkAnalyze(b *testing.B) {
 		run(fmt.Sprintf("%d threads", threads), func() error {
 			_, err := Analyze(b.Context(), []Source{{Name: "file", From: bytes.NewReader(file)}}, Options{Threads: threads})
 			return err
+		})
+	}
+}
+
+// BenchmarkManyFiles analyses the files of forty CPUs, of one device and of ten.
+func BenchmarkManyFiles(b *testing.B) {
+	for _, devices := range []int{1, 10} {
+		m := makeCapture(b, synthetic.Shape{
+			Events: 1_000_000, CPUs: 40, Devices: devices, Shared: true, Merges: 0.2, Splits: 0.03, Requeues: 0.02, Remote: 0.5, Seed: 1,
+		})
+		b.Run(fmt.Sprintf("%d devices", devices), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Analyze(b.Context(), m.sources(), Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }

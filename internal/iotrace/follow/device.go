@@ -15,6 +15,19 @@ type device struct {
 	queued uint64 // Q events
 	issued uint64 // D events
 
+	cpus       []counter // by CPU
+	lost       uint64    // events, by gaps in their numbers
+	duplicates uint64
+
+	ticks    uint32 // issues and completions
+	strict   bool   // the capture lacks events of it
+	patience patience
+	reused   [phases]times
+	orphans  uint64 // completions of what was not seen to begin
+	unissued uint64 // those of them that were seen to be queued
+	unqueued uint64 // issues of what was not seen to be queued
+	reissued uint64 // without a requeue
+
 	stats   iotrace.Device
 	inOrder uint64              // issued requests that begin where the one before ended
 	data    uint64              // issued requests with data
@@ -28,8 +41,9 @@ type device struct {
 	until    int64
 }
 
-func newDevice(number uint32, nameOf func(major, minor uint32) string) *device {
-	d := &device{number: number, name: blktrace.MajMin(number), lastQ: never}
+func newDevice(number uint32, strict bool, nameOf func(major, minor uint32) string) *device {
+	d := &device{number: number, name: blktrace.MajMin(number), lastQ: never, strict: strict}
+	d.patience.settle(strict)
 	if nameOf != nil {
 		if name := nameOf(number>>20, number&0xfffff); name != "" {
 			d.name = name

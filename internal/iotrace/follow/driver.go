@@ -6,26 +6,73 @@ import "plimsoll/internal/iotrace"
 // and those that were merged and follow it on the device.
 func (f *follower) issue(dev *device, at uint16, e *event) {
 	dev.issues(e)
-	dev.begins(f.start, e.time)
+	dev.ticks++
 	if e.op == iotrace.Flush {
-		f.issueFlush(at, e)
+		dev.begins(f.start, e.time)
+		f.issueFlush(dev, at, e)
 		return
 	}
 	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<requeued|1<<held|1<<merged)
 	if n == 0 {
 		n = f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<queued|1<<remapped)
 	}
+	if dev.strict && n != 0 && f.table.bios[n].op != e.op {
+		f.stale(dev, n)
+		n = 0
+	}
+	if n == 0 && f.issueAgain(dev, at, e) {
+		return
+	}
+	f.retire(dev, at, e, &dev.patience.atIssue, n)
 	if n == 0 {
 		n = f.fresh(at, e, held) // who issues it may work for anybody
+		dev.unqueued++
 	}
+	dev.begins(f.start, e.time)
 	f.cut(n, uint64(e.Bytes))
 	f.gather(n, at, e)
+	if dev.issued%sampled == 0 {
+		dev.took(inQueue, dev.age(&f.table.bios[n]))
+	}
 	for m := n; m != 0; m = f.table.bios[m].then {
 		b := &f.table.bios[m]
 		b.d, b.n, b.total = e.time, never, e.Bytes
+		if dev.age(b) > dev.patience.hold[inQueue] {
+			b.doubtful |= doubtfulWait
+		}
+		b.tick = dev.ticks
 	}
 	b := f.table.bios[n].set(issued)
 	b.left, b.leads = e.Bytes, true
+}
+
+// sampled is that one of so many requests tells how often they are overtaken.
+const sampled = 8
+
+// issueAgain takes a request that the driver had given back, although there is
+// no record of that, and reports whether there is one: what counts is its last
+// issue. Without any Q, it may as well be another request.
+func (f *follower) issueAgain(dev *device, at uint16, e *event) bool {
+	if dev.queued == 0 || e.Bytes == 0 || e.op == iotrace.Other {
+		return false
+	}
+	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<issued)
+	if n == 0 {
+		return false
+	}
+	if b := &f.table.bios[n]; b.op != e.op || b.left != e.Bytes || dev.age(b) > dev.patience.again[inDriver] {
+		return false
+	}
+	dev.reissued++
+	for ; n != 0; n = f.table.bios[n].then {
+		b := &f.table.bios[n]
+		b.d, b.n, b.tick = e.time, never, dev.ticks
+		b.again++
+		if dev.strict {
+			b.doubtful |= doubtfulAgain // the Q of another one may be lost
+		}
+	}
+	return true
 }
 
 // gather puts the bios of a request behind the first one.
@@ -82,12 +129,18 @@ func (f *follower) scattered(n uint32, at uint16) uint32 {
 
 // issueFlush begins a flush that the kernel makes for all who wait for one: for
 // bios that only flush, and for writes that want one before or after them.
-func (f *follower) issueFlush(at uint16, e *event) {
+func (f *follower) issueFlush(dev *device, at uint16, e *event) {
 	waiting := uint32(0)
-	for n := *f.table.bucket(at, e.key); n != 0; n = f.table.bios[n].hash {
+	for n := *f.table.bucket(at, e.key); n != 0; {
 		b := &f.table.bios[n]
+		this := n
+		n = b.hash
+		if dev.strict && b.key == e.key && b.device == at && b.state == issued && dev.age(b) > dev.patience.atIssue[inDriver] {
+			f.stale(dev, this)
+			continue
+		}
 		if b.key == e.key && b.device == at && b.op == iotrace.Flush && b.d == never && states(1<<queued|1<<held).has(b.state) {
-			b.d = e.time
+			b.d, b.tick = e.time, dev.ticks
 			waiting++
 		}
 	}
@@ -99,6 +152,10 @@ func (f *follower) issueFlush(at uint16, e *event) {
 func (f *follower) requeue(dev *device, at uint16, e *event) {
 	dev.stats.Requeues++
 	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<issued)
+	if dev.strict && n != 0 {
+		n = f.table.newestAt(at, e.key, e.Bytes, 1<<issued)
+		f.retire(dev, at, e, &dev.patience.atIssue, n)
+	}
 	if n == 0 {
 		if n = f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<held|1<<merged); n != 0 {
 			f.table.bios[n].again++
@@ -125,10 +182,18 @@ func (f *follower) complete(dev *device, at uint16, e *event) {
 		f.completeFlush(dev, at, e)
 		return
 	}
+	dev.ticks++
 	n := f.table.oldestAt(at, e.key, e.Bytes, e.op, 1<<issued)
-	if n == 0 {
+	if n == 0 || dev.strict && !dev.fits(&f.table.bios[n], e) {
 		f.completeBio(dev, at, e)
 		return
+	}
+	if dev.stats.Requests%sampled == 0 {
+		dev.took(inDriver, dev.age(&f.table.bios[n]))
+	}
+	late := uint8(0)
+	if dev.age(&f.table.bios[n]) > dev.patience.hold[inDriver] {
+		late = doubtfulService
 	}
 	dev.stats.Bytes += uint64(e.Bytes)
 	request := f.table.bios[n].left
@@ -142,6 +207,7 @@ func (f *follower) complete(dev *device, at uint16, e *event) {
 			break
 		}
 		left -= min(left, own)
+		b.doubtful |= late
 		n = f.finish(n, e)
 		if left == 0 && e.Bytes < request {
 			break
@@ -159,10 +225,18 @@ func (f *follower) complete(dev *device, at uint16, e *event) {
 		return
 	}
 	for n != 0 {
+		f.table.bios[n].doubtful |= late
 		n = f.finish(n, e)
 	}
 	dev.stats.Requests++
 	dev.ends(f.start, e.time)
+}
+
+// fits reports whether a completion may be of a request of a device that lacks
+// events: one of another operation, of more than was issued, or of a part of what
+// should have ended long ago is of a request whose events are lost.
+func (d *device) fits(b *bio, e *event) bool {
+	return b.op == e.op && (e.Bytes == b.left || e.Bytes < b.left && d.age(b) <= d.patience.hold[inDriver])
 }
 
 // finish gives out a completed bio that is unlinked, and returns the one behind
@@ -185,9 +259,16 @@ func (f *follower) completeBio(dev *device, at uint16, e *event) {
 		return
 	}
 	dev.stats.Requests++
+	if dev.strict && n != 0 && (dev.issued > 0 || f.table.bios[n].op != e.op) {
+		f.stale(dev, n) // whether this completion is its own, only its D would tell
+		dev.unissued++
+		n = 0
+	}
 	if n == 0 {
-		f.orphans++
+		f.orphaned(dev, e)
 		n = f.fresh(at, e, issued)
+	} else if dev.stats.Requests%sampled == 0 && dev.issued == 0 {
+		dev.took(inQueue, dev.age(&f.table.bios[n]))
 	}
 	f.cut(n, uint64(e.Bytes))
 	f.table.bios[n].leads = true
@@ -198,12 +279,24 @@ func (f *follower) completeBio(dev *device, at uint16, e *event) {
 		for n != 0 {
 			b := &f.table.bios[n]
 			b.total = max(e.Bytes, b.bytes)
+			if dev.age(b) > dev.patience.hold[inQueue] {
+				b.doubtful |= doubtfulWait
+			}
 			dev.stats.Bytes += uint64(b.bytes)
 			n = f.finish(n, e)
 		}
 		if covered < e.Bytes {
 			n = f.table.oldestAt(at, e.Sector+uint64(covered>>9), 0, e.op, waiting)
 		}
+	}
+}
+
+// orphaned notes a completion of what was not seen to begin. At the beginning of
+// a trace it is of what was under way.
+func (f *follower) orphaned(d *device, e *event) {
+	d.orphans++
+	if d.issued > 0 && e.Bytes > 0 && e.op <= iotrace.Write && d.ticks > d.patience.atQueue[inDriver]/4 {
+		f.sign()
 	}
 }
 

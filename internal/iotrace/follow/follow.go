@@ -80,6 +80,7 @@ func Analyze(ctx context.Context, sources []Source, options Options) (*iotrace.A
 		a.unsized = a.unsized || s.Size == 0
 	}
 	a.follower = newFollower(options.DeviceName)
+	a.follower.strict = len(missingFiles(sources)) > 0
 	a.accountant = newAccountant(func() int64 { return a.follower.start })
 
 	var err error

@@ -14,12 +14,15 @@ type follower struct {
 		*device
 		index uint16
 	}
+	event   event // that is followed
 	owners  owners
 	start   int64
 	last    int64
 	events  uint64
 	givenUp uint64
-	orphans uint64 // completions of what was not seen to begin
+	strict  bool   // events of every device are missing
+	signs   uint64 // that they are
+	held    []told // whose times are doubtful
 
 	done   func(*told)                      // takes each bio that nothing more will happen to; good until it returns
 	nameOf func(major, minor uint32) string // may be nil
@@ -31,7 +34,11 @@ func newFollower(nameOf func(major, minor uint32) string) *follower {
 
 // out gives out a bio.
 func (f *follower) out(b *bio, c int64, errno int32) {
-	b.c, b.errno = c, errno
+	b.c, b.errno = c, uint16(errno)
+	if b.doubtful != 0 {
+		f.hold(&b.told)
+		return
+	}
 	f.done(&b.told)
 }
 
@@ -47,69 +54,69 @@ func (f *follower) device(number uint32) uint16 {
 		return maxDevices - 1
 	}
 	index := uint16(len(f.devices))
-	f.devices = append(f.devices, newDevice(number, f.nameOf))
+	f.devices = append(f.devices, newDevice(number, f.strict, f.nameOf))
 	f.numbers[number] = index
 	return index
 }
 
-// follow takes records. It keeps none.
-func (f *follower) follow(records []blktrace.Record) {
-	var e event
-	for i := range records {
-		r := &records[i]
-		what := r.Action.Event()
-		if r.Action.IsNote() {
-			f.note(r)
-			continue
-		}
-		if what == 0 || what >= blktrace.Remap && void(r) {
-			continue
-		}
-		e.Record, e.time, e.key, e.op = r, int64(r.Time), r.Sector, operation(r.Action, r.Bytes)
-		if e.op == iotrace.Flush {
-			e.key = flushes
-		}
-		if f.events == 0 {
-			f.start = e.time
-		}
-		f.events++
-		if e.time > f.last {
-			f.last = e.time
-		}
-		known := &f.recent[r.Device*0x9e3779b1>>29]
-		if known.device == nil || known.device.number != r.Device {
-			known.index = f.device(r.Device)
-			known.device = f.devices[known.index]
-		}
-		dev, at := known.device, known.index
-		switch what {
-		case blktrace.Queue:
-			f.queue(dev, at, &e)
-		case blktrace.GetRequest:
-			f.table.bios[f.find(at, &e, 1<<queued)].set(held).g = e.time
-		case blktrace.BackMerge, blktrace.FrontMerge:
-			f.merge(dev, at, &e)
-		case blktrace.Insert:
-			f.insert(at, &e)
-		case blktrace.Issue:
-			f.issue(dev, at, &e)
-		case blktrace.DriverData:
-			f.submit(at, &e)
-		case blktrace.Complete:
-			f.complete(dev, at, &e)
-		case blktrace.Requeue:
-			f.requeue(dev, at, &e)
-		case blktrace.Split:
-			f.split(dev, at, &e)
-		case blktrace.Remap:
-			f.remap(dev, at, &e)
-		case blktrace.Plug:
-			dev.stats.Plugs++
-		case blktrace.Unplug:
-			dev.stats.Unplugs++
-		case blktrace.UnplugTimer:
-			dev.stats.UnpluggedByTimer++
-		}
+// follow takes a record, and does not keep it.
+func (f *follower) follow(r *blktrace.Record) {
+	e := &f.event
+	what := r.Action.Event()
+	if r.Action.IsNote() {
+		f.note(r)
+		return
+	}
+	if what == 0 || what >= blktrace.Remap && void(r) {
+		return
+	}
+	e.Record, e.time, e.key, e.op = r, int64(r.Time), r.Sector, operation(r.Action, r.Bytes)
+	if e.op == iotrace.Flush {
+		e.key = flushes
+	}
+	known := &f.recent[r.Device*0x9e3779b1>>29]
+	if known.device == nil || known.device.number != r.Device {
+		known.index = f.device(r.Device)
+		known.device = f.devices[known.index]
+	}
+	dev, at := known.device, known.index
+	if r.Sequence != 0 && !dev.follows(r) && dev.twice(r) {
+		return
+	}
+	if f.events == 0 {
+		f.start = e.time
+	}
+	f.events++
+	if e.time > f.last {
+		f.last = e.time
+	}
+	switch what {
+	case blktrace.Queue:
+		f.queue(dev, at, e)
+	case blktrace.GetRequest:
+		f.table.bios[f.find(at, e, 1<<queued)].set(held).g = e.time
+	case blktrace.BackMerge, blktrace.FrontMerge:
+		f.merge(dev, at, e)
+	case blktrace.Insert:
+		f.insert(at, e)
+	case blktrace.Issue:
+		f.issue(dev, at, e)
+	case blktrace.DriverData:
+		f.submit(at, e)
+	case blktrace.Complete:
+		f.complete(dev, at, e)
+	case blktrace.Requeue:
+		f.requeue(dev, at, e)
+	case blktrace.Split:
+		f.split(dev, at, e)
+	case blktrace.Remap:
+		f.remap(dev, at, e)
+	case blktrace.Plug:
+		dev.stats.Plugs++
+	case blktrace.Unplug:
+		dev.stats.Unplugs++
+	case blktrace.UnplugTimer:
+		dev.stats.UnpluggedByTimer++
 	}
 }
 
@@ -135,8 +142,13 @@ func (f *follower) fresh(at uint16, e *event, s state) uint32 {
 		f.giveUp(f.table.oldest)
 		f.givenUp++
 	}
+	dev := f.devices[at]
+	if dev.strict {
+		f.expire()
+	}
 	n := f.table.add()
 	f.table.bios[n].begin(at, e, s)
+	f.table.bios[n].tick = dev.ticks
 	f.table.enter(n)
 	return n
 }
@@ -158,6 +170,7 @@ func (f *follower) find(at uint16, e *event, s states) uint32 {
 
 func (f *follower) queue(dev *device, at uint16, e *event) {
 	dev.queued++
+	f.retire(dev, at, e, &dev.patience.atQueue, 0)
 	owner := f.owners.of(e)
 	var n uint32
 	if dev.stats.Remaps > 0 {
@@ -169,7 +182,7 @@ func (f *follower) queue(dev *device, at uint16, e *event) {
 		owner = above // a kernel thread passes on what another one asked for
 	}
 	b := f.table.bios[n].set(queued)
-	b.q, b.owner, b.cpu, b.op = e.time, owner, e.CPU, e.op
+	b.q, b.owner, b.cpu, b.op, b.tick = e.time, owner, e.CPU, e.op, dev.ticks
 	if dev.lastQ != never {
 		b.q2q = since(dev.lastQ, e.time)
 	}
@@ -292,8 +305,17 @@ func (f *follower) submit(at uint16, e *event) {
 
 func since(from, to int64) int64 { return max(0, to-from) }
 
-// giveUp ends a bio, and the request that it begins, without a completion.
+// giveUp ends a bio, and the request that it begins, that was not completed.
 func (f *follower) giveUp(n uint32) {
+	dev := f.devices[f.table.bios[n].device]
+	if f.leave(n) {
+		dev.stats.Unfinished++
+	}
+}
+
+// leave ends a bio, and the request that it begins, without a completion. It
+// reports whether it was one: of a remap alone there is nothing to tell.
+func (f *follower) leave(n uint32) bool {
 	f.table.unlink(n)
 	b := &f.table.bios[n]
 	dev := f.devices[b.device]
@@ -302,9 +324,8 @@ func (f *follower) giveUp(n uint32) {
 	}
 	if b.state == remapped {
 		f.table.remove(n)
-		return
+		return false
 	}
-	dev.stats.Unfinished++
 	for n != 0 {
 		b := &f.table.bios[n]
 		then := b.then
@@ -312,11 +333,20 @@ func (f *follower) giveUp(n uint32) {
 		f.table.remove(n)
 		n = then
 	}
+	return true
 }
 
 // end gives up all that is in flight.
 func (f *follower) end() {
 	for f.table.oldest != 0 {
+		b := &f.table.bios[f.table.oldest]
+		dev := f.devices[b.device]
+		if b.state == issued && dev.stats.Requests > 0 && dev.age(b) > dev.patience.atQueue[inDriver] {
+			f.stale(dev, f.table.oldest)
+			f.sign()
+			continue
+		}
 		f.giveUp(f.table.oldest)
 	}
+	f.decide()
 }

@@ -92,7 +92,9 @@ func (a *analysis) serial() error {
 	a.follower.done = a.sum()
 	err := a.read(func(merge *blktrace.Merge) (int, error) {
 		records := merge.Next()
-		a.follower.follow(records)
+		for _, r := range records {
+			a.follower.follow(r)
+		}
 		return len(records), a.err
 	})
 	if err != nil {
@@ -172,7 +174,9 @@ func (a *analysis) parallel() error {
 	summed := a.summing()
 	for b := range full {
 		if a.err == nil {
-			a.follower.follow(b.records)
+			for i := range b.records {
+				a.follower.follow(&b.records[i])
+			}
 		}
 		if a.err != nil {
 			cancel(a.err)
@@ -242,7 +246,7 @@ func (a *analysis) io(b *told) *iotrace.IO {
 		Device: a.follower.devices[b.device].name, Op: b.op, Sector: b.sector, Bytes: uint64(b.bytes),
 		Owner: a.follower.owners.owner(b.owner), CPU: b.cpu,
 		Q: at(b.q), G: at(b.g), I: at(b.i), M: at(b.m), D: at(b.d), N: at(b.n), C: at(b.c),
-		Merged: b.merges, Requeued: uint32(b.again), Error: b.errno,
+		Merged: b.merges, Requeued: uint32(b.again), Error: int32(b.errno),
 	}
 	return &a.one
 }
@@ -250,15 +254,17 @@ func (a *analysis) io(b *told) *iotrace.IO {
 // tellMissing adds what files and records lack.
 func (a *analysis) tellMissing(out *iotrace.Account, sources []Source) {
 	for _, r := range a.readers {
-		out.Lost += r.Lost()
-		if n := r.Lost(); n > 0 {
-			out.Missing = append(out.Missing, fmt.Sprintf("%s: gaps in the numbers of its records say that %d are lost: requests that they were of are not told of, or in part", r.Name(), n))
-		}
 		if n := r.Disordered(); n > 0 {
 			out.Missing = append(out.Missing, fmt.Sprintf("%s: %d records come after later ones, and may not have been matched", r.Name(), n))
 		}
 	}
-	out.Missing = append(out.Missing, missingCPUs(sources)...)
+	for _, m := range missingFiles(sources) {
+		out.Missing = append(out.Missing, fmt.Sprintf("CPU %d has no file (%s.%d): what happened there is not told of", m.cpu, m.name, m.cpu))
+		out.MissingCPUs = append(out.MissingCPUs, m.cpu)
+	}
+	a.tellAbsentCPUs(out, sources)
+	slices.Sort(out.MissingCPUs)
+	out.MissingCPUs = slices.Compact(out.MissingCPUs)
 	switch n := len(a.damage.Places) + a.damage.More; n {
 	case 0:
 	case 1:
@@ -269,21 +275,63 @@ func (a *analysis) tellMissing(out *iotrace.Account, sources []Source) {
 	slices.Sort(out.Missing)
 }
 
-// missingCPUs names the CPUs below the highest of each capture that have no
-// file.
-func missingCPUs(sources []Source) (missing []string) {
+// tellAbsentCPUs names the CPUs of which a capture that lacks events has none,
+// where names of files do not tell.
+func (a *analysis) tellAbsentCPUs(out *iotrace.Account, sources []Source) {
+	if len(out.MissingCPUs) > 0 || !slices.ContainsFunc(a.follower.devices, func(d *device) bool { return d.strict }) {
+		return
+	}
+	var there []bool
+	for _, d := range a.follower.devices {
+		for cpu, c := range d.cpus {
+			if c.last != 0 {
+				there = append(there, make([]bool, max(0, cpu+1-len(there)))...)
+				there[cpu] = true
+			}
+		}
+	}
+	for _, s := range sources {
+		if _, cpu, ok := fileOfCPU(s.Name); ok && cpu < len(there) {
+			there[cpu] = true
+		}
+	}
+	var names []string
+	for cpu, known := range there {
+		if !known {
+			out.MissingCPUs = append(out.MissingCPUs, cpu)
+			names = append(names, strconv.Itoa(cpu))
+		}
+	}
+	if len(names) > 0 {
+		out.Missing = append(out.Missing, fmt.Sprintf("no event is of CPU %s, of %d, and events are missing: the files of these CPUs may be, or of others above", strings.Join(names, ", "), len(there)))
+	}
+}
+
+// fileOfCPU tells of a file's name of which capture and CPU it is.
+func fileOfCPU(name string) (capture string, cpu int, ok bool) {
+	const infix = ".blktrace."
+	at := strings.LastIndex(name, infix)
+	if at < 0 {
+		return "", 0, false
+	}
+	cpu, err := strconv.Atoi(name[at+len(infix):])
+	return name[:at+len(infix)-1], cpu, err == nil && cpu >= 0 && cpu < maxCPU
+}
+
+// missingFile is the file of a CPU that is not there.
+type missingFile struct {
+	name string // without the CPU
+	cpu  int
+}
+
+// missingFiles are those of the CPUs below the highest of each capture.
+func missingFiles(sources []Source) (missing []missingFile) {
 	captures := map[string]map[int]bool{}
 	for _, s := range sources {
-		const infix = ".blktrace."
-		at := strings.LastIndex(s.Name, infix)
-		if at < 0 {
+		name, cpu, ok := fileOfCPU(s.Name)
+		if !ok {
 			continue
 		}
-		cpu, err := strconv.Atoi(s.Name[at+len(infix):])
-		if err != nil || cpu < 0 || cpu > 1<<14 {
-			continue
-		}
-		name := s.Name[:at+len(infix)-1]
 		if captures[name] == nil {
 			captures[name] = map[int]bool{}
 		}
@@ -296,7 +344,7 @@ func missingCPUs(sources []Source) (missing []string) {
 		}
 		for cpu := range highest {
 			if !cpus[cpu] {
-				missing = append(missing, fmt.Sprintf("CPU %d has no file (%s.%d): what happened there is not told of", cpu, name, cpu))
+				missing = append(missing, missingFile{name, cpu})
 			}
 		}
 	}

@@ -29,12 +29,14 @@ type told struct {
 	total            uint32 // bytes of its request
 	cpu              uint32
 	merges           uint32 // bios that its request has beside it; of a device's own flush: those that wait for it
-	errno            int32
+	tick             uint32 // events that its device had had at its last one
+	errno            uint16
 	device           uint16
 	owner            uint16
 	again            uint16 // times requeued
 	op               iotrace.Op
 	leads            bool // begins its request
+	doubtful         uint8
 }
 
 // bio is one that was queued. From D on, the first of a request stands for all.
@@ -57,6 +59,7 @@ func (b *bio) begin(at uint16, e *event, s state) {
 	b.bytes, b.left, b.total = e.Bytes, e.Bytes, e.Bytes
 	b.cpu, b.merges, b.errno, b.device, b.owner, b.again = e.CPU, 0, 0, at, nobody, 0
 	b.op, b.leads, b.then, b.state = e.op, false, 0, s
+	b.doubtful = 0
 }
 
 // table holds the bios in flight, found by device and sector, and by age. An
@@ -68,6 +71,7 @@ type table struct {
 	unused         uint32 // linked by hash
 	count          int
 	oldest, newest uint32
+	cursor         uint32 // of expire; 0: begins anew
 }
 
 // maxInFlight bounds the table; beyond it, the oldest bio is given up.
@@ -120,6 +124,9 @@ func (t *table) join(at uint32) {
 // age takes a bio out of the order of age.
 func (t *table) age(at uint32) {
 	b := &t.bios[at]
+	if at == t.cursor {
+		t.cursor = b.newer
+	}
 	if b.older != 0 {
 		t.bios[b.older].newer = b.newer
 	} else {

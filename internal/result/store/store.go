@@ -58,6 +58,9 @@ type Store struct {
 // and its planned trials there. It refuses a directory that holds a run.
 // When it fails, what it made is gone again.
 func Create(dir string, run result.Run) (_ *Store, err error) {
+	if err := result.CheckRunID(run.ID); err != nil {
+		return nil, err
+	}
 	if err := vacant(dir); err != nil {
 		return nil, err
 	}
@@ -112,6 +115,9 @@ func Open(dir string) (_ *Store, err error) {
 	if err := holdsRun(dir); err != nil {
 		return nil, err
 	}
+	if err := staysInside(dir); err != nil {
+		return nil, err
+	}
 	if err := newerSnapshot(dir); err != nil {
 		return nil, explain("opening the run", dir, err)
 	}
@@ -129,6 +135,9 @@ func Open(dir string) (_ *Store, err error) {
 		return nil, explain("opening the result database", dir, err)
 	}
 	if s.run, err = loadRun(s.db); err != nil {
+		return nil, explain("reading the run", dir, err)
+	}
+	if err := result.CheckRunID(s.run.ID); err != nil {
 		return nil, explain("reading the run", dir, err)
 	}
 	s.run.Status, s.run.Finished = result.RunRunning, time.Time{}
@@ -152,6 +161,9 @@ func Read(dir string) (*result.Run, error) {
 		run, err = readRolledBack(dir)
 	}
 	if err != nil {
+		return nil, explain("reading the run", dir, err)
+	}
+	if err := result.CheckRunID(run.ID); err != nil {
 		return nil, explain("reading the run", dir, err)
 	}
 	return &run, nil
@@ -293,14 +305,22 @@ func (s *Store) Finish(status result.RunStatus) error {
 // its path. What an earlier attempt at the trial left there is removed.
 func (s *Store) ArtifactDir(t result.Trial) (string, error) {
 	dir := filepath.Join(s.dir, artifacts(t))
-	if err := os.RemoveAll(dir); err != nil {
+	if err := staysInside(s.dir); err != nil {
+		return "", err
+	}
+	if _, err := owner.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", explain("making the directory of artifacts", s.dir, err)
+	}
+	root, err := os.OpenRoot(s.dir) // no link leads out of it
+	if err != nil {
+		return "", explain("opening the run directory", s.dir, err)
+	}
+	defer root.Close()
+	if err := root.RemoveAll(artifacts(t)); err != nil {
 		return "", explain("emptying the artifacts of an earlier attempt", s.dir, err)
 	}
-	_, err := owner.MkdirAll(filepath.Dir(dir), 0o755)
-	if err == nil {
-		err = os.Mkdir(dir, 0o755) // it is given when all in it is there
-	}
-	if err != nil {
+	// It is given to the user behind sudo when all in it is there.
+	if err := root.Mkdir(artifacts(t), 0o755); err != nil {
 		return "", explain("making the directory of artifacts", s.dir, err)
 	}
 	s.mu.Lock()
@@ -419,6 +439,31 @@ func holdsRun(dir string) error {
 		return fmt.Errorf("opening the run in %s: %s is missing; %s alone has no latency histograms and cannot stand in for it", dir, ResultsFile, RunFile)
 	}
 	return fmt.Errorf("opening the run in %s: there is no run (no %s)", dir, ResultsFile)
+}
+
+// staysInside returns why what is written into a run directory might come to
+// lie elsewhere: somebody else may have made the directory, with links in it.
+// run.json and the report are replaced, never followed; the lock sees to itself.
+func staysInside(dir string) error {
+	for name, isDirectory := range map[string]bool{ResultsFile: false, ResultsFile + "-journal": false, ArtifactsDir: true} {
+		path := filepath.Join(dir, name)
+		var st unix.Stat_t
+		err := unix.Lstat(path, &st)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return explain("looking at the run", dir, &fs.PathError{Op: "lstat", Path: path, Err: err})
+		}
+		kind := st.Mode & unix.S_IFMT
+		switch {
+		case kind == unix.S_IFLNK:
+			return fmt.Errorf("writing the run in %s: %s is a link, and what is written there would lie elsewhere: plimsoll makes none; copy the run without links", dir, name)
+		case isDirectory && kind != unix.S_IFDIR, !isDirectory && (kind != unix.S_IFREG || st.Nlink > 1):
+			return fmt.Errorf("writing the run in %s: %s is nothing that plimsoll made: copy the run to a new directory", dir, name)
+		}
+	}
+	return nil
 }
 
 // explain makes an error for people: what failed, where, why, and what to do

@@ -375,6 +375,13 @@ func (k *checker) options(n Node, d Def) {
 		seen[o.Key] = true
 		if what, remedy := checkValue(def, o); what != "" {
 			k.problem(n, fmt.Sprintf("option %s of %s: %s", o.Key, n.Name, what), remedy)
+			continue
+		}
+		if def.Check == nil {
+			continue
+		}
+		for _, p := range def.Check(o.Value) {
+			k.problem(n, fmt.Sprintf("option %s of %s: %s", o.Key, n.Name, p.What), p.Remedy)
 		}
 	}
 	for _, def := range d.Options {
@@ -456,4 +463,14 @@ func checkValue(def OptionDef, o Option) (what, remedy string) {
 		}
 	}
 	return "", ""
+}
+
+// OneOf returns what checks that a value is one of these words.
+func OneOf(words ...string) func(value string) []Problem {
+	return func(value string) []Problem {
+		if slices.Contains(words, value) {
+			return nil
+		}
+		return []Problem{{What: fmt.Sprintf("%q is none of its values", value), Remedy: suggest.DidYouMean(value, words)}}
+	}
 }

@@ -111,4 +111,7 @@ type OptionDef struct {
 	Default  string
 	Required bool
 	Repeats  bool // may be given more than once
+	// Check returns what is wrong with a value that has the right type; nil for
+	// an option of which every such value will do. Columns are filled in for it.
+	Check func(value string) []Problem
 }

@@ -1,0 +1,53 @@
+package follow
+
+import "plimsoll/internal/iotrace/blktrace"
+
+// counter is the last event of a device on a CPU. The kernel numbers them.
+type counter struct {
+	time int64
+	last uint32 // 0: none yet
+}
+
+const (
+	restart = 1 << 30 // a gap that is taken for numbers that began anew
+	maxCPU  = 1 << 14 // far above what Linux can be built for
+	nearby  = 64      // records that may lie between one and its copy
+)
+
+// follows takes a number that follows the one before, as nearly all do. It is
+// small, so that it is inlined.
+func (d *device) follows(r *blktrace.Record) bool {
+	if r.CPU >= uint32(len(d.cpus)) {
+		return false
+	}
+	c := &d.cpus[r.CPU]
+	if c.last != r.Sequence-1 {
+		return false
+	}
+	c.last, c.time = r.Sequence, int64(r.Time)
+	return true
+}
+
+// twice takes any other number, and reports whether it is of an event that was
+// seen before: a capture may be given together with its own merge, record by
+// record, for both are in the order of time.
+func (d *device) twice(r *blktrace.Record) bool {
+	if r.CPU >= maxCPU {
+		return false // the record is damaged
+	}
+	for r.CPU >= uint32(len(d.cpus)) {
+		d.cpus = append(d.cpus, counter{})
+	}
+	c := &d.cpus[r.CPU]
+	at := int64(r.Time)
+	if c.last != 0 && c.last-r.Sequence < nearby && at <= c.time {
+		d.duplicates++
+		return true
+	}
+	if gap := r.Sequence - c.last - 1; c.last != 0 && gap > 0 && gap < restart {
+		d.lost += uint64(gap)
+		d.lacks()
+	}
+	c.last, c.time = r.Sequence, at
+	return false
+}

@@ -1,0 +1,194 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/result"
+)
+
+// A journal says what to undo, as root. It is obeyed only where nobody else can
+// have written it, and even then every entry is checked against what a run can
+// have made: a journal may be damaged, or copied from elsewhere. Each kind of
+// change checks itself.
+
+// scope is whose changes an entry may be of.
+type scope struct {
+	state string // state directory, absolute and without symbolic links
+	run   string // the journal's name
+}
+
+func (j *Journal) scope() scope {
+	return scope{state: j.State(), run: strings.TrimSuffix(filepath.Base(j.path), suffix)}
+}
+
+// errForeign is in every error about an entry that no run can have written.
+var errForeign = errors.New("no run makes such a change, so nothing was done about it: see what the journal says, and remove the entry or the journal by hand")
+
+func foreign(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", fmt.Errorf(format, args...), errForeign)
+}
+
+// WorkDir returns the directory that a run has for itself, below the state
+// directory.
+func WorkDir(state, run string) string { return filepath.Join(state, workPrefix+run) }
+
+const workPrefix = "work-"
+
+// owns returns why a path is none of the run's: one in the run's work directory,
+// or one with a part that carries the run's name, as what a run makes in a
+// directory of the user's does (plimsoll-RUN-regions, .plimsoll-RUN-STACK).
+func (s scope) owns(path string) error {
+	if err := cleanPath(path); err != nil {
+		return err
+	}
+	if err := result.CheckRunID(s.run); err != nil {
+		return err
+	}
+	if work := WorkDir(s.state, s.run); path == work || strings.HasPrefix(path, work+"/") {
+		return nil
+	}
+	for part := range strings.SplitSeq(path, "/") {
+		if strings.HasPrefix(strings.TrimPrefix(part, "."), "plimsoll-"+s.run+"-") {
+			return nil
+		}
+	}
+	return foreign("%q does not carry the name of run %s, and is not in its work directory", path, s.run)
+}
+
+// cleanPath returns why a path is not one that the kernel would name.
+func cleanPath(path string) error {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path || strings.ContainsFunc(path, unicode.IsControl) {
+		return foreign("%q is no absolute path without detours", path)
+	}
+	return nil
+}
+
+// device is how a block device is named.
+var device = regexp.MustCompile(`^/dev/[A-Za-z0-9][A-Za-z0-9_.!+:/-]*$`)
+
+func checkDevice(path string) error {
+	if !device.MatchString(path) || cleanPath(path) != nil {
+		return foreign("%q is no block device", path)
+	}
+	return nil
+}
+
+func checkUUID(id string) error {
+	if _, err := uuid.Parse(id); err != nil || len(id) != 36 {
+		return foreign("%q is no UUID", id)
+	}
+	return nil
+}
+
+func oneOf(what, value string, known ...string) error {
+	if !slices.Contains(known, value) {
+		return foreign("%q is no %s", value, what)
+	}
+	return nil
+}
+
+func fitting(what, value string, pattern *regexp.Regexp) error {
+	if !pattern.MatchString(value) {
+		return foreign("%q is no %s", value, what)
+	}
+	return nil
+}
+
+// inParent calls do with a way to name a path that no symbolic link, also none
+// that somebody makes meanwhile, leads elsewhere: whoever may write one of the
+// directories above could have another one undone. What is gone is nothing to
+// do.
+func inParent(path string, do func(path string) error) error {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	fd, err := unix.Openat2(unix.AT_FDCWD, filepath.Dir(path), &how)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil
+	case errors.Is(err, unix.ENOSYS): // before Linux 5.6
+		real, err := realPath(path)
+		if err != nil || real != path {
+			return errors.Join(err, foreign("%q leads over a symbolic link", path))
+		}
+		return do(path)
+	case errors.Is(err, unix.ELOOP):
+		return foreign("%q leads over a symbolic link", path)
+	case err != nil:
+		return &os.PathError{Op: "open", Path: filepath.Dir(path), Err: err}
+	}
+	parent := os.NewFile(uintptr(fd), filepath.Dir(path))
+	defer parent.Close()
+	opened := fmt.Sprintf("/proc/self/fd/%d", fd)
+	err = do(filepath.Join(opened, filepath.Base(path)))
+	var named *os.PathError
+	if errors.As(err, &named) {
+		named.Path = strings.Replace(named.Path, opened, filepath.Dir(path), 1)
+	}
+	return err
+}
+
+// suffix ends the name of a journal.
+const suffix = ".jsonl"
+
+// openOwn opens a journal that nobody else can have written: it and its
+// directory belong to this user, nobody else may write them, and neither is a
+// link.
+func openOwn(path string, flag int) (*os.File, error) {
+	dir := filepath.Dir(path)
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		if errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+			err = fmt.Errorf("it is no directory, or a link to one: %w", errNotOwn)
+		}
+		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
+	}
+	defer func() { _ = unix.Close(fd) }() // only read
+	if err := own(fd, unix.S_IFDIR); err != nil {
+		return nil, fmt.Errorf("directory of journals %s: %w", dir, err)
+	}
+	// A FIFO would be waited for.
+	file, err := unix.Openat(fd, filepath.Base(path), flag|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		if errors.Is(err, unix.ELOOP) {
+			err = fmt.Errorf("it is a link: %w", errNotOwn)
+		}
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	if err := own(file, unix.S_IFREG); err != nil {
+		_ = unix.Close(file)
+		return nil, fmt.Errorf("journal %s: %w", path, err)
+	}
+	return os.NewFile(uintptr(file), path), nil
+}
+
+// errNotOwn is why a journal is not obeyed.
+var errNotOwn = errors.New("somebody else may have written it, so nothing in it is done; see whose it is: " +
+	"that user may clean it, and if it is yours, chown it to yourself and chmod go-w it")
+
+// own returns why an open file or directory is not this user's alone.
+func own(fd int, kind uint32) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != kind:
+		return fmt.Errorf("it is of another kind than a journal: %w", errNotOwn)
+	case int(st.Uid) != os.Geteuid():
+		return fmt.Errorf("it belongs to user %d: %w", st.Uid, errNotOwn)
+	case st.Mode&0o022 != 0:
+		return fmt.Errorf("others may write it (mode %04o): %w", st.Mode&0o777, errNotOwn)
+	case kind == unix.S_IFREG && st.Nlink > 1:
+		return fmt.Errorf("it has another name as well: %w", errNotOwn)
+	}
+	return nil
+}

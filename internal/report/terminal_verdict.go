@@ -1,0 +1,150 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/printable"
+	"plimsoll/internal/result"
+)
+
+// verdict prints what a run says in one sentence, and what to do about it. The
+// numbers and tests behind it stand below the tables.
+func (t *terminal) verdict() {
+	all := t.of(finding.KindRecommendation)
+	for i, f := range all {
+		switch {
+		case i > 0:
+		case t.run.Status == result.RunComplete:
+			t.section("Verdict")
+		default:
+			t.section("Verdict so far, from a run that is not complete")
+		}
+		r := f.Recommendation
+		if r == nil { // of an older version
+			t.text("  ", "  ", f.Title, t.style.good)
+			continue
+		}
+		paint := t.style.good
+		if r.Confidence != finding.Sure {
+			paint = t.style.bold
+		}
+		t.text("  ", "  ", r.Headline, paint)
+		for _, b := range bullets(r) {
+			t.text("  - "+b.Name+": ", "    ", b.Text, t.style.plain)
+			if b.Command != "" {
+				t.line("      " + printable.Line(b.Command)) // it is made to be copied
+			}
+		}
+		t.text("  ", "  ", r.Reason(), t.style.warn)
+	}
+	// What others did is among the reasons of a verdict that is only likely.
+	for _, f := range t.of(finding.KindNeighbours) {
+		if !saysSo(all, f) {
+			t.text("  ", "  ", f.Title+".", t.style.warn)
+		}
+	}
+}
+
+// bullet is a point of a verdict.
+type bullet struct{ Name, Text, Command string }
+
+// bullets are at most three: what to use, what to avoid, what to check next.
+func bullets(r *finding.Recommendation) []bullet {
+	all := []bullet{{Name: "Use", Text: r.Use}, {Name: "Avoid", Text: r.Avoid}, {Name: "Check next", Text: r.Next}}
+	if text, ok := strings.CutSuffix(r.Next, r.Command); ok && r.Command != "" {
+		all[2].Text, all[2].Command = text, r.Command
+	}
+	return slices.DeleteFunc(all, func(b bullet) bool { return b.Text == "" })
+}
+
+// saysSo reports whether a verdict names what others did as a reason to doubt
+// it.
+func saysSo(verdicts []finding.Finding, neighbours finding.Finding) bool {
+	return slices.ContainsFunc(verdicts, func(f finding.Finding) bool {
+		return f.Recommendation != nil && neighbours.Neighbours != nil && strings.Contains(f.Recommendation.Reason(), neighbours.Neighbours.Doubt())
+	})
+}
+
+// behind prints what the verdict was drawn from.
+func (t *terminal) behind() {
+	verdicts, others, noise := t.of(finding.KindRecommendation), t.of(finding.KindNeighbours), t.of(finding.KindNoise)
+	if len(verdicts)+len(others)+len(noise) == 0 {
+		return
+	}
+	t.section("Behind the verdict")
+	for _, f := range verdicts {
+		t.text("  ", "  ", f.Why, t.style.plain)
+		if len(f.Caveats) > 0 {
+			t.text("  Mind: ", "  ", strings.Join(f.Caveats, "; "), t.style.warn)
+		}
+	}
+	for _, f := range others {
+		t.text("  ", "  ", f.Why, t.style.plain)
+	}
+	for _, f := range noise {
+		t.text("  ", "  ", f.Title+".", t.style.plain)
+		t.text("  ", "  ", f.Why, t.style.dim)
+	}
+}
+
+// picks are the stacks that verdicts put first.
+func picks(findings []finding.Finding) []string {
+	var out []string
+	for _, f := range findings {
+		if f.Recommendation != nil && f.Recommendation.Pick != "" {
+			out = append(out, f.Recommendation.Pick)
+		}
+	}
+	return out
+}
+
+// picked marks the stack of the verdict in a table, with more than a colour.
+const picked = "★ "
+
+// indent of a stack's row in a table.
+func (t *terminal) indent(stack string) string {
+	if slices.Contains(picks(t.findings), stack) {
+		return picked
+	}
+	return "  "
+}
+
+// noiseText says how far apart equal things came out under a workload; "" when
+// the run does not tell.
+func noiseText(findings []finding.Finding, workload string) string {
+	for _, f := range findings {
+		for _, n := range f.Noise {
+			if said := n.Sentence(); n.Workload == workload && said != "" {
+				return "noise: " + said
+			}
+		}
+	}
+	return ""
+}
+
+// withoutControls leaves out the copies that a run brought up to know its
+// noise: they are no stack that anybody can take.
+func withoutControls(run *result.Run) *result.Run {
+	control := func(name string) bool {
+		return slices.ContainsFunc(run.Stacks, func(s result.Stack) bool { return s.Name == name && s.Control != "" })
+	}
+	shown := *run
+	shown.Stacks = slices.DeleteFunc(slices.Clone(run.Stacks), func(s result.Stack) bool { return s.Control != "" })
+	shown.Trials = slices.DeleteFunc(slices.Clone(run.Trials), func(t result.Trial) bool { return control(t.Stack) })
+	shown.Points = slices.DeleteFunc(slices.Clone(run.Points), func(p result.Point) bool { return control(p.Stack) })
+	return &shown
+}
+
+// unit is what a run repeats: bring-ups, or trials where it does not tell of
+// these.
+func unit(run *result.Run) string {
+	if slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.BringUp > 0 }) {
+		return "bring-up"
+	}
+	return "trial"
+}
+
+// wordsHint is where words are explained.
+const wordsHint = "words such as IOPS, p99 and interval: plimsoll help words"

@@ -1,0 +1,163 @@
+// Package fsoption tells which options a user may give to a mkfs program or a
+// mount: those that are listed, and no other. An option that names a device, a
+// file or a directory would have the program read or write what the stack does
+// not name, as root; a word that is no option is taken for a device. Each list
+// stands with its file system, in internal/stack. The package is pure.
+package fsoption
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/stack/line"
+	"plimsoll/internal/suggest"
+)
+
+// Options are the options that a program, or an option of one, takes.
+type Options struct {
+	// Of says whose they are, for people: "mkfs.xfs".
+	Of string
+	// Known has what may stand behind each option; None for one that stands alone.
+	Known map[string]*Value
+	// Refused has the reasons for not taking some that exist. Any other is refused
+	// too, because nobody has looked whether it leaves the stack.
+	Refused map[string]string
+}
+
+// Mkfs returns what checks the options of a mkfs program, separated by blanks.
+// Every short option that has a value has it attached or in the next word, as
+// getopt(3) does; so the lists have to agree with the program on which have one.
+func (o Options) Mkfs() func(text string) []line.Problem {
+	return func(text string) (problems []line.Problem) {
+		words := strings.Fields(text)
+		for len(words) > 0 {
+			var found []line.Problem
+			found, words = o.word(words)
+			problems = append(problems, found...)
+		}
+		return problems
+	}
+}
+
+// word checks the first of the words, and returns those that follow it and its
+// value.
+func (o Options) word(words []string) (problems []line.Problem, rest []string) {
+	word := words[0]
+	rest = words[1:]
+	if len(word) < 2 || word[0] != '-' || word == "--" {
+		return problem(fmt.Sprintf("%q is no option: %s would take it for a device, a file or a size", word, o.Of),
+			"leave it out: plimsoll names the device"), rest
+	}
+	name, value, attached := word[:2], word[2:], len(word) > 2
+	if strings.HasPrefix(word, "--") {
+		name, value, attached = strings.Cut(word, "=")
+	}
+	v, known := o.Known[name]
+	switch {
+	case !known:
+		if _, refused := o.Refused[name]; refused && !attached && len(rest) > 0 && rest[0][0] != '-' {
+			rest = rest[1:] // it belongs to what is refused
+		}
+		return o.unknown(name), rest
+	case v == None && attached:
+		return problem(fmt.Sprintf("%s takes no value, and %q has one", name, word), "write each option as a word of its own"), rest
+	case v == None:
+		return nil, rest
+	case !attached && len(rest) == 0:
+		return problem(name+" needs a value", "write "+v.usage+" behind it"), rest
+	case !attached:
+		value = rest[0]
+		rest = rest[1:]
+	}
+	return v.check(name, value), rest
+}
+
+// Mount returns what checks mount options, separated by commas.
+func (o Options) Mount() func(text string) []line.Problem {
+	return func(text string) []line.Problem {
+		if text == "" {
+			return nil
+		}
+		return o.check("", text)
+	}
+}
+
+// check checks a list with commas of NAME and NAME=VALUE. Within is the option
+// that has the list as its value.
+func (o Options) check(within, text string) (problems []line.Problem) {
+	for entry := range strings.SplitSeq(text, ",") {
+		name, value, valued := strings.Cut(entry, "=")
+		v, known := o.Known[name]
+		full := strings.TrimSpace(within + " " + name)
+		switch {
+		case name == "":
+			problems = append(problems, problem(fmt.Sprintf("there is an empty option in %q", text), "leave out the comma that is too many")...)
+		case !known:
+			problems = append(problems, o.within(within).unknown(name)...)
+		case v == None && valued:
+			problems = append(problems, problem(full+" takes no value", "write "+name)...)
+		case v != None && !valued && !v.optional:
+			problems = append(problems, problem(full+" needs a value", "write "+v.usage+" behind it")...)
+		case valued:
+			problems = append(problems, v.check(full, value)...)
+		}
+	}
+	return problems
+}
+
+// within names the options after the one that they are the value of.
+func (o Options) within(option string) Options {
+	if option != "" {
+		o.Of = option
+	}
+	return o
+}
+
+// unknown returns why an option is refused.
+func (o Options) unknown(name string) []line.Problem {
+	if why, ok := o.Refused[name]; ok {
+		return problem(fmt.Sprintf("%s of %s is refused: it %s", name, o.Of, why), "leave it out")
+	}
+	known := slices.Sorted(maps.Keys(o.Known))
+	remedy := "taken are " + strings.Join(known, ", ")
+	if meant := suggest.Closest(name, known); meant != "" && meant != name && len(name) > 2 {
+		remedy = fmt.Sprintf("did you mean %q? %s", meant, remedy)
+	}
+	return problem(fmt.Sprintf("%q is no option of %s that plimsoll takes: nobody has looked whether it leaves the stack", name, o.Of), remedy)
+}
+
+// With returns these options and those of another list.
+func (o Options) With(other Options) Options {
+	o.Known = maps.Clone(o.Known)
+	maps.Copy(o.Known, other.Known)
+	refused := maps.Clone(other.Refused)
+	maps.Copy(refused, o.Refused)
+	o.Refused = refused
+	return o
+}
+
+// Named gives each of the names, separated by blanks, the same value.
+func Named(names string, v *Value) map[string]*Value {
+	m := map[string]*Value{}
+	for _, name := range strings.Fields(names) {
+		m[name] = v
+	}
+	return m
+}
+
+// Join makes one table of several. It panics when two have the same name: the
+// tables are written into the program.
+func Join(tables ...map[string]*Value) map[string]*Value {
+	all := map[string]*Value{}
+	for _, t := range tables {
+		for name, v := range t {
+			if _, twice := all[name]; twice {
+				panic("option " + name + " is listed twice")
+			}
+			all[name] = v
+		}
+	}
+	return all
+}

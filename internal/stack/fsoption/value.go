@@ -1,0 +1,92 @@
+package fsoption
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/stack/line"
+	"plimsoll/internal/suggest"
+)
+
+// Value is what may stand behind an option. None of them can name a device, a
+// file or a directory: no slash fits, and no name but those that are listed,
+// except for a label.
+type Value struct {
+	usage    string                 // for people: "a whole number"
+	fits     func(text string) bool // one value
+	names    []string               // a list of names, each of which may be taken back with ^ in front
+	parts    *Options               // a list of options of its own
+	optional bool                   // it may be left out
+}
+
+func matching(usage, pattern string) *Value {
+	return &Value{usage: usage, fits: regexp.MustCompile("^(?:" + pattern + ")$").MatchString}
+}
+
+// The values of most options.
+var (
+	// None is that of a switch, which stands alone.
+	None *Value
+	// Number is a whole number.
+	Number = matching("a whole number", "[0-9]{1,18}")
+	// Percent is a number that may have a fraction.
+	Percent = matching("a number", `[0-9]{1,3}(\.[0-9]{1,6})?`)
+	// Size is a number with or without a unit, as mkfs programs and file systems take it.
+	Size = matching("a size like 4096, 16k or 1g", "[0-9]{1,18}[bskKmMgGtTpPeE]?")
+	// Switch is 0 or 1.
+	Switch = OneOf("0", "1")
+	// Label is the name of a file system. It cannot be mistaken for an option or a path.
+	Label = matching("up to 16 letters, digits and any of . _ $ -, not starting with - or .", `[A-Za-z0-9_$][A-Za-z0-9._$-]{0,15}`)
+	// UserGroup is a pair of numbers.
+	UserGroup = matching("a user's and a group's number like 0:0", "[0-9]{1,10}:[0-9]{1,10}")
+)
+
+// OneOf is one of these words.
+func OneOf(words ...string) *Value {
+	return &Value{
+		usage: "one of " + strings.Join(words, ", "),
+		fits:  func(text string) bool { return slices.Contains(words, text) },
+	}
+}
+
+// Features is a list of names, with commas between. ^ before one takes it back.
+func Features(names ...string) *Value {
+	return &Value{usage: "a list of " + strings.Join(names, ", "), names: names}
+}
+
+// List is a list of options like agcount=4,noalign.
+func List(allowed Options) *Value { return &Value{usage: "a list of options", parts: &allowed} }
+
+// Optional is a value that may be left out.
+func Optional(v *Value) *Value {
+	optional := *v
+	optional.optional = true
+	return &optional
+}
+
+// check returns what is wrong with the text behind an option.
+func (v *Value) check(option, text string) []line.Problem {
+	switch {
+	case v.parts != nil:
+		return v.parts.check(option, text)
+	case v.names != nil:
+		return v.checkNames(option, text)
+	case !v.fits(text):
+		return problem(fmt.Sprintf("%s is not written %q", option, text), "write "+v.usage)
+	}
+	return nil
+}
+
+func (v *Value) checkNames(option, text string) (problems []line.Problem) {
+	for name := range strings.SplitSeq(text, ",") {
+		name = strings.TrimPrefix(name, "^")
+		if !slices.Contains(v.names, name) {
+			problems = append(problems, problem(fmt.Sprintf("%s: plimsoll knows no feature %q", option, name), suggest.DidYouMean(name, v.names))...)
+		}
+	}
+	return problems
+}
+
+func problem(what, remedy string) []line.Problem { return []line.Problem{{What: what, Remedy: remedy}} }

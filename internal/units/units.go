@@ -1,0 +1,102 @@
+// Package units writes rates, latencies, ratios and shares as people read them:
+// "12.3k", "310 µs", "0.92x", "4%". Findings, tables and reports share it, so
+// that one number reads the same wherever it stands. It is pure.
+package units
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Digits writes three significant digits, and two below 1: 1,234 is 1234, 12.3,
+// 0.029, 3e-07.
+func Digits(x float64) string {
+	switch {
+	case x >= 99.95 || x == 0:
+		return fmt.Sprintf("%.0f", x)
+	case x >= 9.995:
+		return fmt.Sprintf("%.1f", x)
+	case x >= 0.9995:
+		return fmt.Sprintf("%.2f", x)
+	}
+	return fmt.Sprintf("%.2g", x)
+}
+
+// Rate writes a rate without its unit: 950, 4.02k, 12.3k.
+func Rate(x float64) string {
+	for _, prefix := range []struct {
+		from float64
+		name string
+	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if x >= prefix.from*0.9995 {
+			return Digits(x/prefix.from) + prefix.name
+		}
+	}
+	return Digits(x)
+}
+
+// Bandwidth writes bytes per second: 950 B/s, 3.31 GB/s.
+func Bandwidth(x float64) string {
+	text := Rate(x)
+	prefix := strings.TrimLeft(text, "0123456789.")
+	return strings.TrimSuffix(text, prefix) + " " + prefix + "B/s"
+}
+
+// Latency writes nanoseconds: 850 ns, 1.10 µs, 3.90 ms, 1.20 s.
+func Latency(ns float64) string {
+	switch {
+	case ns >= 1e9*0.9995:
+		return Digits(ns/1e9) + " s"
+	case ns >= 1e6*0.9995:
+		return Digits(ns/1e6) + " ms"
+	case ns >= 1e3*0.9995:
+		return Digits(ns/1e3) + " µs"
+	}
+	return fmt.Sprintf("%.0f ns", ns)
+}
+
+// Times writes a ratio without its x: 0.0043, 0.97, 1.05, 4.9, 12.
+func Times(x float64) string {
+	switch {
+	case x >= 9.95:
+		return fmt.Sprintf("%.0f", x)
+	case x >= 1.995:
+		return fmt.Sprintf("%.1f", x)
+	case x >= 0.0995:
+		return fmt.Sprintf("%.2f", x)
+	}
+	return fmt.Sprintf("%.2g", x)
+}
+
+// Percent writes a share of 1. Only all is 100%. Nobody reads
+// 1,250%.
+func Percent(share float64) string {
+	if share > 10 {
+		return "more than ten times"
+	}
+	if p := 100 * share; p > 99 && p < 100 {
+		return fmt.Sprintf("%.2f%%", math.Floor(p*100)/100)
+	}
+	return OfHundred(share) + "%"
+}
+
+// OfHundred writes a share of 1 as so many of 100: 0.14, 7, 40.
+func OfHundred(share float64) string {
+	if p := 100 * share; p < 9.95 {
+		return fmt.Sprintf("%.2g", p)
+	}
+	return fmt.Sprintf("%.0f", 100*share)
+}
+
+// Setting writes a share as it was given: 5%, 0.5%, 12.5%.
+func Setting(share float64) string { return fmt.Sprintf("%.4g%%", 100*share) }
+
+// P writes a p value, without pretending to more than trials can tell: 0.029,
+// < 0.0001.
+func P(p float64) string {
+	if p < 1e-4 {
+		return "< 0.0001"
+	}
+	return Digits(p)
+}
