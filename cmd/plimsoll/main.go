@@ -193,7 +193,7 @@ func commandGroups() []commandGroup {
 		}},
 		{"To go further", []func(*app) *cobra.Command{newTraceCommand, newLabCommand, newTargetCommand}},
 		{"Besides", []func(*app) *cobra.Command{
-			newWordsCommand, endsSoon(newSchemaCommand), newCompletionCommand, newVersionCommand,
+			endsSoon(newWordsCommand), endsSoon(newSchemaCommand), newCompletionCommand, newVersionCommand,
 		}},
 	}
 }

@@ -113,7 +113,7 @@ func storeHostile(t *testing.T, dir string) {
 	t.Helper()
 	at := time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC)
 	run := result.Run{
-		ID: "id" + titled, Command: []string{"plimsoll", titled}, Version: titled, Started: at, Seed: 1, Status: result.RunRunning,
+		ID: "hostile-1", Command: []string{"plimsoll", titled}, Version: titled, Started: at, Seed: 1, Status: result.RunRunning,
 		Experiment:  result.Experiment{Name: "x" + titled, Question: "q" + titled, Baseline: "a" + titled, Repeat: 1, Source: "name: " + titled, LeftOut: []string{titled}},
 		Environment: result.Environment{Hostname: titled, Kernel: titled, CPUModel: titled, Notes: []string{titled}, Devices: []result.DeviceInfo{{Path: titled, Model: titled + "<script>alert(1)</script>", Serial: titled}}},
 		Stacks:      []result.Stack{{Name: "a" + titled, Line: titled, Facts: []result.Fact{{Name: titled, Value: titled}}}, {Name: "b" + titled}},
