@@ -54,7 +54,8 @@ type Tally struct {
 	counts int             // in bins
 }
 
-// Add adds times. The histogram is complete once they are settled.
+// Add adds times. The histogram is complete once they are settled. Without a
+// Tally, they are counted in the histogram at once.
 func (t *Tally) Add(d *Dist, times []uint32) {
 	const most = 256 // squares of 28 bits each that 64 bits hold
 	for ; len(times) > most; times = times[most:] {
@@ -66,10 +67,13 @@ func (t *Tally) Add(d *Dist, times []uint32) {
 }
 
 func (t *Tally) some(d *Dist, times []uint32) {
-	if t.counts+len(times) > math.MaxUint16 {
-		t.Settle(d)
+	if t != nil {
+		t.count(d, times)
+	} else {
+		for _, short := range times {
+			d.AddBin(int(shortBin(short)), 1)
+		}
 	}
-	t.counts += len(times)
 	least, most := d.MinNS, d.MaxNS
 	if d.Count == 0 {
 		least = uint64(times[0])
@@ -80,7 +84,6 @@ func (t *Tally) some(d *Dist, times []uint32) {
 		least, most = min(least, ns), max(most, ns)
 		sum += ns
 		squares += ns * ns
-		t.bins[shortBin(short)%uint(len(t.bins))]++
 	}
 	d.MinNS, d.MaxNS = least, most
 	d.Count += uint64(len(times))
@@ -91,6 +94,16 @@ func (t *Tally) some(d *Dist, times []uint32) {
 	}
 	for _, short := range times { // their sum may not have fitted
 		d.addSquares(0, uint64(short)*uint64(short))
+	}
+}
+
+func (t *Tally) count(d *Dist, times []uint32) {
+	if t.counts+len(times) > math.MaxUint16 {
+		t.Settle(d)
+	}
+	t.counts += len(times)
+	for _, short := range times {
+		t.bins[shortBin(short)%uint(len(t.bins))]++
 	}
 }
 

@@ -36,8 +36,15 @@ type cell struct {
 	key     cellKey
 	tallies [measured]*iotrace.Tally
 	waiting [measured]uint8
-	times   [measured][256]uint32
+	times   [measured][batched]uint32
 }
+
+// batched is how many times are added at once. tallied is from how many on an
+// interval of a cell has a tally, which takes 4 KiB: most cells have few.
+const (
+	batched = 64
+	tallied = 8192
+)
 
 // measured is the number of intervals that a capture can tell.
 const measured = iotrace.Q2D + 1
@@ -48,7 +55,7 @@ func (c *cell) put(i iotrace.Interval, ns int64) bool {
 	n := c.waiting[i]
 	c.times[i][n] = uint32(ns)
 	c.waiting[i] = n + 1
-	return n == 255 || ns > math.MaxUint32
+	return n == batched-1 || ns > math.MaxUint32
 }
 
 // full is for a time that is the last one that there is room for, or too long.
@@ -58,15 +65,18 @@ func (c *cell) full(i iotrace.Interval, ns int64) {
 		c.dist(i).Add(uint64(ns))
 		return
 	}
-	c.add(i, 256)
+	c.waiting[i] = 0
+	c.add(i, batched)
 }
 
 // add adds the first n times of an interval.
 func (c *cell) add(i iotrace.Interval, n int) {
-	if c.tallies[i] == nil {
-		c.tallies[i] = new(iotrace.Tally)
+	d, t := c.dist(i), c.tallies[i]
+	if t == nil && d.Count >= tallied {
+		t = new(iotrace.Tally)
+		c.tallies[i] = t
 	}
-	c.tallies[i].Add(c.dist(i), c.times[i][:n])
+	t.Add(d, c.times[i][:n])
 }
 
 func (c *cell) flush() {
