@@ -270,7 +270,7 @@ workloads: {RR: {fio: {rw: randread, size: 8MiB}}}
 	if code != 0 || !strings.Contains(errs, "warning: another run of plimsoll is under way: first-") {
 		t.Errorf("beside the first it ends with %d: %s", code, errs)
 	}
-	if !strings.Contains(strings.Join(strings.Fields(out), " "), "another run of plimsoll was under way (first-") {
+	if !strings.Contains(strings.Join(strings.Fields(out), " "), "another run of plimsoll was under way, first-") {
 		t.Errorf("the verdict does not say so:\n%s", out)
 	}
 

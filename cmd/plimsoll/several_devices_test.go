@@ -26,13 +26,13 @@ func TestRestoreOnSeveralDevices(t *testing.T) {
 	run := &result.Run{ID: "r"}
 	run.Experiment.Repeat = began.Repeat
 	for _, s := range began.Stacks {
-		run.Stacks = append(run.Stacks, result.Stack{Name: s.Name, Line: s.Line.String(), Levels: s.Levels})
+		run.Stacks = append(run.Stacks, result.Stack{Name: s.Name, Line: s.Line.String(), Levels: s.Levels, Control: s.Control})
 	}
 	goesOn := load()
 	if err := restore(goesOn, run); err != nil {
 		t.Fatal(err)
 	}
-	if len(goesOn.Stacks) != 6 {
+	if len(goesOn.Stacks) != 7 { // the control is one of them
 		t.Fatalf("%d stacks", len(goesOn.Stacks))
 	}
 	for i, s := range goesOn.Stacks {

@@ -308,6 +308,20 @@ func (e *Engine) ready(ctx context.Context, cfg Config) error {
 	return nil
 }
 
+// answerLimit is how long an engine that is well takes to answer, at most.
+const answerLimit = 5 * time.Second
+
+// Answers reports whether the engine is there and answers.
+func (e *Engine) Answers(ctx context.Context) bool {
+	if e.down(nil) != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	_, err := e.api.Ping(ctx, client.PingOptions{})
+	return err == nil
+}
+
 // Log gives the last 8 KiB of what the engine had to say.
 func (e *Engine) Log() string { return e.logTail("dockerd.log") }
 

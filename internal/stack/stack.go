@@ -92,7 +92,8 @@ type Stack struct {
 	execute executor       // where steps run
 	env     *Env
 	undo    []*journal.Entry
-	locks   []*os.File // on devices, while the stack is up
+	shared  *volumeEngine // whose container it is, where stacks share the engine
+	locks   []*os.File    // on devices, while the stack is up
 }
 
 // Remote is a namespace of a target, as that tells of it.
@@ -355,6 +356,11 @@ func (b *build) finish(ctx context.Context) error {
 // Down takes the stack down, topmost layer first.
 func (s *Stack) Down(ctx context.Context) error {
 	var all []error
+	if s.shared != nil && !s.shared.engine.Answers(ctx) {
+		// Its containers would stay, and hold what is below them.
+		all = append(all, s.env.release(ctx, s.shared))
+	}
+	s.shared = nil
 	for _, e := range slices.Backward(s.undo) {
 		if err := s.env.Journal.Undo(ctx, e); err != nil {
 			all = append(all, err)

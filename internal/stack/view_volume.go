@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -49,6 +50,7 @@ var volume = &layer{
 		for _, driver := range drivers {
 			shared, err := b.volumeEngine(ctx, driver)
 			if err == nil {
+				b.shared = shared
 				return b.runIn(ctx, shared.engine, shared.image, container.Bind{Host: b.dir, Inside: dataDir})
 			}
 			var start *container.StartError
@@ -118,11 +120,19 @@ func (b *build) startVolumeEngine(ctx context.Context, driver, root string) (*vo
 // half dead.
 func (e *Env) Release(ctx context.Context) error {
 	var all []error
-	for driver, v := range e.volumes {
-		for _, entry := range slices.Backward(v.entries) {
-			all = append(all, e.Journal.Undo(ctx, entry))
-		}
-		delete(e.volumes, driver)
+	for _, v := range e.volumes {
+		all = append(all, e.release(ctx, v))
+	}
+	return errors.Join(all...)
+}
+
+// release ends an engine with all its containers. The next stack that needs one
+// of its storage driver starts another.
+func (e *Env) release(ctx context.Context, v *volumeEngine) error {
+	maps.DeleteFunc(e.volumes, func(_ string, other *volumeEngine) bool { return other == v })
+	var all []error
+	for _, entry := range slices.Backward(v.entries) {
+		all = append(all, e.Journal.Undo(ctx, entry))
 	}
 	return errors.Join(all...)
 }
