@@ -116,29 +116,35 @@ func (j *join) fullest(mine func(*iotrace.Cell) bool, reached []string, of iotra
 	return fullest
 }
 
+// stray is the share of the requests of some cells below which a device does not
+// count as reached: a single page that was read of a program's file would else
+// add all that a loop device's thread asks for on the disk that holds both.
+const stray = 0.01
+
 // reached names the devices that issue requests of some cells, the top first;
 // or where none does (their drivers take bios) the lowest one.
 func (j *join) reached(those func(*iotrace.Cell) bool) (names []string) {
-	var bios []string
+	issued, bios := map[string]uint64{}, map[string]uint64{}
+	var total uint64
 	for i := range j.Account.Cells {
 		c := &j.Account.Cells[i]
 		if !those(c) || c.Requests == 0 {
 			continue // only queued here, and completed elsewhere
 		}
-		to := &bios
 		if d := c.Intervals[iotrace.D2C]; d != nil && d.Count > 0 {
-			to = &names
-		}
-		if !slices.Contains(*to, c.Device) {
-			*to = append(*to, c.Device)
+			issued[c.Device] += c.Requests
+			total += c.Requests
+		} else {
+			bios[c.Device] += c.Requests
 		}
 	}
+	maps.DeleteFunc(issued, func(_ string, n uint64) bool { return float64(n) < stray*float64(total) })
 	depth := func(name string) int {
 		return slices.IndexFunc(j.Devices, func(d result.Device) bool { return d.Name == name })
 	}
-	if len(names) == 0 && len(bios) > 0 {
-		return []string{slices.MaxFunc(bios, func(a, b string) int { return cmp.Compare(depth(a), depth(b)) })}
+	higher := func(a, b string) int { return cmp.Or(cmp.Compare(depth(a), depth(b)), cmp.Compare(a, b)) }
+	if len(issued) == 0 && len(bios) > 0 {
+		return []string{slices.MaxFunc(slices.Collect(maps.Keys(bios)), higher)}
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(depth(a), depth(b)) })
-	return names
+	return slices.SortedFunc(maps.Keys(issued), higher)
 }
