@@ -3,8 +3,10 @@
 // checks in each boot, and leave the host alone. `make lab-test` makes the
 // image and runs them; docs/lab.md tells how to run one.
 //
-//   - TestLayers: stripes, arrays, thin pools, protected devices, cgroup v2,
-//     neighbours, on one machine with four drives
+//   - TestLayers: protected devices, cgroup v2, neighbours, killed runs, on one
+//     machine with four drives
+//   - TestStripes, TestPools: stripes and arrays, thin pools, on such machines of
+//     their own
 //   - TestFabric: a target and an initiator, joined by a link that is cut
 //   - TestFreshKernel: tests of other packages, on a kernel that was just booted
 //   - TestStorageDriversInTheLab: every driver of Docker 20.10, and who answers

@@ -10,25 +10,16 @@ import (
 	"plimsoll/internal/lab"
 )
 
-// TestLayers brings every layer that needs drives of its own, or a kernel with
-// device mapper and md, up and down again on one machine.
+// The layers are tested on several machines, which run beside each other. Those
+// of TestStripes and TestPools have one CPU: an emulated second one takes a third
+// of the first one's time, and nothing there needs it.
+
+// TestLayers has what layers stand on protected, charged and cleaned up, with a
+// kernel that has all controllers of cgroup v2.
 func TestLayers(t *testing.T) {
 	t.Parallel()
-	g := start(t, lab.Machine{Name: lab.Server, Memory: 2 << 30, Drives: drives(lab.Server, 512<<20, 512<<20, 512<<20, 2<<30)})[0]
-	var spare []string
-	for _, serial := range lab.Serials(lab.Server, 4) {
-		spare = append(spare, g.device(t, serial))
-	}
-	env := []string{hosttest.SpareVariable + "=" + strings.Join(spare, " ")}
-
-	stack := func(test string) func(t *testing.T) {
-		return func(t *testing.T) {
-			g.runs(t, goTests{Package: "internal/stack", Run: "^" + test + "$", Env: env, Limit: 15 * time.Minute})
-		}
-	}
+	g, env := drivesOf(t, lab.Machine{})
 	t.Run("protection", func(t *testing.T) { protection(t, g) })
-	t.Run("stripes", stack("TestAStripeServesFromAllItsDevices"))
-	t.Run("pools", stack("TestThinPools"))
 	t.Run("cgroup v2", func(t *testing.T) {
 		g.runs(t, goTests{Package: "internal/container", Run: "^Test(CgroupV2|Exec)$", Env: env})
 	})
@@ -38,8 +29,37 @@ func TestLayers(t *testing.T) {
 	})
 	t.Run("neighbours", func(t *testing.T) { neighbours(t, g) })
 	t.Run("killed runs", func(t *testing.T) { killedStripes(t, g) })
-	t.Run("killed stripes", stack("TestAStripeIsUndoneAfterACrashAtAnyStep"))
-	t.Run("killed pools", stack("TestAThinPoolIsUndoneAfterACrashAtAnyStep"))
+}
+
+// TestStripes brings stripes over drives up and down, and crashes on the way.
+func TestStripes(t *testing.T) {
+	t.Parallel()
+	g, env := drivesOf(t, lab.Machine{CPUs: 1})
+	for _, test := range []string{"TestAStripeServesFromAllItsDevices", "TestAStripeIsUndoneAfterACrashAtAnyStep"} {
+		g.runs(t, goTests{Package: "internal/stack", Run: "^" + test + "$", Env: env, Limit: 15 * time.Minute})
+	}
+}
+
+// TestPools does so with thin pools.
+func TestPools(t *testing.T) {
+	t.Parallel()
+	g, env := drivesOf(t, lab.Machine{CPUs: 1})
+	for _, test := range []string{"TestThinPools", "TestAThinPoolIsUndoneAfterACrashAtAnyStep"} {
+		g.runs(t, goTests{Package: "internal/stack", Run: "^" + test + "$", Env: env, Limit: 15 * time.Minute})
+	}
+}
+
+// drivesOf starts a machine with four drives, and returns it with the environment
+// in which tests of other packages find them.
+func drivesOf(t *testing.T, m lab.Machine) (*guest, []string) {
+	t.Helper()
+	m.Name, m.Memory, m.Drives = lab.Server, 2<<30, drives(lab.Server, 512<<20, 512<<20, 512<<20, 2<<30)
+	g := start(t, m)[0]
+	var spare []string
+	for _, serial := range lab.Serials(lab.Server, 4) {
+		spare = append(spare, g.device(t, serial))
+	}
+	return g, []string{hosttest.SpareVariable + "=" + strings.Join(spare, " ")}
 }
 
 // protection makes of real drives what nobody may overwrite, and has plimsoll

@@ -83,8 +83,9 @@ func neighbours(t *testing.T, g *guest) {
 	const pace = 60 // reads of 16 KiB a second
 	const enter = "mkdir -p /sys/fs/cgroup/user && echo $$ >/sys/fs/cgroup/user/cgroup.procs && "
 	g.do(t, "fio --name=lay --filename=n/neighbours --size=16m --rw=write --bs=1m --end_fsync=1 --output=/dev/null")
-	wait := g.background(t, enter+fmt.Sprintf("fio --name=neighbour --filename=n/neighbours --size=16m --rw=randread --bs=16k --direct=1 --ioengine=psync "+
+	wait := g.background(t, enter+fmt.Sprintf("fio --name=neighbour --thread --filename=n/neighbours --size=16m --rw=randread --bs=16k --direct=1 --ioengine=psync "+
 		"--rate_iops=%d --time_based --runtime=600 --output=/dev/null & echo $! >pid; wait; rm pid", pace))
+	defer g.do(t, "[ ! -e pid ] || { kill $(cat pid); while [ -e pid ]; do sleep 0.1; done; }") // else it keeps n
 	g.until(t, commandLimit, "the neighbour reads", `read=$(awk '/^read_bytes/ {print $2}' /proc/$(cat pid)/io) && [ "$read" -gt 0 ]`)
 	beside := run(enter)
 	g.do(t, "kill $(cat pid)")
@@ -111,7 +112,7 @@ func neighbours(t *testing.T, g *guest) {
 		}
 	}
 	if !slices.ContainsFunc(beside.Findings, func(f finding.Finding) bool {
-		return f.Kind == finding.KindNeighbours && strings.Contains(f.Title, "others (mostly fio in /user) did ") && strings.Contains(f.Title, "of the I/O on "+name)
+		return f.Kind == finding.KindNeighbours && strings.Contains(f.Title, "others, mostly fio in /user, did ") && strings.Contains(f.Title, "of the I/O on "+name)
 	}) {
 		t.Error("the verdict does not name the neighbour")
 	}

@@ -218,8 +218,8 @@ func Sweep(dir string) error {
 			continue
 		}
 		lock, err := lockFile(filepath.Join(vm, "lock"), false)
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			continue // it runs
+		if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, os.ErrNotExist) {
+			continue // it runs, or ended meanwhile
 		}
 		if err == nil {
 			err = os.RemoveAll(vm)
