@@ -80,8 +80,8 @@ func neighbours(t *testing.T, g *guest) {
 		}
 	}
 
-	const pace = 60 // reads of 16 KiB a second
-	const enter = "mkdir -p /sys/fs/cgroup/user && echo $$ >/sys/fs/cgroup/user/cgroup.procs && "
+	const pace = 60                                                                                     // reads of 16 KiB a second
+	const enter = "mkdir -p /sys/fs/cgroup/user && echo $$ >/sys/fs/cgroup/user/cgroup.procs || exit\n" // a line of its own: the shell enters, not a copy of it
 	g.do(t, "fio --name=lay --filename=n/neighbours --size=16m --rw=write --bs=1m --end_fsync=1 --output=/dev/null")
 	wait := g.background(t, enter+fmt.Sprintf("fio --name=neighbour --thread --filename=n/neighbours --size=16m --rw=randread --bs=16k --direct=1 --ioengine=psync "+
 		"--rate_iops=%d --time_based --runtime=600 --output=/dev/null & echo $! >pid; wait; rm pid", pace))
