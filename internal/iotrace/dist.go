@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+	"slices"
 
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
@@ -31,7 +32,10 @@ type Dist struct {
 	// Squares is the sum of the squares of the times, in 128 bits: high, low.
 	Squares [2]uint64
 
-	groups [octaves]*[perOctave]uint64
+	// The histogram is the sum of both: groups of bins, where times are added one by
+	// one, and bins in ascending order, where many distributions have few times each.
+	groups *[octaves]*[perOctave]uint64
+	sparse []binned
 }
 
 // Add adds a time.
@@ -47,15 +51,17 @@ func (d *Dist) Add(ns uint64) {
 	d.AddBin(bin(ns), 1)
 }
 
-// Tally adds many times to a distribution: its counts are small, so that those
-// of many distributions stay in the processor's caches. The zero value is ready.
+// Tally adds many times to a distribution. It keeps the bins of those that are not
+// yet in the histogram in the order in which they came: to count each at once in one
+// of many histograms would wait for memory each time. The zero value is ready.
 type Tally struct {
-	bins   [1 << 11]uint16 // all of a Dist's; a power of two needs no check of its bounds
-	counts int             // in bins
+	bins []uint16
 }
 
-// Add adds times. The histogram is complete once they are settled. Without a
-// Tally, they are counted in the histogram at once.
+// settled is how many bins a Tally keeps.
+const settled = 2048
+
+// Add adds times. The histogram is complete once they are settled.
 func (t *Tally) Add(d *Dist, times []uint32) {
 	const most = 256 // squares of 28 bits each that 64 bits hold
 	for ; len(times) > most; times = times[most:] {
@@ -67,60 +73,83 @@ func (t *Tally) Add(d *Dist, times []uint32) {
 }
 
 func (t *Tally) some(d *Dist, times []uint32) {
-	if t != nil {
-		t.count(d, times)
-	} else {
-		for _, short := range times {
-			d.AddBin(int(shortBin(short)), 1)
-		}
-	}
 	least, most := d.MinNS, d.MaxNS
 	if d.Count == 0 {
 		least = uint64(times[0])
 	}
 	var sum, squares uint64
+	bins := t.bins
 	for _, short := range times {
 		ns := uint64(short)
 		least, most = min(least, ns), max(most, ns)
 		sum += ns
 		squares += ns * ns
+		bins = append(bins, uint16(shortBin(short)))
 	}
+	t.bins = bins
 	d.MinNS, d.MaxNS = least, most
 	d.Count += uint64(len(times))
 	d.SumNS += sum
 	if most>>28 == 0 {
 		d.addSquares(0, squares)
-		return
+	} else {
+		for _, short := range times { // their sum may not have fitted
+			d.addSquares(0, uint64(short)*uint64(short))
+		}
 	}
-	for _, short := range times { // their sum may not have fitted
-		d.addSquares(0, uint64(short)*uint64(short))
-	}
-}
-
-func (t *Tally) count(d *Dist, times []uint32) {
-	if t.counts+len(times) > math.MaxUint16 {
-		t.Settle(d)
-	}
-	t.counts += len(times)
-	for _, short := range times {
-		t.bins[shortBin(short)%uint(len(t.bins))]++
+	if len(bins) >= settled {
+		t.settle(d)
+		t.bins = bins[:0]
 	}
 }
 
 // Settle moves what was counted to the distribution's histogram.
 func (t *Tally) Settle(d *Dist) {
-	if t.counts == 0 {
-		return
+	if len(t.bins) > 0 {
+		t.settle(d)
 	}
-	first := shortBin(uint32(min(d.MinNS, math.MaxUint32))) // nothing is outside
-	last := shortBin(uint32(min(d.MaxNS, math.MaxUint32)))
-	for i, n := range t.bins[first : last+1] {
+	t.bins = nil
+}
+
+// settle counts the bins first where all counts are at hand, then into d.
+func (t *Tally) settle(d *Dist) {
+	var counts [1 << 11]uint32 // a power of two needs no check of its bounds
+	first, last := t.bins[0], t.bins[0]
+	for _, bin := range t.bins {
+		counts[bin%uint16(len(counts))]++
+		first, last = min(first, bin), max(last, bin)
+	}
+	fresh := 0
+	for i, s := range d.sparse {
+		at := s.bin()
+		d.sparse[i] += binned(counts[at])
+		counts[at] = 0
+	}
+	for _, n := range counts[first : last+1] {
 		if n > 0 {
-			d.AddBin(int(first)+i, uint64(n))
+			fresh++
 		}
 	}
-	*t = Tally{}
+	if fresh == 0 {
+		return
+	}
+	d.sparse = slices.Grow(d.sparse, fresh)
+	for i, n := range counts[first : last+1] {
+		if n > 0 {
+			d.sparse = append(d.sparse, newBinned(int(first)+i, uint64(n)))
+		}
+	}
+	slices.Sort(d.sparse)
 }
+
+// binned is a bin, in the highest bits, and how many times are in it.
+type binned uint64
+
+const binShift = 64 - 11
+
+func newBinned(bin int, n uint64) binned { return binned(bin)<<binShift | binned(n) }
+func (b binned) bin() int                { return int(b >> binShift) }
+func (b binned) count() uint64           { return uint64(b) & (1<<binShift - 1) }
 
 func (d *Dist) addSquares(hi, lo uint64) {
 	var carry uint64
@@ -140,17 +169,19 @@ func (d *Dist) Merge(o *Dist) {
 	d.Count += o.Count
 	d.SumNS += o.SumNS
 	d.addSquares(o.Squares[0], o.Squares[1])
-	for g, theirs := range o.groups {
-		if theirs == nil {
-			continue
+	if o.groups != nil {
+		for g, theirs := range o.groups {
+			if theirs == nil {
+				continue
+			}
+			mine := d.group(g)
+			for i, n := range theirs {
+				mine[i] += n
+			}
 		}
-		if d.groups[g] == nil {
-			d.groups[g] = new([perOctave]uint64)
-		}
-		mine := d.groups[g]
-		for i, n := range theirs {
-			mine[i] += n
-		}
+	}
+	for _, s := range o.sparse {
+		d.AddBin(s.bin(), s.count())
 	}
 }
 
@@ -182,11 +213,20 @@ const Bins = octaves * perOctave
 // the time; of another one with highest bit b, it is (b-5)*64 and the six bits
 // after the highest.
 func (d *Dist) AddBin(index int, n uint64) {
-	group := &d.groups[index>>octaveBits]
-	if *group == nil {
-		*group = new([perOctave]uint64)
+	d.group(index >> octaveBits)[index&(perOctave-1)] += n
+}
+
+// group is the bins of an octave.
+func (d *Dist) group(octave int) *[perOctave]uint64 {
+	if d.groups == nil {
+		d.groups = new([octaves]*[perOctave]uint64)
 	}
-	(*group)[index&(perOctave-1)] += n
+	group := d.groups[octave]
+	if group == nil {
+		group = new([perOctave]uint64)
+		d.groups[octave] = group
+	}
+	return group
 }
 
 // representative is the time that fio gives for a bin: its middle.
@@ -238,14 +278,30 @@ func (d *Dist) Latency() result.Latency {
 		return result.Latency{}
 	}
 	l := result.Latency{Count: d.Count, MeanNS: d.MeanNS(), MinNS: d.MinNS, MaxNS: d.MaxNS}
-	for g, bins := range d.groups {
-		if bins == nil {
+	sparse := d.sparse
+	next := func(bin int, n uint64) {
+		if len(sparse) > 0 && sparse[0].bin() == bin {
+			n += sparse[0].count()
+			sparse = sparse[1:]
+		}
+		if n > 0 {
+			l.Bins = append(l.Bins, result.Bin{NS: representative(bin), Count: n})
+		}
+	}
+	var none [octaves]*[perOctave]uint64
+	groups := d.groups
+	if groups == nil {
+		groups = &none
+	}
+	for g, bins := range groups {
+		if bins != nil {
+			for i, n := range bins {
+				next(g<<octaveBits+i, n)
+			}
 			continue
 		}
-		for i, n := range bins {
-			if n > 0 {
-				l.Bins = append(l.Bins, result.Bin{NS: representative(g<<octaveBits + i), Count: n})
-			}
+		for len(sparse) > 0 && sparse[0].bin()>>octaveBits == g {
+			next(sparse[0].bin(), 0)
 		}
 	}
 	return l

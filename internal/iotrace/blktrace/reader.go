@@ -20,8 +20,10 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("%s: at byte %d: %s; %d bytes are passed over", e.File, e.Offset, e.Reason, e.Skipped)
 }
 
+// readBuffer is small, so that those of many files fit into the processor's
+// caches; records that need more room are rare, and get it.
 const (
-	readBuffer = 256 << 10
+	readBuffer = 64 << 10
 	maxRecord  = header8 + 1<<16
 )
 
@@ -55,6 +57,9 @@ func (d *Reader) Disordered() uint64 { return d.disordered }
 // fill makes n bytes available where the file has them.
 func (d *Reader) fill(n int) bool {
 	for d.end-d.pos < n && d.err == nil {
+		if n > len(d.buf) {
+			d.buf = append(d.buf, make([]byte, n-len(d.buf))...)
+		}
 		if d.pos > 0 {
 			copy(d.buf, d.buf[d.pos:d.end])
 			d.base += int64(d.pos)

@@ -34,17 +34,13 @@ func (k cellKey) pool() cellKey { return k&^(0xffff<<16) | pooled<<16 }
 type cell struct {
 	iotrace.Cell
 	key     cellKey
-	tallies [measured]*iotrace.Tally
+	tallies [measured]iotrace.Tally
 	waiting [measured]uint8
 	times   [measured][batched]uint32
 }
 
-// batched is how many times are added at once. tallied is from how many on an
-// interval of a cell has a tally, which takes 4 KiB: most cells have few.
-const (
-	batched = 64
-	tallied = 8192
-)
+// batched is how many times are added at once.
+const batched = 64
 
 // measured is the number of intervals that a capture can tell.
 const measured = iotrace.Q2D + 1
@@ -71,12 +67,7 @@ func (c *cell) full(i iotrace.Interval, ns int64) {
 
 // add adds the first n times of an interval.
 func (c *cell) add(i iotrace.Interval, n int) {
-	d, t := c.dist(i), c.tallies[i]
-	if t == nil && d.Count >= tallied {
-		t = new(iotrace.Tally)
-		c.tallies[i] = t
-	}
-	t.Add(d, c.times[i][:n])
+	c.tallies[i].Add(c.dist(i), c.times[i][:n])
 }
 
 func (c *cell) flush() {
@@ -85,11 +76,11 @@ func (c *cell) flush() {
 		if n > 0 {
 			c.add(interval, int(n))
 		}
-		if t := c.tallies[i]; t != nil {
-			t.Settle(c.dist(interval))
+		if d := c.Intervals[i]; d != nil {
+			c.tallies[i].Settle(d)
 		}
 	}
-	c.waiting, c.tallies = [measured]uint8{}, [measured]*iotrace.Tally{}
+	c.waiting = [measured]uint8{}
 }
 
 func (c *cell) dist(i iotrace.Interval) *iotrace.Dist {

@@ -10,7 +10,7 @@ type follower struct {
 	table   table
 	devices []*device
 	numbers map[uint32]uint16 // device number to index in devices
-	recent  [8]struct {       // of devices
+	recent  [64]struct {      // of devices
 		*device
 		index uint16
 	}
@@ -74,7 +74,7 @@ func (f *follower) follow(r *blktrace.Record) {
 	if e.op == iotrace.Flush {
 		e.key = flushes
 	}
-	known := &f.recent[r.Device*0x9e3779b1>>29]
+	known := &f.recent[r.Device*0x9e3779b1>>26]
 	if known.device == nil || known.device.number != r.Device {
 		known.index = f.device(r.Device)
 		known.device = f.devices[known.index]
