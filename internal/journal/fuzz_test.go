@@ -3,8 +3,6 @@ package journal
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,32 +10,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-)
 
-// below lists what is below a directory, with the content of files.
-func below(t testing.TB, dir string) string {
-	t.Helper()
-	var out strings.Builder
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(&out, "%s %v", path, d.Type())
-		if d.Type().IsRegular() {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(&out, " %q", text)
-		}
-		out.WriteByte('\n')
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
-}
+	"plimsoll/internal/hosttest"
+)
 
 // FuzzJournalEntries cleans a journal of any content, in a state directory of
 // its own beside what is not the run's. What only files and directories are
@@ -113,7 +88,7 @@ func FuzzJournalEntries(f *testing.F) {
 			}
 		}
 		// Nothing came to be, and only what carries the run's name has gone.
-		for _, l := range strings.Split(strings.TrimSpace(below(t, out)), "\n") {
+		for _, l := range strings.Split(strings.TrimSpace(hosttest.Below(t, out)), "\n") {
 			path := strings.Fields(l)[0]
 			if name := strings.TrimPrefix(strings.TrimPrefix(path, out), "/"); !slices.Contains(
 				[]string{"", "precious", "real", "real/precious", "plimsoll-run-x", "plimsoll-run-x/file", ".plimsoll-run-x", ".plimsoll-run-x/link", ".plimsoll-run-swapped"}, name) {

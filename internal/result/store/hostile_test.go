@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
 )
 
@@ -51,31 +51,6 @@ func TestAnIDThatLeadsElsewhereIsRefused(t *testing.T) {
 			t.Errorf("%q: read: %v", id, err)
 		}
 	}
-}
-
-// snapshotOf lists what is below a directory, with its content.
-func snapshotOf(t testing.TB, dir string) string {
-	t.Helper()
-	var out strings.Builder
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(&out, "%s %v", path, d.Type())
-		if d.Type().IsRegular() {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(&out, " %q", text)
-		}
-		out.WriteByte('\n')
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
 }
 
 // useRun does with a run directory what a run that goes on does: it stores a
@@ -162,12 +137,12 @@ func TestWhatIsWrittenIntoARunDirectoryStaysThere(t *testing.T) {
 			if err := test.attack(dir, elsewhere); err != nil {
 				t.Fatal(err)
 			}
-			before := snapshotOf(t, elsewhere)
+			before := hosttest.Below(t, elsewhere)
 			err := useRun(dir)
 			if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
 				t.Errorf("got %v, want %q", err, test.says)
 			}
-			if after := snapshotOf(t, elsewhere); after != before {
+			if after := hosttest.Below(t, elsewhere); after != before {
 				t.Errorf("it wrote elsewhere:\n%s\nbefore:\n%s", after, before)
 			}
 		})
@@ -232,9 +207,9 @@ func FuzzRunDirectory(f *testing.F) {
 				put(t, filepath.Join(dir, name), elsewhere, kinds[i]%7)
 			}
 		}
-		before := snapshotOf(t, elsewhere)
+		before := hosttest.Below(t, elsewhere)
 		_ = useRun(dir)
-		if after := snapshotOf(t, elsewhere); after != before {
+		if after := hosttest.Below(t, elsewhere); after != before {
 			t.Errorf("it wrote elsewhere:\n%s\nbefore:\n%s", after, before)
 		}
 		for _, d := range []string{parent, filepath.Join(parent, "in")} {

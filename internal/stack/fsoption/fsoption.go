@@ -121,7 +121,11 @@ func (o Options) unknown(name string) []line.Problem {
 		return problem(fmt.Sprintf("%s of %s is refused: it %s", name, o.Of, why), "leave it out")
 	}
 	known := slices.Sorted(maps.Keys(o.Known))
-	remedy := "taken are " + strings.Join(known, ", ")
+	const few = 8 // as a sub-option has; a mount has some seventy
+	remedy := "docs/stacks.md lists those that it takes"
+	if len(known) <= few {
+		remedy = "taken are " + strings.Join(known, ", ")
+	}
 	if meant := suggest.Closest(name, known); meant != "" && meant != name && len(name) > 2 {
 		remedy = fmt.Sprintf("did you mean %q? %s", meant, remedy)
 	}

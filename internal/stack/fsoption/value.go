@@ -66,6 +66,25 @@ func Optional(v *Value) *Value {
 	return &optional
 }
 
+// String says what may stand behind an option, for people: "a whole number".
+func (v *Value) String() string {
+	switch {
+	case v == None:
+		return ""
+	case v.optional:
+		return v.usage + ", or nothing"
+	}
+	return v.usage
+}
+
+// Parts returns the options that the value is a list of; false for any other value.
+func (v *Value) Parts() (Options, bool) {
+	if v == None || v.parts == nil {
+		return Options{}, false
+	}
+	return *v.parts, true
+}
+
 // check returns what is wrong with the text behind an option.
 func (v *Value) check(option, text string) []line.Problem {
 	switch {
