@@ -7,12 +7,12 @@ import (
 	"os"
 	"strings"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 func newDoctorCommand(a *app) *cobra.Command {
@@ -108,7 +108,7 @@ func (p doctorPrinter) environment(e result.Environment) {
 		{"name", e.Hostname},
 		{"system", join(e.OS, "Linux "+e.Kernel)},
 		{"CPU", join(fmt.Sprintf("%d x %s", e.CPUs, e.CPUModel), prefixed("governor ", e.Governor))},
-		{"memory", humanize.IBytes(e.MemoryBytes)},
+		{"memory", units.Bytes(e.MemoryBytes)},
 		{"virtualization", e.Virtualization},
 	} {
 		if row[1] != "" {
@@ -127,7 +127,7 @@ func (p doctorPrinter) device(d hostinfo.Device) {
 	if !d.Usable() {
 		answer = hostinfo.No
 	}
-	p.line(answer, d.Path, join(humanize.IBytes(d.SizeBytes), d.Model, prefixed("serial ", d.Serial)))
+	p.line(answer, d.Path, join(units.Bytes(d.SizeBytes), d.Model, prefixed("serial ", d.Serial)))
 	if !d.Partition {
 		rotational := ""
 		if d.Rotational {

@@ -47,7 +47,7 @@ host
            name    db1
            system  Debian 12, Linux 6.1.0
            CPU     4 x EPYC
-           memory  8.0 GiB
+           memory  8 GiB
 fio
   ok       fio     3.33  /usr/bin/fio
   limited  libaio  10 of 65536 requests are free
@@ -64,11 +64,11 @@ block layers
                    long reason a long reason a long reason a long reason
            remedy: modprobe nvmet
 block devices
-  no       /dev/nvme0n1  1.0 TiB, Example DC, serial S1
+  no       /dev/nvme0n1  1 TiB, Example DC, serial S1
                    firmware F1, scheduler none, cache write back
            why:    mounted: it is mounted on /
            remedy: name another
-  ok       /dev/sda1  1.0 GiB
+  ok       /dev/sda1  1 GiB
 plimsoll run quick
   no       cannot run
   no       root

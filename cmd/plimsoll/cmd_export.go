@@ -6,13 +6,13 @@ import (
 	"io"
 	"slices"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/owner"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/export"
+	"plimsoll/internal/units"
 )
 
 // exportFormats are the formats of export, in the order of its help.
@@ -97,7 +97,7 @@ func tooLong(run *result.Run, format string, write func(io.Writer) error) error 
 		return nil
 	}
 	return &exitError{exitUsage, fmt.Errorf("this would print %s of %s, %s: name a file (-o %s.%s), or print them all the same (-o -)",
-		plural.Count(len(run.Trials), "row"), format, humanize.IBytes(uint64(n)), run.Experiment.Name, format)}
+		plural.Count(len(run.Trials), "row"), format, units.Bytes(uint64(n)), run.Experiment.Name, format)}
 }
 
 // counter counts what is written.

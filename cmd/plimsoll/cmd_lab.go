@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"plimsoll/internal/lab"
 	"plimsoll/internal/plural"
@@ -93,7 +92,7 @@ EXIT STATUS
 			recipe := lab.DefaultRecipe()
 			found, err := lab.FindImage(dir(), recipe)
 			if err == nil && !force {
-				fmt.Fprintf(a.stdout, "The image is there already, made %s: %s\n", humanize.Time(found.Built), found.Dir)
+				fmt.Fprintf(a.stdout, "The image is there already, made on %s: %s\n", found.Built.Format("2 January 2006"), found.Dir)
 				return nil
 			}
 			if force {
@@ -150,7 +149,7 @@ type buildProgress struct {
 
 func newBuildProgress(w io.Writer, quiet bool) *buildProgress {
 	f, ok := w.(interface{ Fd() uintptr })
-	return &buildProgress{w: unfiltered(w), quiet: quiet, terminal: ok && isatty.IsTerminal(f.Fd()), began: time.Now(), tenth: -1}
+	return &buildProgress{w: unfiltered(w), quiet: quiet, terminal: ok && term.IsTerminal(int(f.Fd())), began: time.Now(), tenth: -1}
 }
 
 // Step implements lab.Progress.

@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -203,7 +202,7 @@ func (a *app) labShell(ctx context.Context, machine string, args []string) error
 	streams := lab.Streams{Stdout: unfiltered(a.stdout), Stderr: unfiltered(a.stderr), Stdin: os.Stdin}
 	in := int(os.Stdin.Fd())
 	out, ok := a.stdout.(interface{ Fd() uintptr })
-	if ok && isatty.IsTerminal(uintptr(in)) && isatty.IsTerminal(out.Fd()) {
+	if ok && term.IsTerminal(in) && term.IsTerminal(int(out.Fd())) {
 		before, err := term.MakeRaw(in)
 		if err != nil {
 			return err

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
@@ -21,7 +20,7 @@ import (
 // isTerminal tells whether a stream is one that a person watches.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(interface{ Fd() uintptr })
-	return ok && isatty.IsTerminal(f.Fd())
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // columns is the width of the terminal that w is, or otherwise when it is none.

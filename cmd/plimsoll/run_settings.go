@@ -20,6 +20,7 @@ import (
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/steady"
 	"plimsoll/internal/trial"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload"
 )
 
@@ -217,7 +218,7 @@ func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
 		}
 	}
 	if o.size != "" {
-		bytes, err := line.ParseSize(o.size)
+		bytes, err := units.ParseSize(o.size)
 		s.Bytes = bytes
 		decimal := decimalSize.FindStringSubmatch(o.size)
 		switch {

@@ -6,6 +6,7 @@ import (
 
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/steady"
+	"plimsoll/internal/units"
 )
 
 // What a run spends beside the measured time, as seen on a host of two slow
@@ -103,7 +104,7 @@ func loopBytes(l line.Line) (bytes int64) {
 		if !ok {
 			text = "1GiB"
 		}
-		size, err := line.ParseSize(text)
+		size, err := units.ParseSize(text)
 		if err == nil {
 			bytes += size
 		}

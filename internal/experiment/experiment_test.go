@@ -17,6 +17,7 @@ import (
 
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload"
 )
 
@@ -47,7 +48,7 @@ var copyKind = workload.Kind{
 			var err error
 			switch pair[0].Value {
 			case "size":
-				c.need, err = line.ParseSize(pair[1].Value)
+				c.need, err = units.ParseSize(pair[1].Value)
 			case "from":
 				c.layout = pair[1].Value
 				_, err = open(c.layout)
@@ -84,7 +85,7 @@ func (c copyWorkload) Drive(target workload.Target, _ workload.Timing) (*workloa
 	return new(workload.Step), nil
 }
 func (c copyWorkload) Info() result.Workload {
-	return result.Workload{Kind: "copy", Summary: line.FormatSize(c.need)}
+	return result.Workload{Kind: "copy", Summary: units.FormatSize(c.need)}
 }
 
 func testOptions() Options {

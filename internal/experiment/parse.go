@@ -17,6 +17,7 @@ import (
 
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/suggest"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload"
 )
 
@@ -68,7 +69,7 @@ func (p *parser) problem(n *yaml.Node, what, remedy string) {
 func (p *parser) root(text []byte) *yaml.Node {
 	top := &yaml.Node{Line: 1}
 	if len(text) > maxBytes {
-		p.problem(top, fmt.Sprintf("the file is larger than %s", line.FormatSize(maxBytes)), "an experiment is a short text; is this the right file?")
+		p.problem(top, fmt.Sprintf("the file is larger than %s", units.FormatSize(maxBytes)), "an experiment is a short text; is this the right file?")
 		return nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
@@ -301,7 +302,7 @@ func (p *parser) checkSpace() {
 		if !ok || option.Value != line.Size {
 			continue
 		}
-		size, err := line.ParseSize(defs[0].Setting(s.Line.Nodes[0], "size"))
+		size, err := units.ParseSize(defs[0].Setting(s.Line.Nodes[0], "size"))
 		if err != nil {
 			continue
 		}
@@ -311,7 +312,7 @@ func (p *parser) checkSpace() {
 			continue
 		}
 		for _, source := range sources[1:] {
-			other, err := line.ParseSize(defs[0].Setting(source, "size"))
+			other, err := units.ParseSize(defs[0].Setting(source, "size"))
 			if err == nil {
 				size = min(size, other)
 			}
@@ -328,7 +329,7 @@ func (p *parser) checkSpace() {
 		short := func(what string, need int64) {
 			p.problem(p.stackNodes[i],
 				fmt.Sprintf("stack %s is too small for %s: it needs %s, and %s of %s can be used",
-					s.Name, what, line.FormatSize(need), approximately(room), line.FormatSize(size)),
+					s.Name, what, units.FormatSize(need), approximately(room), units.FormatSize(size)),
 				fmt.Sprintf("write %s(size=%s) or more, or give the workload a smaller size", sources[0].Name, enough(all, room, size, len(sources))))
 		}
 		alone := false
@@ -372,7 +373,7 @@ func approximately(bytes int64) string {
 	if bytes > mib {
 		bytes -= bytes % mib
 	}
-	return line.FormatSize(bytes)
+	return units.FormatSize(bytes)
 }
 
 // enough is a size, in whole MiB, of a source with room for need bytes.
@@ -382,7 +383,7 @@ func enough(need, room, size int64, sources int) string {
 		need = int64(float64(need)*float64(size)/float64(room)) + 1
 	}
 	need = (need + int64(sources) - 1) / int64(sources)
-	return line.FormatSize((need + mib - 1) / mib * mib)
+	return units.FormatSize((need + mib - 1) / mib * mib)
 }
 
 // text reads a text that is not empty.

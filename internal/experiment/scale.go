@@ -10,6 +10,7 @@ import (
 
 	"plimsoll/internal/plural"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload"
 )
 
@@ -145,13 +146,13 @@ func (s Scale) growSource(source *line.Node, factor float64) {
 	if o, ok := def.Option("size"); !ok || o.Value != line.Size {
 		return
 	}
-	size, err := line.ParseSize(def.Setting(*source, "size"))
+	size, err := units.ParseSize(def.Setting(*source, "size"))
 	if err != nil {
 		return
 	}
 	whole := (int64(factor*float64(size)) + unit - 1) / unit * unit
 	source.Options = slices.Clone(source.Options)
-	setOption(source, "size", line.FormatSize(whole))
+	setOption(source, "size", units.FormatSize(whole))
 }
 
 // setOption gives an option of a node a value.

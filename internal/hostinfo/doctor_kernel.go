@@ -9,8 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dustin/go-humanize"
 	"github.com/moby/sys/mountinfo"
+
+	"plimsoll/internal/units"
 )
 
 // fileSystems tells which file systems stacks can have: the kernel and mkfs
@@ -142,10 +143,10 @@ func (h *Host) space() Item {
 		i.OK, i.Why, i.Remedy = Unknown, h.State+": "+err.Error(), "run plimsoll as root, or name another --state-dir"
 		return i
 	}
-	i.Value = humanize.IBytes(free) + " free for files in " + h.State
+	i.Value = units.Bytes(free) + " free for files in " + h.State
 	if free < quickBytes {
 		i.OK = No
-		i.Why = "quick needs " + humanize.IBytes(quickBytes)
+		i.Why = "quick needs " + units.Bytes(quickBytes)
 		i.Remedy = "make room, or name a --state-dir on another file system"
 	}
 	return i

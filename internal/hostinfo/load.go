@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // Load is how busy a host was for a moment.
@@ -174,7 +174,7 @@ func (d DiskLoad) busy() bool {
 }
 
 func (d DiskLoad) String() string {
-	return fmt.Sprintf("%.0f I/Os and %s a second, busy %.0f%% of the time", d.IOs, humanize.IBytes(uint64(d.Bytes)), 100*d.Util)
+	return fmt.Sprintf("%.0f I/Os and %s a second, busy %.0f%% of the time", d.IOs, units.Bytes(uint64(d.Bytes)), 100*d.Util)
 }
 
 func (l Load) processors() string {

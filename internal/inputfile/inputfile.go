@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/stack/line"
+	"plimsoll/internal/units"
 )
 
 // MaxText is ample for what people write by hand: experiments and job files.
@@ -111,7 +111,7 @@ func Read(name string, most int64) ([]byte, error) {
 	}
 	if info.Size() > most || int64(text.Len()) > most {
 		return nil, fmt.Errorf("%s: it has more than %s, which is the most that is read of such a file; is it the right one?",
-			name, line.FormatSize(most))
+			name, units.FormatSize(most))
 	}
 	return text.Bytes(), nil
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dustin/go-humanize"
+	"plimsoll/internal/units"
 )
 
 // Dimension is what rows tell apart.
@@ -104,12 +104,12 @@ func (k Key) label(dimension Dimension) string {
 	return "all"
 }
 
-// String is "up to 4.0 KiB", or "no data".
+// String is "up to 4 KiB", or "no data".
 func (s SizeClass) String() string {
 	if s == 0 {
 		return "no data"
 	}
-	return "up to " + humanize.IBytes(uint64(s))
+	return "up to " + units.Bytes(uint64(s))
 }
 
 // String names the owner: its container, cgroup or process, as far as known.

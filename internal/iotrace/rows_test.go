@@ -26,7 +26,7 @@ func TestRowsSumUpCells(t *testing.T) {
 		Total:    {{"all", 7, 280}},
 		ByDevice: {{"sda", 5, 150}, {"sdb", 2, 130}},
 		ByOp:     {{"read", 3, 90}, {"write", 3, 120}, {"flush", 1, 70}},
-		BySize:   {{"no data", 1, 70}, {"up to 4.0 KiB", 3, 90}, {"up to 8.0 KiB", 3, 120}},
+		BySize:   {{"no data", 1, 70}, {"up to 4 KiB", 3, 90}, {"up to 8 KiB", 3, 120}},
 		ByOwner:  {{"container db", 4, 180}, {"fio (7)", 2, 30}, {"not attributed", 1, 70}},
 	} {
 		rows := a.By(dimension)

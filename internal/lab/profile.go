@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
 	"plimsoll/internal/suggest"
+	"plimsoll/internal/units"
 )
 
 // Profile is what a drive may do at most. QEMU holds I/Os back that would go
@@ -91,11 +90,11 @@ func limitValue(name, value string) (int64, error) {
 		}
 		return n, nil
 	}
-	n, err := humanize.ParseBytes(value)
+	n, err := units.ParseSize(value)
 	if err != nil || n == 0 || n > 1<<50 {
 		return 0, fmt.Errorf("%s=%s: it takes bytes per second, such as 200MB", name, value)
 	}
-	return int64(n), nil
+	return n, nil
 }
 
 // throttling gives the profile as options of QEMU's -drive.
@@ -116,14 +115,14 @@ func (p Profile) throttling() []string {
 
 // ParseSize reads a size such as 2GiB.
 func ParseSize(what, text string, least int64) (int64, error) {
-	n, err := humanize.ParseBytes(text)
+	n, err := units.ParseSize(text)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%s %q: it takes a size, such as 2GiB", what, text)
-	case n < uint64(least):
-		return 0, fmt.Errorf("%s %s: it takes at least %s", what, text, humanize.IBytes(uint64(least)))
+	case n < least:
+		return 0, fmt.Errorf("%s %s: it takes at least %s", what, text, units.Bytes(uint64(least)))
 	case n > 1<<50:
 		return 0, fmt.Errorf("%s %s: that is more than a lab can hold", what, text)
 	}
-	return int64(n), nil
+	return n, nil
 }

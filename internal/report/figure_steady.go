@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // mostSamples is how many values a series is drawn with. Longer ones are
@@ -59,7 +60,7 @@ func writtenBefore(run *result.Run) string {
 		if p.Passes != 1 {
 			kind += "es"
 		}
-		kind += ", " + sizeText(uint64(max(p.Bytes, 0)))
+		kind += ", " + units.Bytes(uint64(max(p.Bytes, 0)))
 		if times[kind]++; times[kind] == 1 {
 			kinds = append(kinds, kind)
 		}

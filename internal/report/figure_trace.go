@@ -7,6 +7,7 @@ import (
 	"plimsoll/internal/finding"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // traceBreakdowns draws where the time of an I/O goes, one figure for each
@@ -44,7 +45,7 @@ func traceBreakdowns(run *result.Run, points []finding.Point) (section, bool) {
 			}
 			row = append(row, text)
 		}
-		s.Table.Rows = append(s.Table.Rows, append(row, residueText(p), perIOText(p.PerIO), sizeText(uint64(number(p.BytesPerIO))), grouped(float64(p.IOs)), fmt.Sprint(p.Trials)))
+		s.Table.Rows = append(s.Table.Rows, append(row, residueText(p), perIOText(p.PerIO), units.Bytes(uint64(number(p.BytesPerIO))), grouped(float64(p.IOs)), fmt.Sprint(p.Trials)))
 	}
 	s.Remarks = tracesLack(run)
 	s.Folded = len(s.Figures) > mostUnfolded

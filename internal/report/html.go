@@ -15,6 +15,7 @@ import (
 	"plimsoll/internal/finding"
 	"plimsoll/internal/glossary"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 	"plimsoll/web"
 )
 
@@ -35,7 +36,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"latency":   latencyText,
 		"grouped":   grouped,
 		"honesty":   honestyText,
-		"size":      sizeText,
+		"size":      units.Bytes,
 		"count":     counted,
 		"join":      strings.Join,
 		"slot":      slotClass,

@@ -104,18 +104,6 @@ func exactBandwidth(bytesPerSecond float64) string { return exactText(bytesPerSe
 // exactNS gives a latency as it reads best, and to the nanosecond.
 func exactNS(ns float64) string { return fmt.Sprintf("%s (%s ns)", latencyText(ns), exactText(ns)) }
 
-// sizeText gives bytes in binary units: "24 GiB".
-func sizeText(bytes uint64) string {
-	v, unit := float64(bytes), "B"
-	for _, u := range []string{"KiB", "MiB", "GiB", "TiB", "PiB"} {
-		if v < 1024 {
-			break
-		}
-		v, unit = v/1024, u
-	}
-	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) + " " + unit
-}
-
 // honestyText gives device I/Os per fio I/O.
 func honestyText(ratio *float64) string {
 	if ratio == nil || math.IsNaN(*ratio) {

@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/finding"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // TerminalOptions tell what the terminal can show.
@@ -208,12 +209,12 @@ func (t *terminal) environment() {
 		cpus = counted(e.CPUs, "CPU")
 	}
 	if e.MemoryBytes > 0 {
-		memory = sizeText(e.MemoryBytes) + " memory"
+		memory = units.Bytes(e.MemoryBytes) + " memory"
 	}
 	t.fact("CPU", e.CPUModel, cpus, prefixedBy("governor ", e.Governor), memory)
 	t.fact("software", "plimsoll "+t.run.Version, prefixedBy("fio ", e.FioVersion), prefixedBy("Docker ", e.DockerVersion), prefixedBy("cgroup ", e.CgroupVersion))
 	for _, d := range t.measuredDevices() {
-		t.fact("device", d.Path, d.Model, d.Serial, prefixedBy("firmware ", d.Firmware), sizeText(d.SizeBytes), prefixedBy("scheduler ", d.Scheduler), d.WriteCache)
+		t.fact("device", d.Path, d.Model, d.Serial, prefixedBy("firmware ", d.Firmware), units.Bytes(d.SizeBytes), prefixedBy("scheduler ", d.Scheduler), d.WriteCache)
 	}
 	for _, note := range e.Notes {
 		t.fact("note", note)

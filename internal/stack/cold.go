@@ -7,10 +7,10 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // coldLimit is how long dropping a file from the page cache is tried.
@@ -39,7 +39,7 @@ func dropCache(path string) error {
 			return nil
 		case time.Since(start) > coldLimit:
 			return fmt.Errorf("the page cache still holds %s of %s after %s, so the trial would not start cold: something else uses that file or its loop device (fuser -v tells), or it lies in memory",
-				humanize.IBytes(uint64(left)), path, coldLimit)
+				units.Bytes(uint64(left)), path, coldLimit)
 		}
 	}
 }

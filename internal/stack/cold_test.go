@@ -85,7 +85,7 @@ func TestWhatStaysCachedIsAnError(t *testing.T) {
 		}
 	}
 	err = dropCache(f.Name())
-	if err == nil || !strings.Contains(err.Error(), "still holds 1.0 MiB of "+f.Name()) {
+	if err == nil || !strings.Contains(err.Error(), "still holds 1 MiB of "+f.Name()) {
 		t.Errorf("got %v", err)
 	}
 	if err := unix.Munmap(mapped); err != nil {

@@ -21,6 +21,7 @@ import (
 	"plimsoll/internal/journal"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload"
 )
 
@@ -38,7 +39,7 @@ func sizeOption(n line.Node, key, missing string) (int64, error) {
 	if !ok {
 		text = missing
 	}
-	return line.ParseSize(text)
+	return units.ParseSize(text)
 }
 
 // dieLimit is how long a process may take to end once it was killed.

@@ -12,6 +12,7 @@ import (
 
 	"plimsoll/internal/journal"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/units"
 )
 
 const defaultChunk = "512KiB" // mdadm's own
@@ -75,6 +76,6 @@ func upRAID0(ctx context.Context, b *build, n line.Node) error {
 	if b.Target.SizeBytes, err = deviceSize(b.block); err != nil {
 		return err
 	}
-	b.fact("stripe", fmt.Sprintf("%s over %s", line.FormatSize(chunk), strings.Join(b.blocks, ", ")))
+	b.fact("stripe", fmt.Sprintf("%s over %s", units.FormatSize(chunk), strings.Join(b.blocks, ", ")))
 	return nil
 }

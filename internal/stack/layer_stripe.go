@@ -17,6 +17,7 @@ import (
 	"plimsoll/internal/journal"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/units"
 )
 
 const defaultStripe = "64KiB" // LVM's own
@@ -54,9 +55,9 @@ var lvmStripe = &layer{
 		// "0 SECTORS striped MEMBERS SECTORS DEVICE OFFSET ..."
 		f := strings.Fields(table)
 		if len(f) < 5 || f[2] != "striped" || f[3] != strconv.Itoa(len(b.blocks)) || f[4] != strconv.FormatInt(stripe/512, 10) {
-			return fmt.Errorf("the logical volume is no stripe of %s over %d devices: device mapper says %q", line.FormatSize(stripe), len(b.blocks), table)
+			return fmt.Errorf("the logical volume is no stripe of %s over %d devices: device mapper says %q", units.FormatSize(stripe), len(b.blocks), table)
 		}
-		b.fact("stripe", fmt.Sprintf("%s over %s", line.FormatSize(stripe), strings.Join(b.blocks, ", ")))
+		b.fact("stripe", fmt.Sprintf("%s over %s", units.FormatSize(stripe), strings.Join(b.blocks, ", ")))
 		return nil
 	},
 }

@@ -13,6 +13,7 @@ import (
 	"plimsoll/internal/journal"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/units"
 )
 
 // Docker's storage driver devicemapper makes thin devices of a thin pool, in
@@ -122,7 +123,7 @@ func (b *build) loopPool(ctx context.Context, root string) error {
 	size := int64(thinShare*float64(int64(st.Bavail)*st.Bsize)) >> 20 << 20
 	b.pool.options = []string{fmt.Sprintf("dm.loopdatasize=%db", size)}
 	b.pool.limit(size)
-	b.fact("thin pool", "loop-lvm: made by the engine, over loop devices on sparse files of "+line.FormatSize(size))
+	b.fact("thin pool", "loop-lvm: made by the engine, over loop devices on sparse files of "+units.FormatSize(size))
 	return b.do(ctx, &journal.ThinPool{DataRoot: b.pool.root}, func(string) error { return nil })
 }
 

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/units"
 )
 
 // Permission is one --destroy: a device that the user gives up to be
@@ -94,7 +94,7 @@ func (e *Env) Overwritable(name string, need int64) (hostinfo.Device, error) {
 		}
 		return refuse("everything on it would be overwritten, and you have not said that it may be", "say so: --destroy "+id)
 	case int64(d.SizeBytes) < need:
-		return refuse(fmt.Sprintf("it is too small: it holds %s, the workloads need %s", humanize.IBytes(d.SizeBytes), humanize.IBytes(uint64(need))),
+		return refuse(fmt.Sprintf("it is too small: it holds %s, the workloads need %s", units.Bytes(d.SizeBytes), units.Bytes(uint64(need))),
 			"take a larger device, or a smaller size in the workloads")
 	}
 	if err := free(d.Path); err != nil {

@@ -15,6 +15,7 @@ import (
 	"plimsoll/internal/observe"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/units"
 )
 
 // What a stack measures depends on the blocks of the disk that it stands on:
@@ -123,7 +124,7 @@ func (b *build) takePiece(ctx context.Context, named string, size int64) (*piece
 	slot := b.piecesUsed[named]
 	b.piecesUsed[named]++
 	if slot >= len(f.pieces[index]) || f.pieces[index][slot].bytes < size {
-		return nil, fmt.Errorf("no region of %s was planned for loop device %d of stack %s", line.FormatSize(size), slot+1, b.name)
+		return nil, fmt.Errorf("no region of %s was planned for loop device %d of stack %s", units.FormatSize(size), slot+1, b.name)
 	}
 	p := f.pieces[index][slot]
 	if err := p.ready(ctx, b.Env); err != nil {
@@ -182,7 +183,7 @@ func (r *Regions) file(ctx context.Context, e *Env, named string) (*regionFile, 
 		count:  int(max(1, min(mostRegions, int64(r.most), limit/max(1, each)))),
 		pieces: map[int][]*piece{},
 	}
-	e.trace("reserving %d regions of %s in %s", f.count, line.FormatSize(each), parent)
+	e.trace("reserving %d regions of %s in %s", f.count, units.FormatSize(each), parent)
 	_, err = e.Journal.Do(ctx, &journal.Dir{Path: dir}, func(string) error { return os.Mkdir(dir, 0o700) })
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the file of loop devices: %w", err)
@@ -267,7 +268,7 @@ func (p *piece) ready(ctx context.Context, e *Env) error {
 	if p.written {
 		return p.blank()
 	}
-	e.trace("writing a region of the disk: %s", line.FormatSize(p.bytes))
+	e.trace("writing a region of the disk: %s", units.FormatSize(p.bytes))
 	if err := p.fill(ctx); err != nil {
 		return fmt.Errorf("write the file of a loop device, %s: %w", p.path, err)
 	}

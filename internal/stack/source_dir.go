@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/units"
 )
 
 // dirSource is a directory that exists: it needs no root, and changes nothing
@@ -72,7 +72,7 @@ func checkFree(dir string, need int64) error {
 	}
 	return &Unsupported{result.Problem{
 		What:   "directory " + dir,
-		Why:    fmt.Sprintf("its file system has %s free, the stack needs %s", humanize.IBytes(uint64(free)), humanize.IBytes(uint64(need))),
+		Why:    fmt.Sprintf("its file system has %s free, the stack needs %s", units.Bytes(uint64(free)), units.Bytes(uint64(need))),
 		Remedy: "free some space, take a smaller size, or name another directory",
 	}}
 }

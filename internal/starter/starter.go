@@ -12,9 +12,8 @@ import (
 	"text/template"
 	"unicode"
 
-	"github.com/dustin/go-humanize"
-
 	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/units"
 )
 
 //go:embed experiment.yaml.tmpl
@@ -145,7 +144,7 @@ func (f *filled) places(h Host) {
 		}
 		d := directory{unique(label), source("dir:" + m.Dir), m.FSType}
 		if m.FreeBytes > 0 {
-			d.About += ", " + humanize.IBytes(m.FreeBytes) + " free"
+			d.About += ", " + units.Bytes(m.FreeBytes) + " free"
 		}
 		f.Directories = append(f.Directories, d)
 	}
@@ -157,7 +156,7 @@ func (f *filled) places(h Host) {
 		if d.Partition || strings.HasPrefix(d.Name, "loop") || strings.HasPrefix(d.Name, "zram") || !quotable(d.Path) {
 			continue
 		}
-		out := device{Name: unique(d.Name), Source: source(d.Path), Destroy: d.Path, About: humanize.IBytes(d.SizeBytes)}
+		out := device{Name: unique(d.Name), Source: source(d.Path), Destroy: d.Path, About: units.Bytes(d.SizeBytes)}
 		if d.Serial != "" && serials[d.Serial] == 1 && simple.MatchString(d.Serial) {
 			out.Source, out.Destroy = "serial:"+d.Serial, d.Serial
 		}

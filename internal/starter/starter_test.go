@@ -89,9 +89,9 @@ fuse-overlayfs: loop(size=1GiB) > xfs > fuse-overlayfs`
 	for _, want := range []string{
 		"#   sudo plimsoll run experiment.yaml --dry-run",
 		"  # Not here, btrfs: there is no btrfs (apt-get install btrfs)",
-		"  # nvme1n1: serial:S101    # 1.0 TiB, Example DC; run with --destroy S101\n  # nvme1n1-xfs: serial:S101 > xfs\n",
-		"  # sdb: /dev/sdb    # 1.0 TiB; it holds a signature of ext4; run with --destroy /dev/sdb=signature\n",
-		"  #   /dev/nvme0n1, 1.0 TiB, Example DC; it has partitions: nvme0n1p1 is mounted on /\n",
+		"  # nvme1n1: serial:S101    # 1 TiB, Example DC; run with --destroy S101\n  # nvme1n1-xfs: serial:S101 > xfs\n",
+		"  # sdb: /dev/sdb    # 1 TiB; it holds a signature of ext4; run with --destroy /dev/sdb=signature\n",
+		"  #   /dev/nvme0n1, 1 TiB, Example DC; it has partitions: nvme0n1p1 is mounted on /\n",
 		"  # root-directory: dir:/    # ext4, 64 GiB free\n", `  # srv-my-data: 'dir:"/srv/my data"'    # xfs` + "\n",
 	} {
 		if !strings.Contains(text, want) {

@@ -12,6 +12,7 @@ import (
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/steady"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload"
 )
 
@@ -89,7 +90,7 @@ func layoutHangs(name string, bytes int64, limit time.Duration) error {
 	return &workload.Error{Problem: result.Problem{
 		What: "laying out the files of " + name,
 		Why: fmt.Sprintf("it had not ended after %s, in which %s are written at %s a second, and was given up",
-			limit.Round(time.Second), line.FormatSize(bytes), line.FormatSize(slowest)),
+			limit.Round(time.Second), units.FormatSize(bytes), units.FormatSize(slowest)),
 		Remedy: "see whether the device answers (dmesg); some options have fio hang while it only lays out files, " +
 			"such as io_submit_mode=offload: leave them out of the job file",
 	}}

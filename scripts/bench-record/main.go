@@ -21,8 +21,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/blktrace"
@@ -184,7 +184,7 @@ func run(rounds int, slice time.Duration, scheduler string, only []string) (err 
 	if err := awaitLoad(device); err != nil {
 		return err
 	}
-	terminal := isatty.IsTerminal(os.Stderr.Fd())
+	terminal := term.IsTerminal(int(os.Stderr.Fd()))
 	measured, lost := map[string][]figures{}, map[string]uint64{}
 	for round := range rounds {
 		if !terminal && round%max(rounds/8, 1) == 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/suggest"
+	"plimsoll/internal/units"
 )
 
 // Catalog holds the nodes that lines may be made of. Two nodes may share a
@@ -438,7 +439,7 @@ func checkValue(def OptionDef, o Option) (what, remedy string) {
 	}
 	switch def.Value {
 	case Size:
-		bytes, err := ParseSize(o.Value)
+		bytes, err := units.ParseSize(o.Value)
 		if err != nil {
 			return err.Error(), ""
 		}
@@ -446,7 +447,7 @@ func checkValue(def OptionDef, o Option) (what, remedy string) {
 			return "a size of nothing", "write 4GiB or 512MiB"
 		}
 	case Chunk:
-		bytes, err := ParseSize(o.Value)
+		bytes, err := units.ParseSize(o.Value)
 		if err != nil {
 			return err.Error(), ""
 		}
