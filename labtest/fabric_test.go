@@ -52,8 +52,8 @@ func (f fabric) look(t *testing.T) string {
 	t.Helper()
 	const show = `find /sys/kernel/config/nvmet -mindepth 2 2>/dev/null | grep -v -e attr_ -e /discovery | sort
 		ls /sys/class/nvme; ls /sys/module | grep -e nvmet -e nvme_tcp -e nvme_rdma -e nvme_fabrics -e nvme_loop
-		grep plimsoll /proc/self/mountinfo; ls -d /run/plimsoll; ls /var/lib/plimsoll/journal; pgrep -a fio; true`
-	return "server:\n" + f.server.do(t, show+" 2>&1") + "target:\n" + f.target.do(t, show+" 2>&1")
+		grep plimsoll /proc/self/mountinfo; ls -d /run/plimsoll /var/lib/plimsoll/journal /var/lib/plimsoll/journal/* 2>/dev/null; pgrep -a fio; true`
+	return "server:\n" + f.server.do(t, show) + "target:\n" + f.target.do(t, show)
 }
 
 // cutOverRDMA is what stays when a link over RDMA was cut: docs/nvme-of.md.

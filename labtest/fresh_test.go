@@ -19,7 +19,7 @@ const attachVariable = "PLIMSOLL_TEST_ATTACH"
 // exist. On a host that has run the tests before they cannot fail for these.
 func TestFreshKernel(t *testing.T) {
 	t.Parallel()
-	g := start(t, lab.Machine{Name: lab.Server, Memory: 2 << 30})[0]
+	g := start(t, lab.Machine{Name: lab.Server, CPUs: 2, Memory: 2 << 30})[0]
 	attach := cmp.Or(os.Getenv(attachVariable), "10s")
 	long, err := time.ParseDuration(attach)
 	if err != nil {

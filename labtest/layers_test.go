@@ -10,9 +10,7 @@ import (
 	"plimsoll/internal/lab"
 )
 
-// The layers are tested on several machines, which run beside each other. Those
-// of TestStripes and TestPools have one CPU: an emulated second one takes a third
-// of the first one's time, and nothing there needs it.
+// The layers are tested on several machines, which run beside each other.
 
 // TestLayers has what layers stand on protected, charged and cleaned up, with a
 // kernel that has all controllers of cgroup v2.
@@ -34,7 +32,7 @@ func TestLayers(t *testing.T) {
 // TestStripes brings stripes over drives up and down, and crashes on the way.
 func TestStripes(t *testing.T) {
 	t.Parallel()
-	g, env := drivesOf(t, lab.Machine{CPUs: 1})
+	g, env := drivesOf(t, lab.Machine{})
 	for _, test := range []string{"TestAStripeServesFromAllItsDevices", "TestAStripeIsUndoneAfterACrashAtAnyStep"} {
 		g.runs(t, goTests{Package: "internal/stack", Run: "^" + test + "$", Env: env, Limit: 15 * time.Minute})
 	}
@@ -43,7 +41,7 @@ func TestStripes(t *testing.T) {
 // TestPools does so with thin pools.
 func TestPools(t *testing.T) {
 	t.Parallel()
-	g, env := drivesOf(t, lab.Machine{CPUs: 1})
+	g, env := drivesOf(t, lab.Machine{})
 	for _, test := range []string{"TestThinPools", "TestAThinPoolIsUndoneAfterACrashAtAnyStep"} {
 		g.runs(t, goTests{Package: "internal/stack", Run: "^" + test + "$", Env: env, Limit: 15 * time.Minute})
 	}

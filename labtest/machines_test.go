@@ -133,11 +133,6 @@ func start(t *testing.T, machines ...lab.Machine) []*guest {
 	dir := labDir(t)
 	takePlaces(t, len(machines))
 	began := time.Now()
-	for i := range machines {
-		if machines[i].CPUs == 0 {
-			machines[i].CPUs = 2
-		}
-	}
 	l, err := lab.Start(t.Context(), lab.Options{
 		Dir: dir, Binary: program(t), Machines: machines, Note: func(text string) { t.Log("lab: " + text) },
 	}, "")

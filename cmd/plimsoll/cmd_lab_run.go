@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 
@@ -33,7 +32,7 @@ type labOptions struct {
 
 func (o *labOptions) addTo(f *pflag.FlagSet) {
 	o.given = f.Changed
-	f.IntVar(&o.cpus, "cpus", 0, "`number` of processors of each machine (default: 2, or 1 for each of two machines on a host of less than 4)")
+	f.IntVar(&o.cpus, "cpus", 0, "`number` of processors of each machine (default: 2, or 1 where QEMU before 9.1 emulates them, and for each of two machines on a host of less than 4)")
 	f.StringVar(&o.memory, "memory", "2GiB", "memory `size` of each machine")
 	f.IntVar(&o.drives, "drives", 2, "`number` of NVMe drives of each machine")
 	f.StringVar(&o.size, "size", "4GiB", "`size` of each drive; what is not written takes no space")
@@ -51,21 +50,17 @@ func (o *labOptions) options(dir string) (lab.Options, error) {
 	memory, memoryErr := lab.ParseSize("--memory", o.memory, 1)
 	size, sizeErr := lab.ParseSize("--size", o.size, lab.LeastDrive)
 	profiles, profileErr := o.readProfiles()
+	if o.given("cpus") && o.cpus < 1 {
+		sizeErr = errors.Join(sizeErr, fmt.Errorf("--cpus %d: it takes a number from 1 on", o.cpus))
+	}
 	if o.drives < 0 {
 		sizeErr = errors.Join(sizeErr, fmt.Errorf("--drives %d: it takes a number from 0 on", o.drives))
 	}
 	if err := errors.Join(memoryErr, sizeErr, profileErr); err != nil {
 		return lab.Options{}, &exitError{exitUsage, err}
 	}
-	cpus := o.cpus
-	if !o.given("cpus") {
-		cpus = 2
-		if o.target && runtime.NumCPU() < 4 {
-			cpus = 1 // machines that wait for each other's turn are slower than small ones
-		}
-	}
 	machine := func(name, peer string) lab.Machine {
-		m := lab.Machine{Name: name, CPUs: cpus, Memory: memory, Peer: peer}
+		m := lab.Machine{Name: name, CPUs: o.cpus, Memory: memory, Peer: peer}
 		for i, serial := range lab.Serials(name, o.drives) {
 			m.Drives = append(m.Drives, lab.Drive{Serial: serial, Bytes: size, Limits: profiles[min(i, len(profiles)-1)]})
 		}

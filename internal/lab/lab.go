@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -24,7 +25,7 @@ type Options struct {
 func (o Options) Validate() error {
 	var problems []error
 	for _, m := range o.Machines {
-		if m.CPUs < 1 || m.CPUs > 64 {
+		if m.CPUs < 0 || m.CPUs > 64 {
 			problems = append(problems, fmt.Errorf("%s: %d CPUs; it takes 1 to 64", m.Name, m.CPUs))
 		}
 		if m.Memory < leastMemory {
@@ -91,7 +92,13 @@ func Start(ctx context.Context, o Options, name string) (_ *Lab, err error) {
 	// The target listens on the link, so it is first.
 	for i := len(o.Machines) - 1; i >= 0; i-- {
 		m := o.Machines[i]
+		if m.CPUs == 0 {
+			m.CPUs = accel.suits(len(o.Machines))
+		}
 		o.Note("starting " + m.Name)
+		if accel.stalls(m) {
+			o.Note("this QEMU emulates " + strconv.Itoa(m.CPUs) + " processors in turns, and I/O may then stand still for a minute: one processor, or QEMU 9.1, does not")
+		}
 		v, err := startMachine(filepath.Join(l.Dir, m.Name), m, files{Link: filepath.Join("..", linkFile)}, accel, o.Binary, image)
 		if err != nil {
 			return nil, fmt.Errorf("start the virtual machine %s: %w", m.Name, err)

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,7 @@ import (
 // processor, "tcg" by emulation, and why.
 type Accelerator struct {
 	Name    string `json:"name"`
-	Threads string `json:"threads"` // of emulated processors: "multi" for one each, "single" for one for all; "" under KVM
+	Threads string `json:"threads"` // of the emulated processors of a machine that has several: "multi" for one each, "single" for one for all; "" under KVM
 	Why     string `json:"why"`
 
 	// What the answer holds for: it is found anew when any of them changes.
@@ -31,6 +32,9 @@ type Accelerator struct {
 	Image string `json:"image"`
 	User  int    `json:"user"`
 }
+
+// emulation is the name of the Accelerator that has no need of KVM.
+const emulation = "tcg"
 
 // probeTime is how long a guest may take to come to its first program under
 // KVM, which takes about a second.
@@ -74,7 +78,7 @@ func accelerator(ctx context.Context, dir string, image *Image, note func(string
 		if err != nil {
 			return Accelerator{}, fmt.Errorf("ask %s for its version: %w", path, err)
 		}
-		a.Name, a.Threads, a.Why = "tcg", emulationThreads(string(version)), "KVM cannot be used here: "+why.Error()
+		a.Name, a.Threads, a.Why = emulation, emulationThreads(string(version)), "KVM cannot be used here: "+why.Error()
 	}
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -83,13 +87,25 @@ func accelerator(ctx context.Context, dir string, image *Image, note func(string
 	return a, replace(cache, text)
 }
 
-// Before QEMU 8.1 (its commit deba78709ae8, "accel/tcg: Always lock pages before
-// translation") a processor could translate a page of code while another one,
-// in a thread of its own, wrote to it, and keep what it had read. A Linux guest
-// that attaches or detaches a tracepoint writes INT3 over an instruction, then
-// the new one; a processor that keeps the INT3 traps on it for ever, while the
-// kernel, which finds none there, sends it back. The change lost sight of blocks
-// of code across two pages, until 9.1. In one thread nothing happens at once.
+// Threads of emulated processors have two faults of QEMU between them.
+//
+// In threads of their own, before QEMU 8.1 (its commit deba78709ae8, "accel/tcg:
+// Always lock pages before translation"), a processor could translate a page of
+// code while another one wrote to it, and keep what it had read. A Linux guest that
+// attaches or detaches a tracepoint writes INT3 over an instruction, then the new
+// one; a processor that keeps the INT3 traps on it for ever, while the kernel, which
+// finds none there, sends it back. The change lost sight of blocks of code across
+// two pages, until 9.1.
+//
+// In one thread, or with one processor, before QEMU 8.0 the guest's memory barriers
+// were left out, as if nothing else ran at a time; but emulated devices do, in
+// threads of their own. A guest that fills a queue in memory and looks whether the
+// device wants to be woken may then see what was there before: the device sleeps,
+// the guest does not wake it, and the I/O waits until it times out, after a minute
+// with NVMe. That takes seconds to occur under load.
+//
+// A machine of one processor that has room for a second one meets neither: it has a
+// thread of its own, and barriers, for QEMU has to be ready for the second.
 var leastThreaded = [2]int{9, 1}
 
 var versionNumber = regexp.MustCompile(`version (\d+)\.(\d+)`)
@@ -107,6 +123,30 @@ func emulationThreads(version string) string {
 		return "single"
 	}
 	return "multi"
+}
+
+// processors returns QEMU's options -accel and -smp for so many of them.
+func (a Accelerator) processors(cpus int) (accel, smp string) {
+	smp = strconv.Itoa(cpus)
+	switch {
+	case a.Name != emulation:
+		return a.Name, smp
+	case cpus == 1:
+		return a.Name + ",thread=multi", "1,maxcpus=2"
+	}
+	return a.Name + ",thread=" + a.Threads, smp
+}
+
+// stalls reports whether I/O of the machine may wait for a minute, for no reason
+// but the emulation.
+func (a Accelerator) stalls(m Machine) bool { return a.Threads == "single" && m.CPUs > 1 }
+
+// suits returns how many processors machines get where nobody says.
+func (a Accelerator) suits(machines int) int {
+	if a.Threads == "single" || machines > 1 && runtime.NumCPU() < 4 {
+		return 1 // machines that wait for each other's turn are slower than small ones
+	}
+	return 2
 }
 
 // probe starts a guest under KVM and tells why that failed.

@@ -10,8 +10,8 @@ import (
 
 // Machine tells what a virtual machine has.
 type Machine struct {
-	Name   string // host name of the guest: Server or Target
-	CPUs   int
+	Name   string  // host name of the guest: Server or Target
+	CPUs   int     // 0: as many as suit the host
 	Memory int64   // bytes
 	Drives []Drive // emulated NVMe
 	Peer   string  // host name of the machine at the other end of the link; "" for none
@@ -75,14 +75,15 @@ func portFile(i int) string    { return fmt.Sprintf("port%d.sock", i) }
 
 // arguments returns QEMU's command line.
 func arguments(m Machine, f files, accel Accelerator) []string {
-	by, cpu := accel.Name, "host"
-	if accel.Name == "tcg" {
-		by, cpu = "tcg,thread="+accel.Threads, "max"
+	by, processors := accel.processors(m.CPUs)
+	cpu := "host"
+	if accel.Name == emulation {
+		cpu = "max"
 	}
 	a := []string{
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none", "-nic", "none",
 		"-machine", "q35", "-accel", by, "-cpu", cpu,
-		"-smp", strconv.Itoa(m.CPUs), "-m", strconv.FormatInt(m.Memory>>20, 10) + "M",
+		"-smp", processors, "-m", strconv.FormatInt(m.Memory>>20, 10) + "M",
 		"-smbios", "type=1,product=" + hostinfo.LabProduct + ",version=" + accel.Name,
 		"-serial", "file:" + consoleFile,
 		"-kernel", f.Kernel, "-initrd", f.Initrd, "-append", kernelWords(m),

@@ -18,6 +18,7 @@ func TestArguments(t *testing.T) {
 		m := Machine{CPUs: 2, Memory: 2 << 30, Name: d.Cmd}
 		accel, drives, profile, root := Accelerator{}, 0, Unlimited, "/image/root.img"
 		d.MaybeScanArgs(t, "accel", &accel.Name)
+		d.MaybeScanArgs(t, "cpus", &m.CPUs)
 		d.MaybeScanArgs(t, "threads", &accel.Threads)
 		d.MaybeScanArgs(t, "drives", &drives)
 		d.MaybeScanArgs(t, "profile", &profile)
@@ -67,8 +68,8 @@ func TestEmulationThreads(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	err := Options{Machines: []Machine{{Name: Server, CPUs: 0, Memory: 1 << 20, Drives: make([]Drive, 17)}}}.Validate()
-	for _, want := range []string{"0 CPUs", "1 MiB", "17 drives"} {
+	err := Options{Machines: []Machine{{Name: Server, CPUs: 65, Memory: 1 << 20, Drives: make([]Drive, 17)}}}.Validate()
+	for _, want := range []string{"65 CPUs", "1 MiB", "17 drives"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
