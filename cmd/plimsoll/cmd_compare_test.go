@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 )
@@ -32,7 +33,7 @@ func storeRates(t *testing.T, id string, rates ...float64) {
 	defer s.Close()
 	for i, trial := range s.Run().Trials {
 		ns := uint64(32e9 / rates[i])
-		total := result.Latency{Count: 10, MeanNS: float64(ns), MinNS: ns, MaxNS: ns, Bins: []result.Bin{{NS: ns, Count: 10}}}
+		total := hist.Histogram{Count: 10, MeanNS: float64(ns), MinNS: ns, MaxNS: ns, Bins: []hist.Bin{{NS: ns, Count: 10}}}
 		trial.Status, trial.Started = result.TrialDone, run.Started
 		trial.Honesty = &result.Honesty{Source: result.SourceDevice}
 		trial.Measurement = &result.Measurement{RuntimeSeconds: 1, Read: result.Direction{IOs: 10, IOPS: rates[i], BytesPerSecond: 4096 * rates[i], Total: total}}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 )
@@ -40,7 +41,7 @@ func makeRun(dir, id string, started time.Time) error {
 	defer s.Close()
 	for i, trial := range s.Run().Trials[:3] {
 		trial.Status, trial.Started = result.TrialDone, started
-		total := result.Latency{Count: 10, MeanNS: 1e6, MinNS: 1e6, MaxNS: 1e6, Bins: []result.Bin{{NS: 1e6, Count: 10}}}
+		total := hist.Histogram{Count: 10, MeanNS: 1e6, MinNS: 1e6, MaxNS: 1e6, Bins: []hist.Bin{{NS: 1e6, Count: 10}}}
 		trial.Measurement = &result.Measurement{RuntimeSeconds: 1, Read: result.Direction{IOs: 10, IOPS: 12345 + float64(i), Total: total}}
 		if err := s.SaveTrial(trial); err != nil {
 			return err

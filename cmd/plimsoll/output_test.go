@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/iotrace/blktrace"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
@@ -130,7 +131,7 @@ func storeHostile(t *testing.T, dir string) {
 	defer s.Close()
 	done, failed := s.Run().Trials[0], s.Run().Trials[1]
 	done.Status, done.Started = result.TrialDone, at
-	total := result.Latency{Count: 10, MeanNS: 1e6, MinNS: 1e6, MaxNS: 1e6, Bins: []result.Bin{{NS: 1e6, Count: 10}}}
+	total := hist.Histogram{Count: 10, MeanNS: 1e6, MinNS: 1e6, MaxNS: 1e6, Bins: []hist.Bin{{NS: 1e6, Count: 10}}}
 	done.Measurement = &result.Measurement{RuntimeSeconds: 1, Read: result.Direction{IOs: 10, IOPS: 12345, Total: total}}
 	failed.Status, failed.Problem = result.TrialFailed, &result.Problem{What: titled, Why: "fio: " + titled, Remedy: titled}
 	if err := errorsOf(s.SaveTrial(done), s.SaveTrial(failed), s.Finish(result.RunComplete)); err != nil {

@@ -5,22 +5,23 @@ import (
 	"strings"
 	"testing"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 )
 
 // Imported trials may have no histogram. Percentiles are then those of the
 // others, and a caveat says so.
 func TestPercentilesOfSomeTrials(t *testing.T) {
-	trial := func(seq int, bins ...result.Bin) result.Trial {
+	trial := func(seq int, bins ...hist.Bin) result.Trial {
 		return result.Trial{
 			Seq: seq, Block: seq, Repeat: seq, Stack: "old", Workload: "RR", Status: result.TrialDone,
-			Measurement: &result.Measurement{RuntimeSeconds: 60, Read: result.Direction{IOs: 10, IOPS: 1, Total: result.Latency{Count: 10, MaxNS: 7, Bins: bins}}},
+			Measurement: &result.Measurement{RuntimeSeconds: 60, Read: result.Direction{IOs: 10, IOPS: 1, Total: hist.Histogram{Count: 10, MaxNS: 7, Bins: bins}}},
 		}
 	}
 	run := &result.Run{
 		Stacks:    []result.Stack{{Name: "old", Marks: []result.Mark{result.MarkImported}}},
 		Workloads: []result.Workload{{Name: "RR"}},
-		Trials:    []result.Trial{trial(1), trial(2, result.Bin{NS: 7, Count: 10})},
+		Trials:    []result.Trial{trial(1), trial(2, hist.Bin{NS: 7, Count: 10})},
 	}
 	said := func() (imported, histograms bool) {
 		for _, f := range All(run) {
@@ -32,7 +33,7 @@ func TestPercentilesOfSomeTrials(t *testing.T) {
 	if imported, histograms := said(); !imported || !histograms {
 		t.Errorf("said that it was imported: %v; that some have no histogram: %v", imported, histograms)
 	}
-	run.Trials[0] = trial(1, result.Bin{NS: 5, Count: 10})
+	run.Trials[0] = trial(1, hist.Bin{NS: 5, Count: 10})
 	if _, histograms := said(); histograms {
 		t.Error("all have histograms, and a caveat says otherwise")
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 )
 
@@ -15,7 +16,7 @@ func TestTheLabIsACaveat(t *testing.T) {
 			Workloads: []result.Workload{{Name: "RR"}},
 			Trials: []result.Trial{{
 				Seq: 1, Block: 1, Repeat: 1, Stack: "here", Workload: "RR", Status: result.TrialDone,
-				Measurement: &result.Measurement{RuntimeSeconds: 60, Read: result.Direction{IOs: 10, IOPS: 1, Total: result.Latency{Count: 10, MaxNS: 7}}},
+				Measurement: &result.Measurement{RuntimeSeconds: 60, Read: result.Direction{IOs: 10, IOPS: 1, Total: hist.Histogram{Count: 10, MaxNS: 7}}},
 			}},
 		}
 		said := false

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
@@ -25,9 +26,9 @@ type split3 struct{ slat, clat, total float64 }
 // latencies gives the means of both directions. Means of parts are weighted
 // by the number of all I/Os, so that they add up.
 func (c *cell) latencies() (split3, bool) {
-	s := c.merge(func(d result.Direction) result.Latency { return d.Submission })
-	cl := c.merge(func(d result.Direction) result.Latency { return d.Completion })
-	l := c.merge(func(d result.Direction) result.Latency { return d.Total })
+	s := c.merge(func(d result.Direction) hist.Histogram { return d.Submission })
+	cl := c.merge(func(d result.Direction) hist.Histogram { return d.Completion })
+	l := c.merge(func(d result.Direction) hist.Histogram { return d.Total })
 	if l.Count == 0 {
 		return split3{}, false
 	}

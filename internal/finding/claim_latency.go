@@ -6,6 +6,7 @@ import (
 
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/claims"
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
@@ -149,12 +150,12 @@ func (v *view) underLoad(k *claimCase, c claims.Claim, s *stack, low, high drive
 	k.judgement = judgeRatio(c, e)
 }
 
-func submissionOf(d result.Direction) result.Latency { return d.Submission }
-func totalOf(d result.Direction) result.Latency      { return d.Total }
+func submissionOf(d result.Direction) hist.Histogram { return d.Submission }
+func totalOf(d result.Direction) hist.Histogram      { return d.Total }
 
 // trialLatency is the sum of a latency over the I/Os of both directions, in
 // ns; 0 when it is not known.
-func trialLatency(t *result.Trial, of func(result.Direction) result.Latency) float64 {
+func trialLatency(t *result.Trial, of func(result.Direction) hist.Histogram) float64 {
 	sum := 0.0
 	for _, d := range []result.Direction{t.Measurement.Read, t.Measurement.Write} {
 		if l := of(d); l.Count > 0 {
@@ -173,12 +174,12 @@ func (c *cell) totals() samples.Sample { return c.means(totalOf) }
 // completions are the mean completion latencies of the trials, in ns, by
 // bring-up.
 func (c *cell) completions() samples.Sample {
-	return c.means(func(d result.Direction) result.Latency { return d.Completion })
+	return c.means(func(d result.Direction) hist.Histogram { return d.Completion })
 }
 
-func (c *cell) means(of func(result.Direction) result.Latency) samples.Sample {
+func (c *cell) means(of func(result.Direction) hist.Histogram) samples.Sample {
 	return samples.Take(c.trials, func(t *result.Trial) (float64, bool) {
-		l := stats.MergeLatency(of(t.Measurement.Read), of(t.Measurement.Write))
+		l := hist.Merge(of(t.Measurement.Read), of(t.Measurement.Write))
 		return l.MeanNS, l.Count > 0 && finite(l.MeanNS)
 	})
 }

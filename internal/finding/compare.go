@@ -6,6 +6,7 @@ import (
 	"time"
 
 	samples "plimsoll/internal/cell"
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 )
@@ -114,7 +115,7 @@ type Metric struct {
 func Metrics() []Metric {
 	percentile := func(p float64) func(*result.Measurement) (float64, bool) {
 		return func(m *result.Measurement) (float64, bool) {
-			ns, ok := stats.Percentile(stats.MergeBins(m.Read.Total.Bins, m.Write.Total.Bins), p)
+			ns, ok := hist.Percentile(hist.MergeBins(m.Read.Total.Bins, m.Write.Total.Bins), p)
 			if !ok {
 				return printed(m, p)
 			}

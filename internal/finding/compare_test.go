@@ -2,7 +2,6 @@ package finding
 
 import (
 	"encoding/csv"
-
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
 )
@@ -136,7 +136,7 @@ func recorded(t *testing.T) *result.Run {
 			run.Workloads = append(run.Workloads, result.Workload{Name: workload})
 		}
 		// The fewest bins that have the trial's percentiles.
-		total := result.Latency{Count: 1000, Bins: []result.Bin{
+		total := hist.Histogram{Count: 1000, Bins: []hist.Bin{
 			{NS: uint64(float(t, rec[6])), Count: 500}, {NS: uint64(float(t, rec[7])), Count: 490}, {NS: uint64(float(t, rec[8])), Count: 10}}}
 		run.Trials = append(run.Trials, result.Trial{
 			Stack: stack, Workload: workload, Status: result.TrialDone, Honesty: &result.Honesty{Source: result.Source(rec[9])},
@@ -270,7 +270,7 @@ func TestComparePrintedPercentiles(t *testing.T) {
 		run := tell(t, "stack raw: loop(size=1GiB)\nworkload RR randread\nRR raw 1000 1000 1000 1000 1000 1000")
 		for i := range run.Trials {
 			m := run.Trials[i].Measurement
-			m.Read.Total = result.Latency{Printed: []result.Quantile{{Percent: 50, NS: 1}, {Percent: 99, NS: ns}}}
+			m.Read.Total = hist.Histogram{Printed: []hist.Quantile{{Percent: 50, NS: 1}, {Percent: 99, NS: ns}}}
 			m.Write.IOs = writes
 		}
 		return run

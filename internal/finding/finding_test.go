@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
@@ -98,10 +99,10 @@ func anyTrace(t *rapid.T) *result.Trace {
 }
 
 func anyDirection(t *rapid.T, rate *rapid.Generator[float64]) result.Direction {
-	latency := func(label string) result.Latency {
+	latency := func(label string) hist.Histogram {
 		n := rapid.Uint64Range(0, 1000).Draw(t, label)
 		mean := rapid.SampledFrom([]float64{0, 1000, 1e9, math.NaN(), math.Inf(1)}).Draw(t, label)
-		return result.Latency{Count: n, MeanNS: mean, Bins: []result.Bin{{NS: 1000, Count: n}}}
+		return hist.Histogram{Count: n, MeanNS: mean, Bins: []hist.Bin{{NS: 1000, Count: n}}}
 	}
 	if rapid.Bool().Draw(t, "idle") {
 		return result.Direction{}
@@ -332,8 +333,8 @@ func TestPointsAreMergedNotAveraged(t *testing.T) {
 		if i == 0 {
 			n, ns = 100, 1_000_000
 		}
-		run.Trials[i].Measurement.Read.Total = result.Latency{Count: n, Bins: []result.Bin{{NS: ns, Count: n}}}
-		run.Trials[i].Measurement.Write.Total = result.Latency{Count: 1, Bins: []result.Bin{{NS: 9_000_000, Count: 1}}}
+		run.Trials[i].Measurement.Read.Total = hist.Histogram{Count: n, Bins: []hist.Bin{{NS: ns, Count: n}}}
+		run.Trials[i].Measurement.Write.Total = hist.Histogram{Count: 1, Bins: []hist.Bin{{NS: 9_000_000, Count: 1}}}
 	}
 	p := Points(run)[0]
 	if p.P50NS != 2e6 || p.P99NS != 2e6 || p.P999NS != 9e6 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
@@ -294,8 +295,8 @@ func (o outcome) trial(workload, stack string, repeat int, iops float64) result.
 		clat = 16e9 / iops
 	}
 	ios := uint64(iops * o.seconds)
-	at := func(ns float64) result.Latency {
-		return result.Latency{Count: ios, MeanNS: ns, MinNS: uint64(ns), MaxNS: uint64(ns), Bins: []result.Bin{{NS: uint64(ns), Count: ios}}}
+	at := func(ns float64) hist.Histogram {
+		return hist.Histogram{Count: ios, MeanNS: ns, MinNS: uint64(ns), MaxNS: uint64(ns), Bins: []hist.Bin{{NS: uint64(ns), Count: ios}}}
 	}
 	dir := result.Direction{
 		IOs: ios, Bytes: ios * o.block, IOPS: iops, BytesPerSecond: iops * float64(o.block),

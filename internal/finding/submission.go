@@ -3,8 +3,7 @@ package finding
 import (
 	"fmt"
 
-	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
+	"plimsoll/internal/hist"
 	"plimsoll/internal/units"
 )
 
@@ -18,12 +17,12 @@ func submission(v *view) []Finding {
 	var out []Finding
 	for _, c := range v.all() {
 		for _, d := range directions {
-			var slat, clat, lat []result.Latency
+			var slat, clat, lat []hist.Histogram
 			for _, t := range c.trials {
 				dir := d.of(t.Measurement)
 				slat, clat, lat = append(slat, dir.Submission), append(clat, dir.Completion), append(lat, dir.Total)
 			}
-			s, cl, l := stats.MergeLatency(slat...), stats.MergeLatency(clat...), stats.MergeLatency(lat...)
+			s, cl, l := hist.Merge(slat...), hist.Merge(clat...), hist.Merge(lat...)
 			if s.Count == 0 || l.Count == 0 || !(l.MeanNS > 0) {
 				continue
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	samples "plimsoll/internal/cell"
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
@@ -320,12 +321,12 @@ func (c *cell) summarise() Point {
 	if len(bytes) > 0 {
 		p.BytesPerSecond, p.BytesLow, p.BytesHigh, _ = medianOf(bytes.Means())
 	}
-	total := c.merge(func(d result.Direction) result.Latency { return d.Total })
+	total := c.merge(func(d result.Direction) hist.Histogram { return d.Total })
 	for _, q := range []struct {
 		percent float64
 		to      *float64
 	}{{50, &p.P50NS}, {99, &p.P99NS}, {99.9, &p.P999NS}} {
-		ns, _ := stats.Percentile(total.Bins, q.percent)
+		ns, _ := hist.Percentile(total.Bins, q.percent)
 		*q.to = float64(ns)
 	}
 	return p
@@ -373,12 +374,12 @@ func (c *cell) votes() map[result.Source]int {
 func (c *cell) fromMemory() int { return c.votes()[result.SourceMemory] }
 
 // merge merges one latency of both directions over all trials.
-func (c *cell) merge(which func(result.Direction) result.Latency) result.Latency {
-	var parts []result.Latency
+func (c *cell) merge(which func(result.Direction) hist.Histogram) hist.Histogram {
+	var parts []hist.Histogram
 	for _, t := range c.trials {
 		parts = append(parts, which(t.Measurement.Read), which(t.Measurement.Write))
 	}
-	return stats.MergeLatency(parts...)
+	return hist.Merge(parts...)
 }
 
 func points(cells ...*cell) []Point {

@@ -6,8 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
+	"plimsoll/internal/hist"
 )
 
 // octaves and perOctave are the shape of fio's latency histograms
@@ -268,16 +267,16 @@ func (d *Dist) PercentileNS(p float64) uint64 {
 	if d == nil {
 		return 0
 	}
-	ns, _ := stats.Percentile(d.Latency().Bins, p)
+	ns, _ := hist.Percentile(d.Latency().Bins, p)
 	return ns
 }
 
 // Latency gives the distribution as results hold it.
-func (d *Dist) Latency() result.Latency {
+func (d *Dist) Latency() hist.Histogram {
 	if d == nil || d.Count == 0 {
-		return result.Latency{}
+		return hist.Histogram{}
 	}
-	l := result.Latency{Count: d.Count, MeanNS: d.MeanNS(), MinNS: d.MinNS, MaxNS: d.MaxNS}
+	l := hist.Histogram{Count: d.Count, MeanNS: d.MeanNS(), MinNS: d.MinNS, MaxNS: d.MaxNS}
 	sparse := d.sparse
 	next := func(bin int, n uint64) {
 		if len(sparse) > 0 && sparse[0].bin() == bin {
@@ -285,7 +284,7 @@ func (d *Dist) Latency() result.Latency {
 			sparse = sparse[1:]
 		}
 		if n > 0 {
-			l.Bins = append(l.Bins, result.Bin{NS: representative(bin), Count: n})
+			l.Bins = append(l.Bins, hist.Bin{NS: representative(bin), Count: n})
 		}
 	}
 	var none [octaves]*[perOctave]uint64

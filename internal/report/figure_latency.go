@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
 )
 
 // The percentiles of a latency curve are evenly spaced in the logarithm of the
@@ -49,10 +49,10 @@ func latencyCurves(run *result.Run, points []finding.Point) (section, bool) {
 			if sourceClass(p) == classMemory {
 				c.Note = "memory"
 			}
-			merged := mergedLatency(run, p, func(d result.Direction) result.Latency { return d.Total })
+			merged := mergedLatency(run, p, func(d result.Direction) hist.Histogram { return d.Total })
 			for _, u := range f.Xs {
 				percent := max(tailPercent(u), 1e-9)
-				ns, ok := stats.Percentile(merged.Bins, percent)
+				ns, ok := hist.Percentile(merged.Bins, percent)
 				if !ok || ns == 0 || float64(merged.Count)*math.Pow(10, -u) < leastTail {
 					break
 				}
@@ -78,10 +78,10 @@ func latencyCurves(run *result.Run, points []finding.Point) (section, bool) {
 
 var tablePercents = []float64{50, 90, 99, 99.9, 99.99}
 
-func percentileRow(p finding.Point, merged result.Latency) []string {
+func percentileRow(p finding.Point, merged hist.Histogram) []string {
 	row := []string{p.Stack, p.Workload}
 	for _, percent := range tablePercents {
-		ns, ok := stats.Percentile(merged.Bins, percent)
+		ns, ok := hist.Percentile(merged.Bins, percent)
 		if !ok || float64(merged.Count)*(100-percent)/100 < leastTail {
 			row = append(row, "too few I/Os")
 			continue
@@ -91,12 +91,12 @@ func percentileRow(p finding.Point, merged result.Latency) []string {
 	return append(row, grouped(float64(merged.Count)))
 }
 
-func mergedLatency(run *result.Run, p finding.Point, which func(result.Direction) result.Latency) result.Latency {
-	var parts []result.Latency
+func mergedLatency(run *result.Run, p finding.Point, which func(result.Direction) hist.Histogram) hist.Histogram {
+	var parts []hist.Histogram
 	for _, m := range measurements(run, p) {
 		parts = append(parts, which(m.Read), which(m.Write))
 	}
-	return stats.MergeLatency(parts...)
+	return hist.Merge(parts...)
 }
 
 // latencySplits draws where an I/O waits on average: in the call that submits
@@ -112,8 +112,8 @@ func latencySplits(run *result.Run, points []finding.Point, findings []finding.F
 			if p.Workload != w.Name {
 				continue
 			}
-			slat := mergedLatency(run, p, func(d result.Direction) result.Latency { return d.Submission }).MeanNS
-			clat := mergedLatency(run, p, func(d result.Direction) result.Latency { return d.Completion }).MeanNS
+			slat := mergedLatency(run, p, func(d result.Direction) hist.Histogram { return d.Submission }).MeanNS
+			clat := mergedLatency(run, p, func(d result.Direction) hist.Histogram { return d.Completion }).MeanNS
 			if !(slat > 0) || !(clat > 0) {
 				continue // not split: a synchronous engine, or not in an imported file
 			}

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 )
 
@@ -148,7 +149,7 @@ func TestFiguresCurvesEndWithTheirData(t *testing.T) {
 				if c.Y[2*tailSteps] != p.P99NS {
 					t.Errorf("%s, %s: p99 is drawn at %g, want %g", stack, f.Title, c.Y[2*tailSteps], p.P99NS)
 				}
-				count := float64(mergedLatency(run, p, func(d result.Direction) result.Latency { return d.Total }).Count)
+				count := float64(mergedLatency(run, p, func(d result.Direction) hist.Histogram { return d.Total }).Count)
 				last := f.Xs[len(c.Y)-1]
 				if beyond := count * math.Pow(10, -last); beyond < leastTail || len(c.Y) < len(f.Xs) && beyond/math.Pow(10, 1.0/tailSteps) >= leastTail {
 					t.Errorf("%s, %s: the curve ends at %g with %.1f I/Os beyond", stack, f.Title, last, beyond)

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
 )
 
 // otherLatency is a line of latency percentiles of a stack whose total
@@ -51,21 +51,21 @@ func latenciesOf(trials []result.Trial) []otherLatency {
 		{"reads", func(m *result.Measurement) result.Direction { return m.Read }},
 		{"writes", func(m *result.Measurement) result.Direction { return m.Write }},
 	} {
-		histogram := func(of func(result.Direction) result.Latency) (merged result.Latency, n int) {
+		histogram := func(of func(result.Direction) hist.Histogram) (merged hist.Histogram, n int) {
 			for _, t := range trials {
 				if l := of(d.of(t.Measurement)); len(l.Bins) > 0 {
-					merged, n = stats.MergeLatency(merged, l), n+1
+					merged, n = hist.Merge(merged, l), n+1
 				}
 			}
 			return merged, n
 		}
-		completion := func(d result.Direction) result.Latency { return d.Completion }
-		if _, n := histogram(func(d result.Direction) result.Latency { return d.Total }); n > 0 {
+		completion := func(d result.Direction) hist.Histogram { return d.Completion }
+		if _, n := histogram(func(d result.Direction) hist.Histogram { return d.Total }); n > 0 {
 			continue // it is in the tables
 		}
 		if merged, n := histogram(completion); n > 0 {
 			at := func(p float64) string {
-				ns, _ := stats.Percentile(merged.Bins, p)
+				ns, _ := hist.Percentile(merged.Bins, p)
 				return latencyText(float64(ns))
 			}
 			lines = append(lines, otherLatency{
@@ -77,7 +77,7 @@ func latenciesOf(trials []result.Trial) []otherLatency {
 		for _, t := range trials {
 			for _, l := range []struct {
 				name string
-				result.Latency
+				hist.Histogram
 			}{{"total", d.of(t.Measurement).Total}, {"completion", completion(d.of(t.Measurement))}} {
 				if len(l.Printed) == 0 {
 					continue
@@ -94,7 +94,7 @@ func latenciesOf(trials []result.Trial) []otherLatency {
 }
 
 // printed is a percentile that fio printed, or "".
-func printed(quantiles []result.Quantile, percent float64) string {
+func printed(quantiles []hist.Quantile, percent float64) string {
 	for _, q := range quantiles {
 		if q.Percent == percent {
 			return latencyText(float64(q.NS))

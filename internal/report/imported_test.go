@@ -6,16 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 )
 
 // What fio printed is shown of each trial and direction for itself; what has
 // a histogram is merged; and where total latency has one, the tables tell it.
 func TestOtherLatencies(t *testing.T) {
-	printed := func(p50 uint64) result.Latency {
-		return result.Latency{MaxNS: 9000, Printed: []result.Quantile{{Percent: 50, NS: p50}, {Percent: 99, NS: 3000}}}
+	printed := func(p50 uint64) hist.Histogram {
+		return hist.Histogram{MaxNS: 9000, Printed: []hist.Quantile{{Percent: 50, NS: p50}, {Percent: 99, NS: 3000}}}
 	}
-	bins := result.Latency{Count: 100, MaxNS: 9000, Bins: []result.Bin{{NS: 1000, Count: 99}, {NS: 9000, Count: 1}}}
+	bins := hist.Histogram{Count: 100, MaxNS: 9000, Bins: []hist.Bin{{NS: 1000, Count: 99}, {NS: 9000, Count: 1}}}
 	run := &result.Run{
 		Imported:  []result.ImportedFile{{Name: "a.json"}},
 		Stacks:    []result.Stack{{Name: "s"}},

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 )
 
@@ -155,9 +156,9 @@ func sampleDirection(rng *rand.Rand, iops float64, submissionBlocks bool) result
 }
 
 // sampleLatency is a log-normal distribution with a heavy tail in bins as wide as fio's.
-func sampleLatency(rng *rand.Rand, n uint64, medianNS, sigma float64) result.Latency {
+func sampleLatency(rng *rand.Rand, n uint64, medianNS, sigma float64) hist.Histogram {
 	const bins, tail = 61, 6
-	l := result.Latency{}
+	l := hist.Histogram{}
 	var sum float64
 	last := uint64(0)
 	for i := range bins {
@@ -174,7 +175,7 @@ func sampleLatency(rng *rand.Rand, n uint64, medianNS, sigma float64) result.Lat
 			continue
 		}
 		last = ns
-		l.Bins = append(l.Bins, result.Bin{NS: ns, Count: count})
+		l.Bins = append(l.Bins, hist.Bin{NS: ns, Count: count})
 		l.Count += count
 		sum += float64(ns) * float64(count)
 	}

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/iotrace"
-	"plimsoll/internal/stats"
 	"plimsoll/web"
 )
 
@@ -236,7 +236,7 @@ func traceCurves(a *iotrace.Account) section {
 			c := curve{Series: slot, Name: i.String()}
 			bins := d.Latency().Bins
 			for _, u := range f.Xs {
-				ns, ok := stats.Percentile(bins, max(tailPercent(u), 1e-9))
+				ns, ok := hist.Percentile(bins, max(tailPercent(u), 1e-9))
 				if !ok || float64(d.Count)*math.Pow(10, -u) < leastTail {
 					break
 				}

@@ -4,7 +4,11 @@
 // The package is pure. internal/result/store keeps these values on disk.
 package result
 
-import "time"
+import (
+	"time"
+
+	"plimsoll/internal/hist"
+)
 
 // SchemaVersion is the version of run.json. It grows when a field changes its
 // meaning or goes away; a new optional field leaves it as it is.
@@ -243,44 +247,13 @@ func (m Measurement) BytesPerSecond() float64 { return m.Read.BytesPerSecond + m
 
 // Direction is the reads or the writes of a measurement.
 type Direction struct {
-	IOs            uint64  `json:"ios"`
-	Bytes          uint64  `json:"bytes"`
-	IOPS           float64 `json:"iops"`
-	BytesPerSecond float64 `json:"bytes_per_second"`
-	Submission     Latency `json:"submission"` // fio's slat
-	Completion     Latency `json:"completion"` // fio's clat
-	Total          Latency `json:"total"`      // fio's lat: what the application waits
-}
-
-// Latency is a distribution of latencies. Percentiles are computed from Bins,
-// which merge across jobs and trials; averaged percentiles do not exist here.
-//
-// An imported distribution may lack what its file lacked: Count is 0 when the
-// number of latencies is not known although MaxNS is, and without Bins only
-// the percentiles in Printed are known.
-type Latency struct {
-	Count  uint64  `json:"count"`
-	MeanNS float64 `json:"mean_ns"`
-	MinNS  uint64  `json:"min_ns"`
-	MaxNS  uint64  `json:"max_ns"`
-	Bins   []Bin   `json:"bins,omitempty"` // ascending by NS
-
-	// Printed are percentiles as fio printed them, when that is all that an
-	// imported file has: ascending by Percent. They belong to this one
-	// distribution and are shown as such; they do not merge.
-	Printed []Quantile `json:"printed,omitempty"`
-}
-
-// Quantile is one percentile of a distribution.
-type Quantile struct {
-	Percent float64 `json:"percent"` // above 0, up to 100
-	NS      uint64  `json:"ns"`
-}
-
-// Bin counts the latencies that fio put into one bin of its histogram.
-type Bin struct {
-	NS    uint64 `json:"ns"` // fio's representative value of the bin, in nanoseconds
-	Count uint64 `json:"n"`
+	IOs            uint64         `json:"ios"`
+	Bytes          uint64         `json:"bytes"`
+	IOPS           float64        `json:"iops"`
+	BytesPerSecond float64        `json:"bytes_per_second"`
+	Submission     hist.Histogram `json:"submission"` // fio's slat
+	Completion     hist.Histogram `json:"completion"` // fio's clat
+	Total          hist.Histogram `json:"total"`      // fio's lat: what the application waits
 }
 
 // Source tells what answered the I/Os of a trial.

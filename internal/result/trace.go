@@ -1,5 +1,7 @@
 package result
 
+import "plimsoll/internal/hist"
+
 // Trace is where the I/Os of a trial spent their time: what was recorded in
 // the kernel, joined with what the application saw.
 type Trace struct {
@@ -53,7 +55,7 @@ type TracePart struct {
 
 	// Latency is the distribution, where one was recorded; the parts' means are
 	// of the same I/Os, their percentiles do not add up.
-	Latency *Latency `json:"latency,omitempty"`
+	Latency *hist.Histogram `json:"latency,omitempty"`
 }
 
 // Served is what one device completed for one owner.

@@ -4,10 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
-	"strconv"
 	"testing"
-
-	"plimsoll/internal/result"
 )
 
 // oracle is what testdata/oracle.py got from SciPy and NumPy.
@@ -105,33 +102,5 @@ func TestRatioOfMediansIsSciPys(t *testing.T) {
 				t.Errorf("%v / %v: %+v, %s says %v, %v to %v", c.Subject, c.Baseline, got, c.Method, c.Ratio, c.Low, c.High)
 			}
 		}
-	}
-}
-
-func TestPercentileIsFios(t *testing.T) {
-	var fio struct {
-		Histograms []struct {
-			Name        string
-			Count       uint64
-			Bins        []result.Bin
-			Percentiles map[string]uint64
-		}
-	}
-	readJSON(t, "testdata/fio.json", &fio)
-	compared := 0
-	for _, h := range fio.Histograms {
-		for text, want := range h.Percentiles {
-			p, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, ok := Percentile(h.Bins, p); !ok || got != want {
-				t.Errorf("%s (%d latencies): p%v = %d, fio %d", h.Name, h.Count, p, got, want)
-			}
-			compared++
-		}
-	}
-	if compared < 300 {
-		t.Fatalf("only %d percentiles were compared", compared)
 	}
 }

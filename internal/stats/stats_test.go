@@ -6,21 +6,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"plimsoll/internal/result"
 )
 
 var (
 	sample  = rapid.SliceOfN(rapid.Float64Range(1, 1e6), 1, 12)
 	coarse  = rapid.SliceOfN(rapid.Map(rapid.IntRange(1, 5), func(i int) float64 { return float64(i) }), 1, 12)
 	samples = rapid.OneOf(sample, coarse) // with and without ties
-	bins    = rapid.Map(rapid.MapOfN(rapid.Uint64Range(1, 1e10), rapid.Uint64Range(0, 1e6), 0, 20), func(m map[uint64]uint64) []result.Bin {
-		var out []result.Bin
-		for ns, n := range m {
-			out = append(out, result.Bin{NS: ns, Count: n})
-		}
-		return MergeBins(out)
-	})
 )
 
 func scaled(values []float64, by float64) []float64 {
@@ -182,119 +173,4 @@ func shifted(values []float64, add float64) []float64 {
 		out[i] = v + add
 	}
 	return out
-}
-
-func TestMergeBinsProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		a, b, c := bins.Draw(t, "a"), bins.Draw(t, "b"), bins.Draw(t, "c")
-		if !slices.Equal(MergeBins(a, b), MergeBins(b, a)) {
-			t.Fatal("not commutative")
-		}
-		if !slices.Equal(MergeBins(MergeBins(a, b), c), MergeBins(a, MergeBins(b, c))) {
-			t.Fatal("not associative")
-		}
-		if !slices.Equal(MergeBins(a), a) {
-			t.Fatal("merging one histogram changes it")
-		}
-		merged := MergeBins(a, b, c)
-		if count(merged) != count(a)+count(b)+count(c) {
-			t.Fatal("latencies were lost or made")
-		}
-		if !slices.IsSortedFunc(merged, func(x, y result.Bin) int { return int(int64(x.NS) - int64(y.NS)) }) {
-			t.Fatal("not ascending")
-		}
-	})
-}
-
-func count(bins []result.Bin) (n uint64) {
-	for _, b := range bins {
-		n += b.Count
-	}
-	return n
-}
-
-func TestPercentileProperties(t *testing.T) {
-	percent := rapid.Float64Range(0.001, 100)
-	rapid.Check(t, func(t *rapid.T) {
-		a, b := bins.Draw(t, "a"), bins.Draw(t, "b")
-		p, q := percent.Draw(t, "p"), percent.Draw(t, "q")
-		if p > q {
-			p, q = q, p
-		}
-		low, ok := Percentile(a, p)
-		high, _ := Percentile(a, q)
-		if ok != (count(a) > 0) {
-			t.Fatalf("ok = %v for %v", ok, a)
-		}
-		if low > high {
-			t.Fatalf("p%v = %d above p%v = %d", p, low, q, high)
-		}
-		if !ok || count(b) == 0 {
-			return
-		}
-		// A merged percentile lies between those of its parts: no average
-		// of percentiles promises that it is one.
-		other, _ := Percentile(b, p)
-		if m, _ := Percentile(MergeBins(a, b), p); m < min(low, other) || m > max(low, other) {
-			t.Fatalf("p%v = %d of the merged is not between %d and %d", p, m, low, other)
-		}
-		if top, _ := Percentile(a, 100); top != a[len(a)-1].NS {
-			t.Fatalf("p100 = %d is not the largest bin", top)
-		}
-	})
-}
-
-func TestPercentileOfNothing(t *testing.T) {
-	one := []result.Bin{{NS: 100, Count: 3}}
-	for _, c := range []struct {
-		bins []result.Bin
-		p    float64
-	}{{nil, 50}, {[]result.Bin{{NS: 5}}, 50}, {one, 0}, {one, -1}, {one, 100.1}, {one, math.NaN()}} {
-		if ns, ok := Percentile(c.bins, c.p); ok || ns != 0 {
-			t.Errorf("p%v of %v = %d", c.p, c.bins, ns)
-		}
-	}
-}
-
-func TestMergeLatency(t *testing.T) {
-	a := result.Latency{Count: 3, MeanNS: 200, MinNS: 100, MaxNS: 300, Bins: []result.Bin{{NS: 100, Count: 1}, {NS: 250, Count: 2}}}
-	b := result.Latency{Count: 1, MeanNS: 1000, MinNS: 50, MaxNS: 1000, Bins: []result.Bin{{NS: 1000, Count: 1}}}
-	m := MergeLatency(a, result.Latency{}, b)
-	if m.Count != 4 || m.MeanNS != 400 || m.MinNS != 50 || m.MaxNS != 1000 || len(m.Bins) != 3 {
-		t.Errorf("%+v", m)
-	}
-	if e := MergeLatency(result.Latency{}, result.Latency{MeanNS: 7}); e.Count != 0 || e.MeanNS != 0 || e.Bins != nil {
-		t.Errorf("of nothing: %+v", e)
-	}
-}
-
-func TestMergeLatencyProperties(t *testing.T) {
-	latency := rapid.Custom(func(t *rapid.T) result.Latency {
-		l := result.Latency{Bins: bins.Draw(t, "bins")}
-		l.Count = count(l.Bins)
-		if l.Count == 0 {
-			return result.Latency{}
-		}
-		sum := 0.0
-		for _, b := range l.Bins {
-			sum += float64(b.NS) * float64(b.Count)
-		}
-		l.MeanNS, l.MinNS, l.MaxNS = sum/float64(l.Count), l.Bins[0].NS, l.Bins[len(l.Bins)-1].NS
-		return l
-	})
-	rapid.Check(t, func(t *rapid.T) {
-		a, b, c := latency.Draw(t, "a"), latency.Draw(t, "b"), latency.Draw(t, "c")
-		same := func(x, y result.Latency) bool {
-			return x.Count == y.Count && near(x.MeanNS, y.MeanNS, 1e-9) && x.MinNS == y.MinNS && x.MaxNS == y.MaxNS && slices.Equal(x.Bins, y.Bins)
-		}
-		if !same(MergeLatency(a, b), MergeLatency(b, a)) {
-			t.Fatal("not commutative")
-		}
-		if !same(MergeLatency(MergeLatency(a, b), c), MergeLatency(a, MergeLatency(b, c))) {
-			t.Fatal("not associative")
-		}
-		if m := MergeLatency(a, b); m.Count > 0 && (m.MeanNS < float64(m.MinNS)*(1-1e-12) || m.MeanNS > float64(m.MaxNS)*(1+1e-12)) {
-			t.Fatalf("mean %v outside %d to %d", m.MeanNS, m.MinNS, m.MaxNS)
-		}
-	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/result"
 )
@@ -78,9 +79,9 @@ func tell(t *testing.T, in *Input, words []string) {
 		for _, w := range words[3:] {
 			switch key, value, _ := strings.Cut(w, "="); key {
 			case "slat":
-				d.Submission = result.Latency{Count: d.IOs, MeanNS: number(value)}
+				d.Submission = hist.Histogram{Count: d.IOs, MeanNS: number(value)}
 			case "total":
-				d.Total = result.Latency{Count: d.IOs, MeanNS: number(value)}
+				d.Total = hist.Histogram{Count: d.IOs, MeanNS: number(value)}
 			case "share":
 				in.Share = number(value)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/result"
 )
@@ -182,7 +183,7 @@ func TestTheTruthComesBack(t *testing.T) {
 			}
 		}
 		in := Input{Account: &iotrace.Account{Cells: cells[:]}, Owns: owns, Calls: true, Share: 1}
-		in.Saw.Read = result.Direction{IOs: uint64(n), Total: result.Latency{MeanNS: total / float64(n)}}
+		in.Saw.Read = result.Direction{IOs: uint64(n), Total: hist.Histogram{MeanNS: total / float64(n)}}
 		if !synchronous {
 			in.Saw.Read.Submission.MeanNS = slat / float64(n)
 		}

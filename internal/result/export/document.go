@@ -9,8 +9,8 @@ import (
 	"encoding/json"
 	"io"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
 )
 
 // The types below are those of package result with Percentiles in the place
@@ -51,7 +51,7 @@ type (
 		Latency *latency `json:"latency,omitempty"`
 	}
 	latency struct {
-		result.Latency
+		hist.Histogram
 		Bins        *struct{}    `json:"bins,omitempty"` // always nil
 		Percentiles *Percentiles `json:"percentiles,omitempty"`
 	}
@@ -69,12 +69,12 @@ type Percentiles struct {
 }
 
 // NewPercentiles reads the percentiles off a histogram; nil when it is empty.
-func NewPercentiles(bins []result.Bin) *Percentiles {
-	if _, ok := stats.Percentile(bins, 50); !ok {
+func NewPercentiles(bins []hist.Bin) *Percentiles {
+	if _, ok := hist.Percentile(bins, 50); !ok {
 		return nil
 	}
 	at := func(p float64) uint64 {
-		ns, _ := stats.Percentile(bins, p)
+		ns, _ := hist.Percentile(bins, p)
 		return ns
 	}
 	return &Percentiles{at(50), at(90), at(95), at(99), at(99.9), at(99.99)}
@@ -122,7 +122,7 @@ func newBreakdown(b *result.Breakdown) *breakdown {
 	return out
 }
 
-func newLatency(l result.Latency) latency {
+func newLatency(l hist.Histogram) latency {
 	return latency{l, nil, NewPercentiles(l.Bins)}
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 )
 
@@ -21,8 +22,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // run has one trial of each fate: done on two devices, done from memory
 // without any, failed, skipped, planned.
 func run() *result.Run {
-	latency := func(ns uint64) result.Latency {
-		return result.Latency{Count: 2000, MeanNS: float64(ns) * 1.5, MinNS: ns / 2, MaxNS: ns * 10, Bins: []result.Bin{
+	latency := func(ns uint64) hist.Histogram {
+		return hist.Histogram{Count: 2000, MeanNS: float64(ns) * 1.5, MinNS: ns / 2, MaxNS: ns * 10, Bins: []hist.Bin{
 			{NS: ns / 2, Count: 100}, {NS: ns, Count: 1800}, {NS: ns * 2, Count: 60}, {NS: ns * 3, Count: 35}, {NS: ns * 5, Count: 4}, {NS: ns * 10, Count: 1},
 		}}
 	}
@@ -141,9 +142,9 @@ func TestPercentiles(t *testing.T) {
 	if p := NewPercentiles(nil); p != nil {
 		t.Errorf("no histogram has percentiles %+v", p)
 	}
-	var bins []result.Bin
+	var bins []hist.Bin
 	for i := range uint64(10001) {
-		bins = append(bins, result.Bin{NS: i + 1, Count: 1})
+		bins = append(bins, hist.Bin{NS: i + 1, Count: 1})
 	}
 	if got, want := *NewPercentiles(bins), (Percentiles{5001, 9001, 9501, 9901, 9991, 10000}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -209,7 +210,7 @@ func TestDocumented(t *testing.T) {
 		seen[typ] = true
 		for _, field := range reflect.VisibleFields(typ) {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			if name == "bins" || typ == reflect.TypeFor[result.Bin]() {
+			if name == "bins" || typ == reflect.TypeFor[hist.Bin]() {
 				continue // histograms are not part of documents
 			}
 			if name != "" && !documented[name] {

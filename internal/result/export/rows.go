@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 )
 
@@ -369,7 +370,7 @@ func when(known bool, value any) any {
 }
 
 // printedText writes percentiles as "50=107008 99=3817472".
-func printedText(quantiles []result.Quantile) string {
+func printedText(quantiles []hist.Quantile) string {
 	words := make([]string, len(quantiles))
 	for i, q := range quantiles {
 		words[i] = strconv.FormatFloat(q.Percent, 'f', -1, 64) + "=" + strconv.FormatUint(q.NS, 10)

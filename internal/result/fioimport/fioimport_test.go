@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
 	"plimsoll/internal/workload"
 	"plimsoll/internal/workload/fio"
 )
@@ -218,8 +218,8 @@ func TestLogsOfAResult(t *testing.T) {
 	if len(imp.Run.Trials) != 1 || got.IOPS() != whole.IOPS() || len(got.Read.Completion.Bins) == 0 || len(got.Read.Completion.Printed) == 0 {
 		t.Fatalf("%d trials, %+v", len(imp.Run.Trials), got)
 	}
-	a, _ := stats.Percentile(got.Read.Completion.Bins, 50)
-	b, _ := stats.Percentile(whole.Read.Completion.Bins, 50)
+	a, _ := hist.Percentile(got.Read.Completion.Bins, 50)
+	b, _ := hist.Percentile(whole.Read.Completion.Bins, 50)
 	if diff := float64(a)/float64(b) - 1; diff > 1.0/64 || diff < -1.0/64 {
 		t.Errorf("the median is %d from the log, %d from fio's histogram", a, b)
 	}
@@ -421,10 +421,10 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("%s: %+v, measured was %+v", p, got, measured)
 		}
 		for _, d := range [][2]result.Direction{{got.Read, measured.Read}, {got.Write, measured.Write}} {
-			for _, l := range [][2]result.Latency{{d[0].Submission, d[1].Submission}, {d[0].Completion, d[1].Completion}, {d[0].Total, d[1].Total}} {
+			for _, l := range [][2]hist.Histogram{{d[0].Submission, d[1].Submission}, {d[0].Completion, d[1].Completion}, {d[0].Total, d[1].Total}} {
 				for _, q := range []float64{1, 50, 90, 99, 99.9, 99.99} {
-					a, _ := stats.Percentile(l[0].Bins, q)
-					b, _ := stats.Percentile(l[1].Bins, q)
+					a, _ := hist.Percentile(l[0].Bins, q)
+					b, _ := hist.Percentile(l[1].Bins, q)
 					if a != b {
 						t.Errorf("%s: percentile %v is %d, measured was %d", p, q, a, b)
 					}

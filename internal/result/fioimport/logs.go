@@ -6,9 +6,9 @@ import (
 	"path"
 	"slices"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
 	"plimsoll/internal/workload/fio"
 )
 
@@ -16,11 +16,11 @@ import (
 var kinds = []struct {
 	name string
 	logs []fio.LogKind // best first: with a line for each I/O, or with a histogram
-	of   func(*result.Direction) *result.Latency
+	of   func(*result.Direction) *hist.Histogram
 }{
-	{"submission", []fio.LogKind{fio.LogSubmission}, func(d *result.Direction) *result.Latency { return &d.Submission }},
-	{"completion", []fio.LogKind{fio.LogCompletion, fio.LogHistogram}, func(d *result.Direction) *result.Latency { return &d.Completion }},
-	{"total", []fio.LogKind{fio.LogTotal}, func(d *result.Direction) *result.Latency { return &d.Total }},
+	{"submission", []fio.LogKind{fio.LogSubmission}, func(d *result.Direction) *hist.Histogram { return &d.Submission }},
+	{"completion", []fio.LogKind{fio.LogCompletion, fio.LogHistogram}, func(d *result.Direction) *hist.Histogram { return &d.Completion }},
+	{"total", []fio.LogKind{fio.LogTotal}, func(d *result.Direction) *hist.Histogram { return &d.Total }},
 }
 
 // directions of a measurement and of a log.
@@ -72,9 +72,9 @@ func (m *importer) complete(i *item) {
 }
 
 // latencyOf merges what the logs of the first kind that has it say.
-func latencyOf(logs []*logFile, kinds []fio.LogKind, of func(*fio.Log) fio.LogCounts) (result.Latency, []string) {
+func latencyOf(logs []*logFile, kinds []fio.LogKind, of func(*fio.Log) fio.LogCounts) (hist.Histogram, []string) {
 	for _, kind := range kinds {
-		var parts []result.Latency
+		var parts []hist.Histogram
 		var from []string
 		for _, l := range logs {
 			if c := of(l.Log); l.Log.Name.Kind == kind && c.Latency.Count > 0 {
@@ -82,10 +82,10 @@ func latencyOf(logs []*logFile, kinds []fio.LogKind, of func(*fio.Log) fio.LogCo
 			}
 		}
 		if len(parts) > 0 {
-			return stats.MergeLatency(parts...), from
+			return hist.Merge(parts...), from
 		}
 	}
-	return result.Latency{}, nil
+	return hist.Histogram{}, nil
 }
 
 // addLogsAlone makes results of logs that belong to none: those of one prefix

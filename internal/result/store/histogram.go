@@ -5,13 +5,14 @@ import (
 	"errors"
 	"slices"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 )
 
 // histogram is one of the six of a measurement, or that of a part of a trace.
 type histogram struct {
 	direction, name string
-	of              *result.Latency
+	of              *hist.Histogram
 }
 
 func histogramsOf(m *result.Measurement) []histogram {
@@ -65,7 +66,7 @@ func bareTrace(t result.Trace) *result.Trace {
 
 // encodeBins writes each bin as two varints: the distance of its nanoseconds
 // from the bin before, and its count. That takes 3 to 4 bytes per bin.
-func encodeBins(bins []result.Bin) []byte {
+func encodeBins(bins []hist.Bin) []byte {
 	b := make([]byte, 0, 4*len(bins))
 	last := uint64(0)
 	for _, bin := range bins {
@@ -78,7 +79,7 @@ func encodeBins(bins []result.Bin) []byte {
 }
 
 // decodeBins is the inverse of encodeBins; no bins are nil.
-func decodeBins(b []byte) (bins []result.Bin, err error) {
+func decodeBins(b []byte) (bins []hist.Bin, err error) {
 	next := func() uint64 {
 		v, n := binary.Uvarint(b)
 		if n <= 0 {
@@ -91,7 +92,7 @@ func decodeBins(b []byte) (bins []result.Bin, err error) {
 	last := uint64(0)
 	for len(b) > 0 {
 		last += next()
-		bin := result.Bin{NS: last, Count: 0}
+		bin := hist.Bin{NS: last, Count: 0}
 		if err == nil {
 			bin.Count = next()
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 )
 
@@ -18,7 +19,7 @@ func endedRun(n int) result.Run {
 		run.Trials[i] = done(t, 20)
 	}
 	run.Imported = []result.ImportedFile{{Name: "fio.json", Bytes: 7, SHA256: "0"}}
-	run.Trials[0].Measurement.Read.Total.Printed = []result.Quantile{{Percent: 99.9, NS: 5}}
+	run.Trials[0].Measurement.Read.Total.Printed = []hist.Quantile{{Percent: 99.9, NS: 5}}
 	return run
 }
 

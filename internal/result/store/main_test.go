@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 )
 
@@ -49,9 +50,9 @@ func done(t result.Trial, bins int) result.Trial {
 	t.Status = result.TrialDone
 	t.Started = time.Date(2026, 5, 12, 9, 30, t.Seq, 123456789, time.UTC)
 	t.ElapsedSeconds = 1.5 + float64(t.Seq)
-	l := result.Latency{MeanNS: float64(t.Seq) / 3, MinNS: 1}
+	l := hist.Histogram{MeanNS: float64(t.Seq) / 3, MinNS: 1}
 	for i := range bins {
-		b := result.Bin{NS: uint64(1000 + i*i*64 + t.Seq), Count: uint64(i*7 + t.Seq)}
+		b := hist.Bin{NS: uint64(1000 + i*i*64 + t.Seq), Count: uint64(i*7 + t.Seq)}
 		l.Bins, l.Count, l.MaxNS = append(l.Bins, b), l.Count+b.Count, b.NS
 	}
 	ratio := 1.0
@@ -155,13 +156,13 @@ func some[T any](g *rapid.Generator[T]) *rapid.Generator[[]T] {
 	})
 }
 
-func anyLatency() *rapid.Generator[result.Latency] {
-	return rapid.Custom(func(t *rapid.T) result.Latency {
-		return result.Latency{
+func anyLatency() *rapid.Generator[hist.Histogram] {
+	return rapid.Custom(func(t *rapid.T) hist.Histogram {
+		return hist.Histogram{
 			Count: rapid.Uint64().Draw(t, "count"), MeanNS: anyFloat().Draw(t, "mean"),
 			MinNS: rapid.Uint64().Draw(t, "min"), MaxNS: rapid.Uint64().Draw(t, "max"),
-			Bins: some(rapid.Custom(func(t *rapid.T) result.Bin {
-				return result.Bin{NS: rapid.Uint64().Draw(t, "ns"), Count: rapid.Uint64().Draw(t, "n")}
+			Bins: some(rapid.Custom(func(t *rapid.T) hist.Bin {
+				return hist.Bin{NS: rapid.Uint64().Draw(t, "ns"), Count: rapid.Uint64().Draw(t, "n")}
 			})).Draw(t, "bins"),
 		}
 	})

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 )
 
@@ -129,7 +130,7 @@ func TestBinsComeBack(t *testing.T) {
 func FuzzDecodeBins(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0x80})
-	f.Add(encodeBins([]result.Bin{{NS: 1000, Count: 3}, {NS: 1 << 40, Count: 1}}))
+	f.Add(encodeBins([]hist.Bin{{NS: 1000, Count: 3}, {NS: 1 << 40, Count: 1}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		bins, err := decodeBins(b)
 		if err != nil {

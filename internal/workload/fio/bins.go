@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"plimsoll/internal/result"
+	"plimsoll/internal/hist"
 )
 
 // fio's histograms: below 128 ns every value has a bin; above, each power of
@@ -46,12 +46,12 @@ func binIndex(ns uint64) int {
 type histogram map[uint64]uint64
 
 // bins gives the histogram as a distribution's bins, ascending.
-func (h histogram) bins() []result.Bin {
-	bins := make([]result.Bin, 0, len(h))
+func (h histogram) bins() []hist.Bin {
+	bins := make([]hist.Bin, 0, len(h))
 	for ns, n := range h {
-		bins = append(bins, result.Bin{NS: ns, Count: n})
+		bins = append(bins, hist.Bin{NS: ns, Count: n})
 	}
-	slices.SortFunc(bins, func(a, b result.Bin) int {
+	slices.SortFunc(bins, func(a, b hist.Bin) int {
 		if a.NS < b.NS {
 			return -1
 		}

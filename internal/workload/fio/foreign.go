@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
 	"plimsoll/internal/workload"
 )
 
@@ -210,9 +210,9 @@ func (r *Foreign) measure(d document, jobs []job) {
 
 // latencies makes one distribution of those of several jobs, with what the
 // file has, and notes what it lacks.
-func (r *Foreign) latencies(what, kind string, parts []latency) (result.Latency, *workload.Error) {
+func (r *Foreign) latencies(what, kind string, parts []latency) (hist.Histogram, *workload.Error) {
 	parts = slices.DeleteFunc(slices.Clone(parts), func(l latency) bool { return l.N == 0 && l.Max == 0 && l.Mean == 0 && len(l.Bins) == 0 })
-	var merged result.Latency
+	var merged hist.Histogram
 	if len(parts) == 0 {
 		if kind == "total" {
 			r.lacks(Lack{What: "latencies"})
@@ -255,22 +255,22 @@ func (r *Foreign) latencies(what, kind string, parts []latency) (result.Latency,
 }
 
 // summary merges what does not need histograms.
-func summary(parts []latency) result.Latency {
-	all := make([]result.Latency, len(parts))
+func summary(parts []latency) hist.Histogram {
+	all := make([]hist.Histogram, len(parts))
 	counted := true
 	for i, l := range parts {
-		all[i] = result.Latency{Count: l.N, MeanNS: l.Mean, MinNS: l.Min, MaxNS: l.Max}
+		all[i] = hist.Histogram{Count: l.N, MeanNS: l.Mean, MinNS: l.Min, MaxNS: l.Max}
 		counted = counted && l.N > 0
 	}
 	switch {
 	case len(all) == 1:
 		return all[0]
 	case counted:
-		merged := stats.MergeLatency(all...)
+		merged := hist.Merge(all...)
 		merged.Bins = nil
 		return merged
 	}
-	merged := result.Latency{MinNS: all[0].MinNS}
+	merged := hist.Histogram{MinNS: all[0].MinNS}
 	for _, l := range all {
 		merged.MinNS, merged.MaxNS = min(merged.MinNS, l.MinNS), max(merged.MaxNS, l.MaxNS)
 	}
@@ -279,14 +279,14 @@ func summary(parts []latency) result.Latency {
 
 // quantiles are the percentiles that fio printed, ascending; nil for none.
 // Where fio has fewer than 20 to print, old versions fill up with "0.00".
-func quantiles(printed map[string]uint64) []result.Quantile {
-	var out []result.Quantile
+func quantiles(printed map[string]uint64) []hist.Quantile {
+	var out []hist.Quantile
 	for key, ns := range printed {
 		if p, err := strconv.ParseFloat(key, 64); err == nil && p > 0 && p <= 100 {
-			out = append(out, result.Quantile{Percent: p, NS: ns})
+			out = append(out, hist.Quantile{Percent: p, NS: ns})
 		}
 	}
-	slices.SortFunc(out, func(a, b result.Quantile) int {
+	slices.SortFunc(out, func(a, b hist.Quantile) int {
 		switch {
 		case a.Percent < b.Percent:
 			return -1
@@ -295,7 +295,7 @@ func quantiles(printed map[string]uint64) []result.Quantile {
 		}
 		return 0
 	})
-	return slices.CompactFunc(out, func(a, b result.Quantile) bool { return a.Percent == b.Percent })
+	return slices.CompactFunc(out, func(a, b hist.Quantile) bool { return a.Percent == b.Percent })
 }
 
 func (r *Foreign) lacks(l Lack) {

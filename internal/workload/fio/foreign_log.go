@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"plimsoll/internal/result"
+	"plimsoll/internal/hist"
 	"plimsoll/internal/workload"
 )
 
@@ -69,7 +69,7 @@ type LogCounts struct {
 	Seconds float64        // that the log covers
 	IOs     float64        // 0 when the log does not tell
 	Bytes   float64        // 0 when the log does not tell
-	Latency result.Latency // of logs with a line for each I/O, and of histogram logs
+	Latency hist.Histogram // of logs with a line for each I/O, and of histogram logs
 }
 
 // maxProblems bounds what is said of one file: what is wrong in one line is
@@ -312,7 +312,7 @@ func (p *logParser) sumIOs(to *LogCounts, samples []logSample) {
 		to.Seconds = float64(samples[len(samples)-1].ms-samples[0].ms) / 1000
 	}
 	h := histogram{}
-	l := result.Latency{Count: uint64(len(samples)), MinNS: math.MaxUint64}
+	l := hist.Histogram{Count: uint64(len(samples)), MinNS: math.MaxUint64}
 	sum := 0.0
 	for _, s := range samples {
 		to.Bytes += float64(s.bs)
@@ -336,7 +336,7 @@ func (p *logParser) sumIOs(to *LogCounts, samples []logSample) {
 // common is a block size, or the bytes are not known.
 func (p *logParser) sumHistogram(to *LogCounts, samples []logSample, counts histogram) {
 	lengths := windows(samples)
-	l := result.Latency{Bins: counts.bins()}
+	l := hist.Histogram{Bins: counts.bins()}
 	for i, s := range samples {
 		to.Seconds += lengths[i]
 		l.Count += s.value

@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
 	"plimsoll/internal/workload"
 )
 
@@ -77,10 +77,10 @@ func TestBinIndex(t *testing.T) {
 func TestLogOfEachIO(t *testing.T) {
 	text := foreignFileNamed(t, "each.json")
 	m := one(t, text).Measurement
-	for name, of := range map[string]func(result.Direction) result.Latency{
-		"each_slat.1.log": func(d result.Direction) result.Latency { return d.Submission },
-		"each_clat.1.log": func(d result.Direction) result.Latency { return d.Completion },
-		"each_lat.1.log":  func(d result.Direction) result.Latency { return d.Total },
+	for name, of := range map[string]func(result.Direction) hist.Histogram{
+		"each_slat.1.log": func(d result.Direction) hist.Histogram { return d.Submission },
+		"each_clat.1.log": func(d result.Direction) hist.Histogram { return d.Completion },
+		"each_lat.1.log":  func(d result.Direction) hist.Histogram { return d.Total },
 	} {
 		log := readLog(t, name)
 		for _, d := range []struct {
@@ -131,7 +131,7 @@ func TestHistogramLog(t *testing.T) {
 			checked := 0
 			for p, want := range saidOf(t, jobsOf(t, text)[0], name).Clat.Percentiles {
 				q, _ := strconv.ParseFloat(p, 64)
-				got, ok := stats.Percentile(d.got.Latency.Bins, q)
+				got, ok := hist.Percentile(d.got.Latency.Bins, q)
 				if !ok || q > 99 {
 					continue // a few I/Os of the last window decide
 				}
@@ -241,7 +241,7 @@ func TestLogShapes(t *testing.T) {
 		t.Errorf("nobody can tell whose windows these are: %+v", log.Read)
 	}
 	old := "1000, 0, 4096" + strings.Repeat(", 0", 100) + ", 5" + strings.Repeat(", 0", oldBinCount-101) + "\n"
-	if log := read(LogHistogram, old); !slices.Equal(log.Read.Latency.Bins, []result.Bin{{NS: 100_000, Count: 5}}) {
+	if log := read(LogHistogram, old); !slices.Equal(log.Read.Latency.Bins, []hist.Bin{{NS: 100_000, Count: 5}}) {
 		t.Errorf("bins in microseconds: %+v", log.Read.Latency.Bins)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
 	"plimsoll/internal/workload"
 )
 
@@ -79,7 +79,7 @@ func TestForeignWithoutHistograms(t *testing.T) {
 		t.Errorf("%v IOPS, %v bytes/s; fio says %v and %v", got.IOPS, got.BytesPerSecond, said.IOPS, said.Bytes)
 	}
 	for _, l := range []struct {
-		got  result.Latency
+		got  hist.Histogram
 		want saidLatency
 	}{{got.Submission, said.Slat}, {got.Completion, said.Clat}, {got.Total, said.Lat}} {
 		if l.got.Count != l.want.N || l.got.MinNS != l.want.Min || l.got.MaxNS != l.want.Max || !near(l.got.MeanNS, l.want.Mean) || l.got.Bins != nil {
@@ -94,7 +94,7 @@ func TestForeignWithoutHistograms(t *testing.T) {
 			}
 		}
 	}
-	if !slices.IsSortedFunc(got.Completion.Printed, func(a, b result.Quantile) int { return int(100 * (a.Percent - b.Percent)) }) {
+	if !slices.IsSortedFunc(got.Completion.Printed, func(a, b hist.Quantile) int { return int(100 * (a.Percent - b.Percent)) }) {
 		t.Error("percentiles do not ascend")
 	}
 	want := []Lack{{Percentiles, "submission", ""}, {Histogram, "completion", "only the percentiles that fio printed are known"}, {Percentiles, "total", ""}}
@@ -116,7 +116,7 @@ func TestForeignWithHistograms(t *testing.T) {
 	said := saidOf(t, jobsOf(t, text)[0], "read")
 	for p, want := range said.Clat.Percentiles {
 		q, _ := strconv.ParseFloat(p, 64)
-		if got, ok := stats.Percentile(f.Measurement.Read.Completion.Bins, q); !ok || got != want {
+		if got, ok := hist.Percentile(f.Measurement.Read.Completion.Bins, q); !ok || got != want {
 			t.Errorf("percentile %s is %d, fio printed %d", p, got, want)
 		}
 	}
@@ -422,7 +422,7 @@ func FuzzForeign(f *testing.F) {
 				t.Fatalf("cannot be stored: %v", err)
 			}
 			for _, d := range []result.Direction{r.Measurement.Read, r.Measurement.Write} {
-				for _, l := range []result.Latency{d.Submission, d.Completion, d.Total} {
+				for _, l := range []hist.Histogram{d.Submission, d.Completion, d.Total} {
 					checkLatency(t, l)
 				}
 			}
@@ -430,7 +430,7 @@ func FuzzForeign(f *testing.F) {
 	})
 }
 
-func checkLatency(t *testing.T, l result.Latency) {
+func checkLatency(t *testing.T, l hist.Histogram) {
 	t.Helper()
 	var sum uint64
 	for i, b := range l.Bins {

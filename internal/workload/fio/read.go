@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
 	"plimsoll/internal/workload"
 )
 
@@ -168,7 +168,7 @@ func split(text []byte) (notes string, document []byte) {
 
 // combine makes one distribution of those of several jobs. what says what was
 // done ("reads"), kind is that of the latency ("total").
-type combine func(what, kind string, parts []latency) (result.Latency, *workload.Error)
+type combine func(what, kind string, parts []latency) (hist.Histogram, *workload.Error)
 
 // merge adds jobs up as if fio had reported them as one group: what all did,
 // in the time of the longest.
@@ -233,7 +233,7 @@ func mergeDirections(name string, parts []direction, latencies combine) (result.
 	for _, l := range []struct {
 		kind  string
 		parts []latency
-		to    *result.Latency
+		to    *hist.Histogram
 	}{{"submission", submission, &d.Submission}, {"completion", completion, &d.Completion}, {"total", total, &d.Total}} {
 		merged, err := latencies(name, l.kind, l.parts)
 		if err != nil {
@@ -245,15 +245,15 @@ func mergeDirections(name string, parts []direction, latencies combine) (result.
 }
 
 // mergeHistograms merges distributions that all have histograms.
-func mergeHistograms(what, _ string, parts []latency) (result.Latency, *workload.Error) {
-	all := make([]result.Latency, len(parts))
+func mergeHistograms(what, _ string, parts []latency) (hist.Histogram, *workload.Error) {
+	all := make([]hist.Histogram, len(parts))
 	for i, p := range parts {
 		var err *workload.Error
 		if all[i], err = p.latency(what); err != nil {
-			return result.Latency{}, err
+			return hist.Histogram{}, err
 		}
 	}
-	merged := stats.MergeLatency(all...)
+	merged := hist.Merge(all...)
 	if math.IsInf(merged.MeanNS, 0) || !addsUp(merged) {
 		return merged, implausible("latencies of " + what)
 	}
@@ -262,11 +262,11 @@ func mergeHistograms(what, _ string, parts []latency) (result.Latency, *workload
 
 // latency turns fio's distribution into ours. The count is that of the bins,
 // because percentiles are.
-func (l latency) latency(name string) (result.Latency, *workload.Error) {
+func (l latency) latency(name string) (hist.Histogram, *workload.Error) {
 	if l.N == 0 {
-		return result.Latency{}, nil // also slat of engines that submit and complete in one call
+		return hist.Histogram{}, nil // also slat of engines that submit and complete in one call
 	}
-	r := result.Latency{MeanNS: l.Mean, MinNS: l.Min, MaxNS: l.Max}
+	r := hist.Histogram{MeanNS: l.Mean, MinNS: l.Min, MaxNS: l.Max}
 	for key, n := range l.Bins {
 		ns, err := strconv.ParseUint(key, 10, 64)
 		if err != nil || r.Count+n < r.Count || l.Mean < 0 {
@@ -274,13 +274,13 @@ func (l latency) latency(name string) (result.Latency, *workload.Error) {
 		}
 		r.Count += n
 		if n > 0 {
-			r.Bins = append(r.Bins, result.Bin{NS: ns, Count: n})
+			r.Bins = append(r.Bins, hist.Bin{NS: ns, Count: n})
 		}
 	}
 	if r.Count == 0 {
 		return r, failure("", "it reported no histograms of the latencies of its "+name, "leave output options, and slat_, clat_ and lat_percentiles=0, out of the job file")
 	}
-	slices.SortFunc(r.Bins, func(a, b result.Bin) int {
+	slices.SortFunc(r.Bins, func(a, b hist.Bin) int {
 		if a.NS < b.NS {
 			return -1
 		}
@@ -290,7 +290,7 @@ func (l latency) latency(name string) (result.Latency, *workload.Error) {
 }
 
 // addsUp guards against counts that overflowed.
-func addsUp(l result.Latency) bool {
+func addsUp(l hist.Histogram) bool {
 	var sum uint64
 	for _, b := range l.Bins {
 		if sum+b.Count < sum {

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
 	"plimsoll/internal/workload"
 )
 
@@ -62,14 +62,14 @@ func TestAgainstFio(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareWithFio(t, text, m, stats.Percentile)
+			compareWithFio(t, text, m, hist.Percentile)
 		})
 	}
 }
 
 // exactPercentile is the first bin at which the count reaches p/100 of all,
 // without any rounding.
-func exactPercentile(bins []result.Bin, p float64) (uint64, bool) {
+func exactPercentile(bins []hist.Bin, p float64) (uint64, bool) {
 	var total, running uint64
 	for _, b := range bins {
 		total += b.Count
@@ -86,7 +86,7 @@ func exactPercentile(bins []result.Bin, p float64) (uint64, bool) {
 }
 
 // compareWithFio compares a measurement with what fio printed of its only job.
-func compareWithFio(t *testing.T, text []byte, m result.Measurement, percentile func([]result.Bin, float64) (uint64, bool)) {
+func compareWithFio(t *testing.T, text []byte, m result.Measurement, percentile func([]hist.Bin, float64) (uint64, bool)) {
 	t.Helper()
 	var fio said
 	if err := json.Unmarshal(text, &fio); err != nil || len(fio.Jobs) != 1 {
@@ -103,7 +103,7 @@ func compareWithFio(t *testing.T, text []byte, m result.Measurement, percentile 
 		}
 		for _, l := range []struct {
 			name string
-			got  result.Latency
+			got  hist.Histogram
 			want saidLatency
 		}{{"slat", got.Submission, want.Slat}, {"clat", got.Completion, want.Clat}, {"lat", got.Total, want.Lat}} {
 			if l.got.Count != l.want.N || l.got.MinNS != l.want.Min || l.got.MaxNS != l.want.Max || !near(l.got.MeanNS, l.want.Mean) {
@@ -347,7 +347,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("a measurement of nothing: code %d, %+v", code, m)
 		}
 		for _, d := range []result.Direction{m.Read, m.Write} {
-			for _, l := range []result.Latency{d.Submission, d.Completion, d.Total} {
+			for _, l := range []hist.Histogram{d.Submission, d.Completion, d.Total} {
 				var sum uint64
 				for i, b := range l.Bins {
 					if i > 0 && l.Bins[i-1].NS >= b.NS {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
 	"plimsoll/internal/workload"
 )
 
@@ -145,7 +144,7 @@ func (w *watch) Read(exit workload.Exit, warmup int) (result.Measurement, error)
 	if err != nil || len(w.kept) == 0 || w.timing.Ramp == 0 && warmup == 0 {
 		return m, err
 	}
-	if m = stats.Since(m, w.kept[warmup/workload.WarmupUnit]); m.IOs() == 0 {
+	if m = m.Since(w.kept[warmup/workload.WarmupUnit]); m.IOs() == 0 {
 		return m, failure("fio", "not one I/O was completed in the measured time", "give it a longer runtime; a stack that takes longer than this for one I/O may hang")
 	}
 	return m, nil

@@ -13,7 +13,6 @@ import (
 
 	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
 	"plimsoll/internal/workload"
 )
 
@@ -161,7 +160,7 @@ func TestWatchLeavesOutTheWarmup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := stats.Since(all, first); !reflect.DeepEqual(late, want) {
+	if want := all.Since(first); !reflect.DeepEqual(late, want) {
 		t.Errorf("late %+v, want %+v", late, want)
 	}
 	if late.IOs() != all.IOs()-first.IOs() || late.RuntimeSeconds != all.RuntimeSeconds-first.RuntimeSeconds {
@@ -200,7 +199,7 @@ func TestWatchLeavesOutTheRamp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := stats.Since(everything, mustRead(t, base)); !reflect.DeepEqual(got, want) {
+	if want := everything.Since(mustRead(t, base)); !reflect.DeepEqual(got, want) {
 		t.Errorf("measured %+v, want %+v", got, want)
 	}
 	if everything.Read.IOs != 50 || got.Read.IOs == 0 || got.Read.IOs >= 50 {

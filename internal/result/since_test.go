@@ -1,4 +1,4 @@
-package stats
+package result
 
 import (
 	"math"
@@ -8,21 +8,29 @@ import (
 
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/result"
+	"plimsoll/internal/hist"
 )
+
+var bins = rapid.Map(rapid.MapOfN(rapid.Uint64Range(1, 1e10), rapid.Uint64Range(0, 1e6), 0, 20), func(m map[uint64]uint64) []hist.Bin {
+	var out []hist.Bin
+	for ns, n := range m {
+		out = append(out, hist.Bin{NS: ns, Count: n})
+	}
+	return hist.MergeBins(out)
+})
 
 // anyLatency has at least one latency, and a mean and extremes that its bins
 // allow: fio's bins stand for a range around their value.
-func anyLatency() *rapid.Generator[result.Latency] {
-	return rapid.Custom(func(t *rapid.T) result.Latency {
-		var l result.Latency
+func anyLatency() *rapid.Generator[hist.Histogram] {
+	return rapid.Custom(func(t *rapid.T) hist.Histogram {
+		var l hist.Histogram
 		for _, b := range bins.Draw(t, "bins") {
 			if b.Count > 0 {
 				l.Bins, l.Count = append(l.Bins, b), l.Count+b.Count
 			}
 		}
 		if l.Count == 0 {
-			return result.Latency{}
+			return hist.Histogram{}
 		}
 		l.MinNS, l.MaxNS = l.Bins[0].NS, l.Bins[len(l.Bins)-1].NS
 		for _, b := range l.Bins {
@@ -32,11 +40,11 @@ func anyLatency() *rapid.Generator[result.Latency] {
 	})
 }
 
-func anyMeasurement() *rapid.Generator[result.Measurement] {
-	return rapid.Custom(func(t *rapid.T) result.Measurement {
+func anyMeasurement() *rapid.Generator[Measurement] {
+	return rapid.Custom(func(t *rapid.T) Measurement {
 		seconds := float64(rapid.IntRange(1, 100000).Draw(t, "ms")) / 1000
-		direction := func(what string) result.Direction {
-			d := result.Direction{
+		direction := func(what string) Direction {
+			d := Direction{
 				IOs: rapid.Uint64Range(0, 1e9).Draw(t, what), Submission: anyLatency().Draw(t, what+" slat"),
 				Completion: anyLatency().Draw(t, what+" clat"), Total: anyLatency().Draw(t, what+" lat"),
 			}
@@ -44,7 +52,7 @@ func anyMeasurement() *rapid.Generator[result.Measurement] {
 			d.IOPS, d.BytesPerSecond = float64(d.IOs)/seconds, float64(d.Bytes)/seconds
 			return d
 		}
-		return result.Measurement{
+		return Measurement{
 			RuntimeSeconds: seconds, Read: direction("reads"), Write: direction("writes"),
 			UserCPU: rapid.Float64Range(0, 1).Draw(t, "usr"), SystemCPU: rapid.Float64Range(0, 1).Draw(t, "sys"),
 		}
@@ -52,13 +60,13 @@ func anyMeasurement() *rapid.Generator[result.Measurement] {
 }
 
 // together is what one measurement of the whole time would have been.
-func together(a, b result.Measurement) result.Measurement {
-	m := result.Measurement{RuntimeSeconds: a.RuntimeSeconds + b.RuntimeSeconds}
+func together(a, b Measurement) Measurement {
+	m := Measurement{RuntimeSeconds: a.RuntimeSeconds + b.RuntimeSeconds}
 	share := func(x, y float64) float64 { return (x*a.RuntimeSeconds + y*b.RuntimeSeconds) / m.RuntimeSeconds }
-	direction := func(x, y result.Direction) result.Direction {
-		d := result.Direction{
-			IOs: x.IOs + y.IOs, Bytes: x.Bytes + y.Bytes, Submission: MergeLatency(x.Submission, y.Submission),
-			Completion: MergeLatency(x.Completion, y.Completion), Total: MergeLatency(x.Total, y.Total),
+	direction := func(x, y Direction) Direction {
+		d := Direction{
+			IOs: x.IOs + y.IOs, Bytes: x.Bytes + y.Bytes, Submission: hist.Merge(x.Submission, y.Submission),
+			Completion: hist.Merge(x.Completion, y.Completion), Total: hist.Merge(x.Total, y.Total),
 		}
 		d.IOPS, d.BytesPerSecond = float64(d.IOs)/m.RuntimeSeconds, float64(d.Bytes)/m.RuntimeSeconds
 		return d
@@ -75,7 +83,7 @@ func TestSinceProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		early, want := anyMeasurement().Draw(t, "early"), anyMeasurement().Draw(t, "late")
 		all := together(early, want)
-		late := Since(all, early)
+		late := all.Since(early)
 		if !nearBy(late.RuntimeSeconds, want.RuntimeSeconds, all.RuntimeSeconds) {
 			t.Fatalf("%v s, want %v", late.RuntimeSeconds, want.RuntimeSeconds)
 		}
@@ -84,7 +92,7 @@ func TestSinceProperties(t *testing.T) {
 			t.Fatalf("CPU %v and %v, want %v and %v", late.UserCPU, late.SystemCPU, want.UserCPU, want.SystemCPU)
 		}
 		again := together(early, late)
-		for _, d := range []struct{ late, want, again, all, early result.Direction }{
+		for _, d := range []struct{ late, want, again, all, early Direction }{
 			{late.Read, want.Read, again.Read, all.Read, early.Read}, {late.Write, want.Write, again.Write, all.Write, early.Write},
 		} {
 			if d.late.IOs != d.want.IOs || d.late.Bytes != d.want.Bytes || d.again.IOs != d.all.IOs {
@@ -93,7 +101,7 @@ func TestSinceProperties(t *testing.T) {
 			if !nearBy(d.late.IOPS, d.want.IOPS, d.want.IOPS*ratio) || !nearBy(d.late.BytesPerSecond, d.want.BytesPerSecond, d.want.BytesPerSecond*ratio) {
 				t.Fatalf("%v IOPS, want %v", d.late.IOPS, d.want.IOPS)
 			}
-			for i, l := range [][5]result.Latency{
+			for i, l := range [][5]hist.Histogram{
 				{d.late.Submission, d.want.Submission, d.again.Submission, d.all.Submission, d.early.Submission},
 				{d.late.Completion, d.want.Completion, d.again.Completion, d.all.Completion, d.early.Completion},
 				{d.late.Total, d.want.Total, d.again.Total, d.all.Total, d.early.Total},
@@ -104,7 +112,7 @@ func TestSinceProperties(t *testing.T) {
 	})
 }
 
-func checkSince(t *rapid.T, i int, late, want, again, all, early result.Latency) {
+func checkSince(t *rapid.T, i int, late, want, again, all, early hist.Histogram) {
 	if late.Count != want.Count || !slices.Equal(late.Bins, want.Bins) {
 		t.Fatalf("latency %d: %d in %v, want %d in %v", i, late.Count, late.Bins, want.Count, want.Bins)
 	}
@@ -112,7 +120,7 @@ func checkSince(t *rapid.T, i int, late, want, again, all, early result.Latency)
 		t.Fatalf("latency %d: early and late have %d in %v, all %d in %v", i, again.Count, again.Bins, all.Count, all.Bins)
 	}
 	if late.Count == 0 {
-		if !reflect.DeepEqual(late, result.Latency{}) {
+		if !reflect.DeepEqual(late, hist.Histogram{}) {
 			t.Fatalf("latency %d: none, but %+v", i, late)
 		}
 		return
@@ -128,22 +136,22 @@ func checkSince(t *rapid.T, i int, late, want, again, all, early result.Latency)
 
 // The exact extremes are kept as long as they may be of the time since.
 func TestSinceKeepsExactExtremes(t *testing.T) {
-	all := result.Latency{Count: 5, MeanNS: 100, MinNS: 17, MaxNS: 991, Bins: []result.Bin{{NS: 20, Count: 3}, {NS: 1000, Count: 2}}}
+	all := hist.Histogram{Count: 5, MeanNS: 100, MinNS: 17, MaxNS: 991, Bins: []hist.Bin{{NS: 20, Count: 3}, {NS: 1000, Count: 2}}}
 	for _, c := range []struct {
-		early    []result.Bin
+		early    []hist.Bin
 		min, max uint64
 	}{
 		{nil, 17, 991},
-		{[]result.Bin{{NS: 20, Count: 2}}, 17, 991},
-		{[]result.Bin{{NS: 20, Count: 3}}, 991, 991}, // a bin's value may lie beyond what is in it
-		{[]result.Bin{{NS: 1000, Count: 2}}, 17, 20},
+		{[]hist.Bin{{NS: 20, Count: 2}}, 17, 991},
+		{[]hist.Bin{{NS: 20, Count: 3}}, 991, 991}, // a bin's value may lie beyond what is in it
+		{[]hist.Bin{{NS: 1000, Count: 2}}, 17, 20},
 	} {
-		if got := latencySince(all, result.Latency{Bins: c.early}); got.MinNS != c.min || got.MaxNS != c.max {
+		if got := all.Since(hist.Histogram{Bins: c.early}); got.MinNS != c.min || got.MaxNS != c.max {
 			t.Errorf("without %v: %d to %d ns, want %d to %d", c.early, got.MinNS, got.MaxNS, c.min, c.max)
 		}
 	}
 	all.MinNS = 23
-	if got := latencySince(all, result.Latency{Bins: []result.Bin{{NS: 1000, Count: 2}}}); got.MinNS != 23 || got.MaxNS != 23 {
+	if got := all.Since(hist.Histogram{Bins: []hist.Bin{{NS: 1000, Count: 2}}}); got.MinNS != 23 || got.MaxNS != 23 {
 		t.Errorf("%d to %d ns, want 23", got.MinNS, got.MaxNS)
 	}
 }

@@ -1,0 +1,169 @@
+package hist
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var bins = rapid.Map(rapid.MapOfN(rapid.Uint64Range(1, 1e10), rapid.Uint64Range(0, 1e6), 0, 20), func(m map[uint64]uint64) []Bin {
+	var out []Bin
+	for ns, n := range m {
+		out = append(out, Bin{NS: ns, Count: n})
+	}
+	return MergeBins(out)
+})
+
+func TestMergeBinsProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, c := bins.Draw(t, "a"), bins.Draw(t, "b"), bins.Draw(t, "c")
+		if !slices.Equal(MergeBins(a, b), MergeBins(b, a)) {
+			t.Fatal("not commutative")
+		}
+		if !slices.Equal(MergeBins(MergeBins(a, b), c), MergeBins(a, MergeBins(b, c))) {
+			t.Fatal("not associative")
+		}
+		if !slices.Equal(MergeBins(a), a) {
+			t.Fatal("merging one histogram changes it")
+		}
+		merged := MergeBins(a, b, c)
+		if count(merged) != count(a)+count(b)+count(c) {
+			t.Fatal("latencies were lost or made")
+		}
+		if !slices.IsSortedFunc(merged, func(x, y Bin) int { return int(int64(x.NS) - int64(y.NS)) }) {
+			t.Fatal("not ascending")
+		}
+	})
+}
+
+func count(bins []Bin) (n uint64) {
+	for _, b := range bins {
+		n += b.Count
+	}
+	return n
+}
+
+func TestPercentileProperties(t *testing.T) {
+	percent := rapid.Float64Range(0.001, 100)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := bins.Draw(t, "a"), bins.Draw(t, "b")
+		p, q := percent.Draw(t, "p"), percent.Draw(t, "q")
+		if p > q {
+			p, q = q, p
+		}
+		low, ok := Percentile(a, p)
+		high, _ := Percentile(a, q)
+		if ok != (count(a) > 0) {
+			t.Fatalf("ok = %v for %v", ok, a)
+		}
+		if low > high {
+			t.Fatalf("p%v = %d above p%v = %d", p, low, q, high)
+		}
+		if !ok || count(b) == 0 {
+			return
+		}
+		// A merged percentile lies between those of its parts: no average
+		// of percentiles promises that it is one.
+		other, _ := Percentile(b, p)
+		if m, _ := Percentile(MergeBins(a, b), p); m < min(low, other) || m > max(low, other) {
+			t.Fatalf("p%v = %d of the merged is not between %d and %d", p, m, low, other)
+		}
+		if top, _ := Percentile(a, 100); top != a[len(a)-1].NS {
+			t.Fatalf("p100 = %d is not the largest bin", top)
+		}
+	})
+}
+
+func TestPercentileOfNothing(t *testing.T) {
+	one := []Bin{{NS: 100, Count: 3}}
+	for _, c := range []struct {
+		bins []Bin
+		p    float64
+	}{{nil, 50}, {[]Bin{{NS: 5}}, 50}, {one, 0}, {one, -1}, {one, 100.1}, {one, math.NaN()}} {
+		if ns, ok := Percentile(c.bins, c.p); ok || ns != 0 {
+			t.Errorf("p%v of %v = %d", c.p, c.bins, ns)
+		}
+	}
+}
+
+func TestMerge(t *testing.T) {
+	a := Histogram{Count: 3, MeanNS: 200, MinNS: 100, MaxNS: 300, Bins: []Bin{{NS: 100, Count: 1}, {NS: 250, Count: 2}}}
+	b := Histogram{Count: 1, MeanNS: 1000, MinNS: 50, MaxNS: 1000, Bins: []Bin{{NS: 1000, Count: 1}}}
+	m := Merge(a, Histogram{}, b)
+	if m.Count != 4 || m.MeanNS != 400 || m.MinNS != 50 || m.MaxNS != 1000 || len(m.Bins) != 3 {
+		t.Errorf("%+v", m)
+	}
+	if e := Merge(Histogram{}, Histogram{MeanNS: 7}); e.Count != 0 || e.MeanNS != 0 || e.Bins != nil {
+		t.Errorf("of nothing: %+v", e)
+	}
+}
+
+func TestMergeProperties(t *testing.T) {
+	latency := rapid.Custom(func(t *rapid.T) Histogram {
+		l := Histogram{Bins: bins.Draw(t, "bins")}
+		l.Count = count(l.Bins)
+		if l.Count == 0 {
+			return Histogram{}
+		}
+		sum := 0.0
+		for _, b := range l.Bins {
+			sum += float64(b.NS) * float64(b.Count)
+		}
+		l.MeanNS, l.MinNS, l.MaxNS = sum/float64(l.Count), l.Bins[0].NS, l.Bins[len(l.Bins)-1].NS
+		return l
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, c := latency.Draw(t, "a"), latency.Draw(t, "b"), latency.Draw(t, "c")
+		same := func(x, y Histogram) bool {
+			return x.Count == y.Count && math.Abs(x.MeanNS-y.MeanNS) <= 1e-9*math.Abs(y.MeanNS) && x.MinNS == y.MinNS && x.MaxNS == y.MaxNS && slices.Equal(x.Bins, y.Bins)
+		}
+		if !same(Merge(a, b), Merge(b, a)) {
+			t.Fatal("not commutative")
+		}
+		if !same(Merge(Merge(a, b), c), Merge(a, Merge(b, c))) {
+			t.Fatal("not associative")
+		}
+		if m := Merge(a, b); m.Count > 0 && (m.MeanNS < float64(m.MinNS)*(1-1e-12) || m.MeanNS > float64(m.MaxNS)*(1+1e-12)) {
+			t.Fatalf("mean %v outside %d to %d", m.MeanNS, m.MinNS, m.MaxNS)
+		}
+	})
+}
+
+func TestPercentileIsFios(t *testing.T) {
+	var fio struct {
+		Histograms []struct {
+			Name        string
+			Count       uint64
+			Bins        []Bin
+			Percentiles map[string]uint64
+		}
+	}
+	text, err := os.ReadFile("testdata/fio.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &fio); err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, h := range fio.Histograms {
+		for text, want := range h.Percentiles {
+			p, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, ok := Percentile(h.Bins, p); !ok || got != want {
+				t.Errorf("%s (%d latencies): p%v = %d, fio %d", h.Name, h.Count, p, got, want)
+			}
+			compared++
+		}
+	}
+	if compared < 300 {
+		t.Fatalf("only %d percentiles were compared", compared)
+	}
+}
