@@ -239,6 +239,8 @@ func (r *tracefsRecorder) read() error {
 			switch {
 			case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) || err == nil && n == 0:
 				continue
+			case errors.Is(err, unix.ENODEV): // there is room for this CPU, and it has not come online
+				continue
 			case err != nil:
 				return fmt.Errorf("read the kernel's buffer of CPU %d: %w", c.cpu, err)
 			}
