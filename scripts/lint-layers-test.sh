@@ -14,9 +14,12 @@ internal/experiment/x.go     |import _ "os"                               |pure 
 internal/experiment/x.go     |import _ "os/exec"                          |pure packages
 internal/stats/x.go          |import _ "syscall"                          |pure packages
 internal/steady/x.go         |import _ "os"                               |pure packages
+internal/hist/x.go           |import _ "os"                               |pure packages
+internal/hist/x.go           |import _ "plimsoll/internal/stats"          |leaves import nothing of ours
+internal/stats/x.go          |import _ "plimsoll/internal/result"         |leaves import nothing of ours
 internal/finding/x.go        |import _ "net"                              |pure packages
 internal/result/x.go         |import _ "plimsoll/internal/result/store"   |pure packages
-internal/result/fioimport/x.go|import _ "os"                              |pure packages
+internal/fioimport/x.go      |import _ "os"                               |pure packages
 internal/workload/x.go       |import _ "plimsoll/internal/journal"        |pure packages
 internal/workload/fio/x.go   |import _ "os/exec"                          |pure packages
 internal/workload/kinds/x.go |import _ "plimsoll/internal/container"      |pure packages

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/export"
 	"plimsoll/internal/owner"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
-	"plimsoll/internal/result/export"
 	"plimsoll/internal/units"
 )
 

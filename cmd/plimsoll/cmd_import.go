@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/fioimport"
 	"plimsoll/internal/inputfile"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
-	"plimsoll/internal/result/fioimport"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"

@@ -80,7 +80,8 @@ EXIT STATUS
   0    every trial was done, or skipped with its reason; with --resume, also
        when there was nothing left to do, and nothing was changed
   1    the run could not go on
-  2    the command line or the experiment file is wrong
+  2    the command line or the experiment file is wrong; with --resume, a job file
+       was edited since the run began
   3    this host can do no trial of it
   4    a device is protected; nothing was touched
   5    some trials failed; their reasons are in the results
@@ -175,6 +176,7 @@ func (a *app) run(cmd *cobra.Command, args []string, o runOptions) error {
 func runError(err error, dir string) error {
 	var (
 		refused *stack.Refused
+		edited  *trial.EditedError
 		exit    *exitError
 	)
 	switch interrupted := errors.Is(err, context.Canceled); {
@@ -190,6 +192,8 @@ func runError(err error, dir string) error {
 		return &exitError{exitRefused, err}
 	case errors.As(err, &exit):
 		return exit
+	case errors.As(err, &edited):
+		return &exitError{exitUsage, err}
 	case dir != "":
 		return &exitError{exitFailure, fmt.Errorf("%w\nThe results so far are kept (plimsoll show %s). To go on:\n  plimsoll run --resume %s", err, dir, dir)}
 	default:

@@ -56,11 +56,15 @@ func standardInputReader(ctx context.Context) (io.Reader, error) {
 		return nil, fmt.Errorf("standard input: it is %s, which is not read: a pipe or a file is needed",
 			inputfile.Kind(mode))
 	}
-	return &patientPipe{ctx: ctx, file: os.Stdin, grace: lastWords, ends: func() error { return io.EOF }}, nil
+	return &patientPipe{ctx: ctx, file: os.Stdin, grace: lastWords, most: lastSpeech, ends: func() error { return io.EOF }}, nil
 }
 
-// lastWords is how long a writer that was interrupted is waited for.
-const lastWords = 3 * time.Second
+// lastWords is how long a writer that was interrupted is waited for when it says
+// nothing, and lastSpeech how long it is listened to.
+const (
+	lastWords  = 3 * time.Second
+	lastSpeech = 10 * time.Second
+)
 
 // untilInterrupted reads until ctx ends.
 type untilInterrupted struct {
@@ -76,20 +80,31 @@ func (r *untilInterrupted) Read(into []byte) (int, error) {
 }
 
 // patientPipe waits for what a pipe brings. Once ctx has ended, it waits no
-// longer than grace at a time, and then ends with what ends returns.
+// longer than grace at a time, and than most in all, and then ends with what ends
+// returns.
 type patientPipe struct {
-	ctx   context.Context
-	file  *os.File
-	grace time.Duration
-	ends  func() error
+	ctx         context.Context
+	file        *os.File
+	grace, most time.Duration
+	ends        func() error
+
+	ended time.Time // when ctx was seen to have
 }
 
 // glance is how often a pipe that is waited for is asked whether ctx has ended.
 const glance = 100 * time.Millisecond
 
 func (r *patientPipe) Read(into []byte) (int, error) {
-	var since time.Time // that ctx has been seen to have ended
+	var silent time.Time // since when, after ctx ended
 	for {
+		if r.ctx.Err() != nil {
+			if r.ended.IsZero() {
+				r.ended = time.Now()
+			}
+			if time.Since(r.ended) > r.most {
+				return 0, r.ends()
+			}
+		}
 		some, err := readable(r.file, glance)
 		if err != nil {
 			return 0, err
@@ -99,9 +114,9 @@ func (r *patientPipe) Read(into []byte) (int, error) {
 		}
 		switch {
 		case r.ctx.Err() == nil:
-		case since.IsZero() && r.grace > 0:
-			since = time.Now()
-		case time.Since(since) >= r.grace:
+		case silent.IsZero() && r.grace > 0:
+			silent = time.Now()
+		case time.Since(silent) >= r.grace:
 			return 0, r.ends()
 		}
 	}

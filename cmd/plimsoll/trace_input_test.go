@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,4 +138,37 @@ func TestTraceAnalyzeOfAStreamWhoseWriterStays(t *testing.T) {
 		t.Errorf("exit %d after %s: %s", code, lived, stderr)
 	}
 	contains(t, stdout.String(), `"requests": 20,`)
+}
+
+// A writer that goes on and on, whatever happens, is listened to for a while.
+func TestAnEndlessWriterIsNotHeardToItsEnd(t *testing.T) {
+	from, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	go func() {
+		block := make([]byte, 4096)
+		for {
+			if _, err := to.Write(block); err != nil {
+				return
+			}
+		}
+	}()
+	defer to.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	pipe := &patientPipe{ctx: ctx, file: from, grace: time.Minute, most: 200 * time.Millisecond, ends: func() error { return io.EOF }}
+	into := make([]byte, 4096)
+	if n, err := pipe.Read(into); n == 0 || err != nil {
+		t.Fatalf("%d bytes, %v", n, err)
+	}
+	cancel()
+	for read := 0; err == nil; {
+		var n int
+		n, err = pipe.Read(into)
+		read += n
+		if err != nil && (read == 0 || err != io.EOF) { //nolint:errorlint // it is the pipe's own
+			t.Errorf("%d bytes after the end, and then %v", read, err)
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/workload"
 )
@@ -29,13 +30,14 @@ type Experiment struct {
 	Target       float64       // precision at which a trial or a point may end before its time: half of the 95% interval as a share of the mean
 	Budget       time.Duration // of the whole run, which decides as it goes how many trials each point gets; 0 for none, when all get Repeat
 	Precondition Precondition
-	Trace        bool       // each trial is told where its I/Os spent their time
-	Scaled       Scale      // what Scale.Apply was given; nothing for an experiment as in its file
-	Seed         *uint64    // of the order of the trials; nil to draw one for each run
-	Stacks       []Stack    // in the order of the file
-	Workloads    []Workload // in the order of the file
-	Source       string     // text of the file
-	File         string     // name of the file, as Parse was given it
+	Trace        bool               // each trial is told where its I/Os spent their time
+	Scaled       Scale              // what Scale.Apply was given; nothing for an experiment as in its file
+	Seed         *uint64            // of the order of the trials; nil to draw one for each run
+	Stacks       []Stack            // in the order of the file
+	Workloads    []Workload         // in the order of the file
+	Source       string             // text of the file
+	File         string             // name of the file, as Parse was given it
+	Files        []result.InputFile // that its workloads were read from, by the names that it gives them
 }
 
 // Stack is a named stack.

@@ -3,6 +3,7 @@ package experiment
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/suggest"
 	"plimsoll/internal/units"
@@ -48,6 +50,20 @@ func Parse(file string, text []byte, o Options) (*Experiment, error) {
 		return nil, &Invalid{File: file, Problems: p.problems}
 	}
 	return p.e, nil
+}
+
+// open reads a file that a workload names, and notes what it was: a run that goes on
+// later has to find the same.
+func (p *parser) open(name string) ([]byte, error) {
+	text, err := p.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	file := result.InputFile{Name: name, Bytes: int64(len(text)), SHA256: fmt.Sprintf("%x", sha256.Sum256(text))}
+	if !slices.Contains(p.e.Files, file) {
+		p.e.Files = append(p.e.Files, file)
+	}
+	return text, nil
 }
 
 type parser struct {
@@ -270,7 +286,7 @@ func (p *parser) workload(r read) {
 		p.problem(kind, fmt.Sprintf("unknown kind %q of workload %s", kind.Value, r.declared), suggest.DidYouMean(kind.Value, kinds))
 		return
 	}
-	w, problems := p.Kinds[at].Decode(params, p.Open)
+	w, problems := p.Kinds[at].Decode(params, p.open)
 	for _, found := range problems {
 		found.What = fmt.Sprintf("workload %s: %s", r.declared, found.What)
 		p.problems = append(p.problems, found)

@@ -67,7 +67,7 @@ func TestCompareStories(t *testing.T) {
 // makeImported makes a run one of files of fio: a stack whose line is ? is known
 // by its name alone, and what workloads declare names files.
 func makeImported(run *result.Run) {
-	run.Imported = []result.ImportedFile{{Name: run.ID + ".json"}}
+	run.Imported = []result.InputFile{{Name: run.ID + ".json"}}
 	for i := range run.Stacks {
 		if run.Stacks[i].Line == "?" {
 			run.Stacks[i].Line, run.Stacks[i].Devices = "", nil

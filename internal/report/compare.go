@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/export"
 	"plimsoll/internal/finding"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
-	"plimsoll/internal/result/export"
 	"plimsoll/internal/units"
 )
 

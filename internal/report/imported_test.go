@@ -18,7 +18,7 @@ func TestOtherLatencies(t *testing.T) {
 	}
 	bins := hist.Histogram{Count: 100, MaxNS: 9000, Bins: []hist.Bin{{NS: 1000, Count: 99}, {NS: 9000, Count: 1}}}
 	run := &result.Run{
-		Imported:  []result.ImportedFile{{Name: "a.json"}},
+		Imported:  []result.InputFile{{Name: "a.json"}},
 		Stacks:    []result.Stack{{Name: "s"}},
 		Workloads: []result.Workload{{Name: "printed"}, {Name: "histogram"}, {Name: "total"}},
 	}

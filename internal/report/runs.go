@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"time"
 
+	"plimsoll/internal/export"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
-	"plimsoll/internal/result/export"
 	"plimsoll/internal/result/store"
 )
 

@@ -4,8 +4,8 @@ import (
 	"io"
 	"math"
 
+	"plimsoll/internal/export"
 	"plimsoll/internal/iotrace"
-	"plimsoll/internal/result/export"
 )
 
 // TraceSchema is the version of the document that TraceJSON writes. It grows

@@ -46,11 +46,11 @@ type Run struct {
 	// did; nil for a run whose trials were all planned before it began.
 	Points []Point `json:"points,omitempty"`
 
-	Imported []ImportedFile `json:"imported,omitempty"` // where the numbers come from; nil for a run that was measured here
+	Imported []InputFile `json:"imported,omitempty"` // where the numbers come from; nil for a run that was measured here
 }
 
-// ImportedFile is a file of another program that a run was made of.
-type ImportedFile struct {
+// InputFile is a file that a run was made of.
+type InputFile struct {
 	Name   string `json:"name"` // as it was given
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"` // of its content, in hexadecimal
@@ -64,6 +64,10 @@ type Experiment struct {
 	Repeat   int    `json:"repeat"`   // blocks: in each, every stack was brought up anew once
 	Source   string `json:"source"`   // text of the experiment file
 	File     string `json:"file"`     // where it was read from; "" for a built-in experiment
+
+	// Files are those that its workloads were read from, by the names that the
+	// experiment file gives them: job files of the user's.
+	Files []InputFile `json:"files,omitempty"`
 
 	RuntimeSeconds float64 `json:"runtime_seconds"` // measured time of a trial, unless its workload says otherwise
 	RampSeconds    float64 `json:"ramp_seconds"`    // time before it that is not measured

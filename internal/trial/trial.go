@@ -188,8 +188,7 @@ func (r *runner) openStore(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if was := s.Run().Experiment.Source; was != r.Experiment.Source {
-			err := fmt.Errorf("run %s was started with another experiment file; resume it with that one, or start a new run", r.Dir)
+		if err := r.same(s.Run().Experiment); err != nil {
 			return errors.Join(err, s.Close())
 		}
 		r.store = s
@@ -208,7 +207,7 @@ func (r *runner) openStore(ctx context.Context) error {
 		Status: result.RunRunning, Seed: r.Seed, Started: now,
 		Experiment: result.Experiment{
 			Name: r.Experiment.Name, Question: r.Experiment.Question, Baseline: r.Experiment.Baseline,
-			Repeat: r.Experiment.Repeat, Trials: r.Experiment.Trials, NoControl: r.Experiment.NoControl, Source: r.Experiment.Source, File: r.Experiment.File,
+			Repeat: r.Experiment.Repeat, Trials: r.Experiment.Trials, NoControl: r.Experiment.NoControl, Source: r.Experiment.Source, File: r.Experiment.File, Files: r.Experiment.Files,
 			RuntimeSeconds: r.Experiment.Timing.Runtime.Seconds(), RampSeconds: r.Experiment.Timing.Ramp.Seconds(),
 			Jobs: r.Experiment.Scaled.Jobs, SizeBytes: r.Experiment.Scaled.Bytes, LeftOut: r.LeftOut,
 			Precondition: r.Experiment.Precondition.String(), Fixed: r.Experiment.Fixed, Target: r.Experiment.Target, Trace: r.Experiment.Trace, BudgetSeconds: r.Experiment.Budget.Seconds(),

@@ -11,11 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/cgroup"
 	"plimsoll/internal/finding"
 	"plimsoll/internal/result"
 )
 
-// blkio is the controller's root group, which fio of the benchmark runs in.
+// blkio is the controller's root group. Limits are set on the group of its that a
+// stack's steps run in: with version 1, groups do not inherit them.
 const blkio = "/sys/fs/cgroup/blkio"
 
 // limited measures copies of one stack of which some are slowed down by a
@@ -23,7 +25,7 @@ const blkio = "/sys/fs/cgroup/blkio"
 // right before, and tells how often they are recognised.
 func limited(ctx context.Context, o options, dir string) error {
 	for _, direction := range []string{"read", "write"} {
-		if _, err := os.Stat(throttle(direction)); err != nil {
+		if _, err := os.Stat(throttle(blkio, direction)); err != nil {
 			fmt.Printf("Stacks that are slowed down by a limit of I/Os: not here, this host has no blkio controller of cgroup v1: %v\n", err)
 			return nil
 		}
@@ -71,26 +73,29 @@ func limited(ctx context.Context, o options, dir string) error {
 	return nil
 }
 
-func throttle(direction string) string {
-	return filepath.Join(blkio, "blkio.throttle."+direction+"_iops_device")
+func throttle(group, direction string) string {
+	return filepath.Join(group, "blkio.throttle."+direction+"_iops_device")
 }
 
 // limit sets a device's limits to a share of what it does without. The kernel
-// forgets them with the device.
+// forgets them with the group, which is made anew at each bring-up.
 func limit(ctx context.Context, device result.Device, ratio float64) error {
+	groups, err := filepath.Glob(filepath.Join(blkio, cgroup.Prefix+"*"))
+	if err != nil || len(groups) != 1 {
+		return fmt.Errorf("the group of the stack's steps is not known: %q, %w", groups, err)
+	}
 	for direction, rw := range map[string]string{"read": "randread", "write": "randwrite"} {
-		set := func(iops int) error {
-			return os.WriteFile(throttle(direction), fmt.Appendf(nil, "%s %d", device.MajMin, iops), 0)
-		}
-		if err := set(0); err != nil { // a limit of an earlier device of this number
-			return err
-		}
 		iops, err := probe(ctx, "/dev/"+device.Name, rw)
 		if err != nil {
 			return err
 		}
-		if err := set(int(ratio * iops)); err != nil {
+		set := fmt.Sprintf("%s %d", device.MajMin, int(ratio*iops))
+		if err := os.WriteFile(throttle(groups[0], direction), []byte(set), 0); err != nil {
 			return fmt.Errorf("limit %s: %w", device.Name, err)
+		}
+		read, err := os.ReadFile(throttle(groups[0], direction))
+		if err != nil || strings.TrimSpace(string(read)) != set {
+			return fmt.Errorf("limit %s to %s: it reads %q, %w", device.Name, set, read, err)
 		}
 	}
 	return nil

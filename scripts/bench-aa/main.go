@@ -39,6 +39,9 @@ workloads:
   SW: {fio: {rw: write, bs: 128KiB, jobs: 4, iodepth: 8, size: 512MiB}}
 `
 
+// onlyLimits stands for the name of a stack, and for no copies.
+const onlyLimits = "limits"
+
 // options of the benchmark.
 type options struct {
 	copies, blocks int
@@ -57,7 +60,7 @@ func main() {
 	flag.IntVar(&o.runs, "runs", 1, "runs of each stack")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the first run; the others count up from it")
 	flag.DurationVar(&o.runtime, "runtime", time.Second, "measured time of a trial")
-	flag.StringVar(&o.only, "only", "", "copies of this stack alone: xfs, ext4, volume or overlay2")
+	flag.StringVar(&o.only, "only", "", "copies of this stack alone: xfs, ext4, volume or overlay2; or limits, alone")
 	flag.BoolVar(&o.limits, "limits", true, "slow stacks down by a limit of I/Os as well")
 	flag.StringVar(&o.keep, "keep", "", "directory to keep the runs in")
 	flag.Parse()
@@ -93,6 +96,9 @@ func bench(ctx context.Context, o options) (err error) {
 			}
 			all = append(all, copies{s.name, run})
 		}
+	}
+	if o.only == onlyLimits {
+		return limited(ctx, o, dir)
 	}
 	if len(all) == 0 {
 		return fmt.Errorf("no stack is called %q", o.only)

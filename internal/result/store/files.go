@@ -4,8 +4,8 @@ import (
 	"io"
 	"path/filepath"
 
+	"plimsoll/internal/export"
 	"plimsoll/internal/owner"
-	"plimsoll/internal/result/export"
 )
 
 // snapshot replaces run.json: whoever reads it sees the old or the new one.

@@ -18,7 +18,7 @@ func endedRun(n int) result.Run {
 	for i, t := range run.Trials {
 		run.Trials[i] = done(t, 20)
 	}
-	run.Imported = []result.ImportedFile{{Name: "fio.json", Bytes: 7, SHA256: "0"}}
+	run.Imported = []result.InputFile{{Name: "fio.json", Bytes: 7, SHA256: "0"}}
 	run.Trials[0].Measurement.Read.Total.Printed = []hist.Quantile{{Percent: 99.9, NS: 5}}
 	return run
 }

@@ -379,7 +379,7 @@ func (m *importer) build() *Import {
 	run.Environment.Notes = m.environmentNotes()
 	for _, f := range m.files {
 		sum := sha256.Sum256(f.Text)
-		run.Imported = append(run.Imported, result.ImportedFile{Name: f.Name, Bytes: int64(len(f.Text)), SHA256: hex.EncodeToString(sum[:])})
+		run.Imported = append(run.Imported, result.InputFile{Name: f.Name, Bytes: int64(len(f.Text)), SHA256: hex.EncodeToString(sum[:])})
 	}
 	return imp
 }

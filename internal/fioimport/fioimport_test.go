@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	foreign = "../../workload/fio/testdata/foreign/"
-	outputs = "../../workload/fio/testdata/outputs/"
+	foreign = "../workload/fio/testdata/foreign/"
+	outputs = "../workload/fio/testdata/outputs/"
 )
 
 // recorded reads a recording under another name.

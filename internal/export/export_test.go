@@ -190,7 +190,7 @@ func TestCSV(t *testing.T) {
 
 // What documents hold is described in docs/results.md, name by name.
 func TestDocumented(t *testing.T) {
-	docs, err := os.ReadFile("../../../docs/results.md")
+	docs, err := os.ReadFile("../../docs/results.md")
 	if err != nil {
 		t.Fatal(err)
 	}
