@@ -50,9 +50,6 @@ func (o *labOptions) options(dir string) (lab.Options, error) {
 	memory, memoryErr := lab.ParseSize("--memory", o.memory, 1)
 	size, sizeErr := lab.ParseSize("--size", o.size, lab.LeastDrive)
 	profiles, profileErr := o.readProfiles()
-	if o.given("cpus") && o.cpus < 1 {
-		sizeErr = errors.Join(sizeErr, fmt.Errorf("--cpus %d: it takes a number from 1 on", o.cpus))
-	}
 	if o.drives < 0 {
 		sizeErr = errors.Join(sizeErr, fmt.Errorf("--drives %d: it takes a number from 0 on", o.drives))
 	}
@@ -70,7 +67,11 @@ func (o *labOptions) options(dir string) (lab.Options, error) {
 	if o.target {
 		out.Machines = []lab.Machine{machine(lab.Server, lab.Target), machine(lab.Target, lab.Server)}
 	}
-	if err := out.Validate(); err != nil {
+	var cpusErr error
+	if o.given("cpus") && o.cpus == 0 { // which would leave it to the lab
+		cpusErr = errors.New("--cpus: 0 CPUs; it takes 1 to 64")
+	}
+	if err := errors.Join(cpusErr, out.Validate()); err != nil {
 		return out, &exitError{exitUsage, err}
 	}
 	return out, nil

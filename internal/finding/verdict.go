@@ -293,7 +293,7 @@ func (v *view) confide(f *verdictFacts, pick candidate, rest []candidate) {
 			case !ok:
 			case e.TooFew:
 				f.Most = min(f.Most, max(e.Pairs, min(e.N[0], e.N[1])))
-			case !e.Differs && e.HasInterval() && math.Log(e.High/e.Low)/2 > math.Log1p(tellsApart):
+			case !e.Differs && e.HasInterval() && math.Log(e.High/e.Low)/2 > math.Log1p(tellsApart) && !v.beats(pick, c):
 				open = appendNew(open, c.stack.Name)
 				blocks = max(blocks, moreBlocks(e))
 			}
@@ -323,6 +323,20 @@ func (v *view) confide(f *verdictFacts, pick candidate, rest []candidate) {
 	if blocks > 0 {
 		v.propose(f, blocks)
 	}
+}
+
+// beats reports whether a stack is to be avoided beside the pick, for what it does
+// under one workload: what it does under another one, as far as it is not known to be
+// better, makes no difference then.
+func (v *view) beats(pick, other candidate) bool {
+	return slices.ContainsFunc(pick.cells, func(p *cell) bool {
+		c := v.cell(other.stack.Name, p.workload.Name)
+		if c == nil {
+			return false
+		}
+		e, ok := v.compare(p, c)
+		return ok && e.Differs && e.Ratio > 1/avoidBelow
+	})
 }
 
 // moreBlocks estimates how many blocks more would tell a comparison: intervals

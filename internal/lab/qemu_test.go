@@ -67,6 +67,25 @@ func TestEmulationThreads(t *testing.T) {
 	}
 }
 
+// Machines of older QEMU get one processor, and whoever wants more is told what that means.
+func TestProcessorsThatSuit(t *testing.T) {
+	old, recent, kvm := Accelerator{Name: emulation, Threads: "single"}, Accelerator{Name: emulation, Threads: "multi"}, Accelerator{Name: "kvm"}
+	if n := old.suits(1); n != 1 {
+		t.Errorf("%d processors", n)
+	}
+	for _, a := range []Accelerator{recent, kvm} {
+		if n := a.suits(1); n != 2 {
+			t.Errorf("%s: %d processors", a.Name, n)
+		}
+		if a.stalls(Machine{CPUs: 4}) {
+			t.Errorf("%s with %s: said to stall", a.Name, a.Threads)
+		}
+	}
+	if old.stalls(Machine{CPUs: 1}) || !old.stalls(Machine{CPUs: 2}) {
+		t.Error("one processor stalls, or two do not")
+	}
+}
+
 func TestValidate(t *testing.T) {
 	err := Options{Machines: []Machine{{Name: Server, CPUs: 65, Memory: 1 << 20, Drives: make([]Drive, 17)}}}.Validate()
 	for _, want := range []string{"65 CPUs", "1 MiB", "17 drives"} {
