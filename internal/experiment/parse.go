@@ -3,7 +3,6 @@ package experiment
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -59,7 +58,7 @@ func (p *parser) open(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	file := result.InputFile{Name: name, Bytes: int64(len(text)), SHA256: fmt.Sprintf("%x", sha256.Sum256(text))}
+	file := result.NewInputFile(name, text)
 	if !slices.Contains(p.e.Files, file) {
 		p.e.Files = append(p.e.Files, file)
 	}

@@ -10,7 +10,6 @@ package fioimport
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path"
 	"slices"
@@ -378,8 +377,7 @@ func (m *importer) build() *Import {
 	run.Environment.FioVersion = m.versions()
 	run.Environment.Notes = m.environmentNotes()
 	for _, f := range m.files {
-		sum := sha256.Sum256(f.Text)
-		run.Imported = append(run.Imported, result.InputFile{Name: f.Name, Bytes: int64(len(f.Text)), SHA256: hex.EncodeToString(sum[:])})
+		run.Imported = append(run.Imported, result.NewInputFile(f.Name, f.Text))
 	}
 	return imp
 }

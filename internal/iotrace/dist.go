@@ -287,10 +287,9 @@ func (d *Dist) Latency() hist.Histogram {
 			l.Bins = append(l.Bins, hist.Bin{NS: representative(bin), Count: n})
 		}
 	}
-	var none [octaves]*[perOctave]uint64
-	groups := d.groups
-	if groups == nil {
-		groups = &none
+	var groups [octaves]*[perOctave]uint64
+	if d.groups != nil {
+		groups = *d.groups
 	}
 	for g, bins := range groups {
 		if bins != nil {

@@ -113,8 +113,23 @@ func TestATallyIsAddOfEach(t *testing.T) {
 	}
 }
 
-// Times come in many parts, in bins that were met before and in new ones.
+// Nothing is lost when a tally is full.
 func TestATallyIsSettledInTime(t *testing.T) {
+	var d Dist
+	var tally Tally
+	times := make([]uint32, 1000) // all in one bin
+	const rounds = 200
+	for range rounds {
+		tally.Add(&d, times)
+	}
+	tally.Settle(&d)
+	if n := d.Latency().Bins[0].Count; n != rounds*1000 || d.Count != n {
+		t.Errorf("%d times are in the bin, and %d in all, of %d", n, d.Count, rounds*1000)
+	}
+}
+
+// Times come in many parts, in bins that were met before and in new ones.
+func TestATallyMeetsNewBins(t *testing.T) {
 	var d, want Dist
 	var tally Tally
 	random := rand.New(rand.NewPCG(1, 1))

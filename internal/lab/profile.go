@@ -118,7 +118,7 @@ func ParseSize(what, text string, least int64) (int64, error) {
 	n, err := units.ParseSize(text)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%s %q: it takes a size, such as 2GiB", what, text)
+		return 0, fmt.Errorf("%s %q: it takes a size, such as 2GiB: %w", what, text, err)
 	case n < least:
 		return 0, fmt.Errorf("%s %s: it takes at least %s", what, text, units.Bytes(uint64(least)))
 	case n > 1<<50:

@@ -5,6 +5,8 @@
 package result
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"time"
 
 	"plimsoll/internal/hist"
@@ -54,6 +56,11 @@ type InputFile struct {
 	Name   string `json:"name"` // as it was given
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"` // of its content, in hexadecimal
+}
+
+// NewInputFile describes a file by its content.
+func NewInputFile(name string, content []byte) InputFile {
+	return InputFile{Name: name, Bytes: int64(len(content)), SHA256: fmt.Sprintf("%x", sha256.Sum256(content))}
 }
 
 // Experiment is the question a run answers.

@@ -84,8 +84,11 @@ func throttle(group, direction string) string {
 // limit is raised until the rate is what it should be.
 func limit(ctx context.Context, device result.Device, ratio float64) error {
 	groups, err := filepath.Glob(filepath.Join(blkio, cgroup.Prefix+"*"))
-	if err != nil || len(groups) != 1 {
-		return fmt.Errorf("the group of the stack's steps is not known: %q, %w", groups, err)
+	if err != nil {
+		return err
+	}
+	if len(groups) != 1 {
+		return fmt.Errorf("which group the stack's steps run in is not known: there are %q", groups)
 	}
 	group, path := groups[0], "/dev/"+device.Name
 	for direction, rw := range map[string]string{"read": "randread", "write": "randwrite"} {
@@ -100,8 +103,11 @@ func limit(ctx context.Context, device result.Device, ratio float64) error {
 				return fmt.Errorf("limit %s: %w", device.Name, err)
 			}
 			read, err := os.ReadFile(throttle(group, direction))
-			if err != nil || strings.TrimSpace(string(read)) != set {
-				return fmt.Errorf("limit %s to %s: it reads %q, %w", device.Name, set, read, err)
+			if err != nil {
+				return err
+			}
+			if strings.TrimSpace(string(read)) != set {
+				return fmt.Errorf("limit %s to %q: it reads %q", device.Name, set, read)
 			}
 			got, err := probe(ctx, group, path, rw)
 			if err != nil {
