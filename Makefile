@@ -95,6 +95,10 @@ lint: setup-build $(LINTER) ## run golangci-lint
 layers: setup-build $(LINTER) ## prove that the linter's layering rules bite
 	scripts/lint-layers-test.sh
 
+.PHONY: toys
+toys: setup-build ## prove that a new workload, layer, sampler or finding is one file and one line of a table
+	scripts/toys-test.sh
+
 $(LINTER): tools/go.mod tools/go.sum
 	CGO_ENABLED=0 $(GO) build -C tools -buildvcs=false -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
@@ -133,6 +137,12 @@ bench-record: setup-demo ## tell what each way of recording block requests costs
 	mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -o bin/bench-record ./scripts/bench-record
 	$(AS_ROOT) bin/bench-record
+
+.PHONY: bench-load
+bench-load: setup-build ## run the load generator at several rates on one CPU: how late operations begin
+	mkdir -p bin
+	CGO_ENABLED=0 $(GO) build -o bin/bench-load ./scripts/bench-load
+	bin/bench-load
 
 .PHONY: screenshots
 screenshots: setup-test build ## take the README's pictures of the newest run's report

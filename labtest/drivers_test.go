@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 )
 
@@ -43,7 +43,8 @@ var driversRefused = map[string][2]string{
 func TestStorageDriversInTheLab(t *testing.T) {
 	t.Parallel()
 	ran := labRun(t, 1, "--drives", "1", "--size", "64MiB", "--memory", "2GiB", "--",
-		"plimsoll", "run", "storage-drivers", "--no-control", "--repeat", "1", "--jobs", "2", "--size", "32MiB", "--seed", "4")
+		"plimsoll", "run", "storage-drivers", "--no-control", "--repeat", "1", "--jobs", "2", "--size", "32MiB",
+		"--seed", "4")
 	run := ran.run
 	if run.Status != result.RunComplete || run.Environment.Hostname != "server" {
 		t.Errorf("the run is %s on %s", run.Status, run.Environment.Hostname)
@@ -71,7 +72,8 @@ func TestStorageDriversInTheLab(t *testing.T) {
 		}
 	}
 	checkIllusions(t, ran.dir)
-	for _, want := range []string{"every number here: lab (emulated)", "no result: aufs (skipped), zfs (skipped)", "loop-lvm answers RW from memory"} {
+	for _, want := range []string{"every number here: lab (emulated)", "no result: aufs (skipped), zfs (skipped)",
+		"loop-lvm answers RW from memory"} {
 		if !strings.Contains(ran.out, want) {
 			t.Errorf("it does not say %q:\n%s", want, ran.out)
 		}
@@ -90,11 +92,12 @@ func factOf(s result.Stack, name string) string {
 func checkRefused(t *testing.T, trial result.Trial, want [2]string) {
 	t.Helper()
 	if trial.Status != result.TrialSkipped || trial.Problem == nil {
-		t.Errorf("%s on %s is %s, want it skipped with its reason", trial.Workload, trial.Stack, trial.Status)
+		t.Errorf("%s on %s is %s, want it skipped with its reason", trial.Mix, trial.Stack, trial.Status)
 		return
 	}
 	if !strings.Contains(trial.Problem.Why, want[0]) || !strings.Contains(trial.Problem.Remedy, want[1]) {
-		t.Errorf("%s on %s: %+v, want it to name %q, and %q to change it", trial.Workload, trial.Stack, trial.Problem, want[0], want[1])
+		t.Errorf("%s on %s: %+v, want it to name %q, and %q to change it", trial.Mix, trial.Stack, trial.Problem,
+			want[0], want[1])
 	}
 }
 
@@ -102,14 +105,15 @@ func checkRefused(t *testing.T, trial result.Trial, want [2]string) {
 // answered must follow from what the devices counted.
 func checkServed(t *testing.T, trial result.Trial, want result.Source) {
 	t.Helper()
-	name := trial.Workload + " on " + trial.Stack
-	if trial.Status != result.TrialDone || trial.Measurement == nil || trial.Honesty == nil || trial.Honesty.Ratio == nil {
+	name := trial.Mix + " on " + trial.Stack
+	if trial.Status != result.TrialDone || trial.Measured() == nil || trial.Honesty() == nil ||
+		trial.Honesty().Ratio == nil {
 		t.Errorf("%s is %s: %+v", name, trial.Status, trial.Problem)
 		return
 	}
-	h := *trial.Honesty
-	if trial.Measurement.IOPS() <= 0 || h.Source != want {
-		t.Errorf("%s: %.0f IOPS from %s, want them from %s: %s", name, trial.Measurement.IOPS(), h.Source, want, h.Reason)
+	h := *trial.Honesty()
+	if trial.Measured().IOPS() <= 0 || h.Source != want {
+		t.Errorf("%s: %.0f IOPS from %s, want them from %s: %s", name, trial.Measured().IOPS(), h.Source, want, h.Reason)
 	}
 	if want == result.SourceDevice && *h.Ratio < 0.9 {
 		t.Errorf("%s: the device served %.2f of each I/O: %s", name, *h.Ratio, h.Reason)
@@ -120,7 +124,7 @@ func checkServed(t *testing.T, trial result.Trial, want result.Source) {
 		at := slices.IndexFunc(h.Served, func(c result.DeviceCounter) bool { return c.Device.Buffered })
 		if at < 1 || h.Served[0].PerIO < 0.9 || h.Served[at].PerIO < 0.9 || at == len(h.Served)-1 {
 			t.Errorf("%s: no cache between its devices: %s", name, h.Reason)
-		} else if below := h.Served[at+1]; trial.Workload == "RR" && below.PerIO > 0.1 {
+		} else if below := h.Served[at+1]; trial.Mix == "RR" && below.PerIO > 0.1 {
 			t.Errorf("%s: %s is under the cache and served %.2f of each read", name, below.Device.Name, below.PerIO)
 		}
 	case "direct-lvm":
@@ -138,13 +142,13 @@ func checkIllusions(t *testing.T, runDir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var shown struct{ Findings []finding.Finding }
+	var shown struct{ Findings []fact.Finding }
 	if err := json.Unmarshal(out, &shown); err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]string{} // why, by stack and workload
 	for _, f := range shown.Findings {
-		if f.Kind != finding.KindIllusion {
+		if f.Kind != fact.KindIllusion {
 			continue
 		}
 		for _, s := range f.Stacks {

@@ -33,13 +33,15 @@ func (s space) nqn() string { return "nqn.2014-08.org.nvmexpress:uuid:" + s.uuid
 
 // export is the command that exports it.
 func (s space) export() string {
-	return fmt.Sprintf("plimsoll target export serial:%s --destroy %s=signature --transport %s --addr %s --port %s --host %s --nqn %s --uuid %s",
+	return fmt.Sprintf("plimsoll target export serial:%s --destroy %s=signature --transport %s --addr %s --port %s "+
+		"--host %s --nqn %s --uuid %s",
 		s.serial, s.serial, s.transport, targetIP, s.port, initiatorNQN, s.nqn(), s.uuid)
 }
 
 // source is what the initiator's stacks stand on.
 func (s space) source() string {
-	return fmt.Sprintf("nvmeof(transport=%s, addr=%s, port=%s, nqn=%s, uuid=%s)", s.transport, targetIP, s.port, s.nqn(), s.uuid)
+	return fmt.Sprintf("nvmeof(transport=%s, addr=%s, port=%s, nqn=%s, uuid=%s)", s.transport, targetIP, s.port,
+		s.nqn(), s.uuid)
 }
 
 // fabric is the two machines.
@@ -102,7 +104,8 @@ func TestFabric(t *testing.T) {
 			f.target.ends(t, 0, s.export(), s.source())
 		}
 		f.target.ends(t, 0, "plimsoll target list", overTCP.nqn(), "rdma "+targetIP+":4421", initiatorNQN)
-		f.target.ends(t, 4, "plimsoll target export serial:TGT1 --destroy TGT1 --addr "+targetIP+" --host "+initiatorNQN, "NVMe-oF subsystem")
+		f.target.ends(t, 4,
+			"plimsoll target export serial:TGT1 --destroy TGT1 --addr "+targetIP+" --host "+initiatorNQN, "NVMe-oF subsystem")
 		f.target.ends(t, 0, "plimsoll clean", "left alone")
 	}) {
 		return
@@ -133,7 +136,8 @@ func (f fabric) refusedExports(t *testing.T) {
 	device := f.target.device(t, overTCP.serial)
 	export := "plimsoll target export serial:TGT1 --addr " + targetIP + " --host " + initiatorNQN
 	f.target.ends(t, 4, export, "you have not said")
-	f.target.ends(t, 1, "plimsoll target export serial:TGT1 --destroy TGT1 --addr 192.0.2.7 --host "+initiatorNQN, "no interface of this host")
+	f.target.ends(t, 1, "plimsoll target export serial:TGT1 --destroy TGT1 --addr 192.0.2.7 --host "+initiatorNQN,
+		"no interface of this host")
 	f.target.do(t, "mkfs.ext4 -q "+device)
 	f.target.ends(t, 4, export+" --destroy TGT1", "ext4", "=signature")
 	f.target.do(t, "mkdir -p m && mount "+device+" m")
@@ -144,11 +148,14 @@ func (f fabric) refusedExports(t *testing.T) {
 // verified writes data with checksums over the fabric, through a connection
 // that is not plimsoll's, and reads it back. plimsoll lets go of such a one.
 func (f fabric) verified(t *testing.T, s space) {
-	f.server.do(t, fmt.Sprintf("modprobe nvme_%s && nvme connect -t %s -a %s -s %s -n %s -q %s", s.transport, s.transport, targetIP, s.port, s.nqn(), initiatorNQN))
+	f.server.do(t, fmt.Sprintf("modprobe nvme_%s && nvme connect -t %s -a %s -s %s -n %s -q %s", s.transport,
+		s.transport, targetIP, s.port, s.nqn(), initiatorNQN))
 	defer f.server.do(t, "nvme disconnect -n "+s.nqn()+" && modprobe -r nvme_"+s.transport)
 	device := "/dev/" + strings.TrimSpace(f.server.until(t, time.Minute, "the namespace appears",
-		`for b in /sys/class/block/nvme*; do grep -qs `+s.uuid+` $b/uuid && [ -b /dev/${b##*/} ] && echo ${b##*/} && exit 0; done; exit 1`))
-	f.server.do(t, "fio --name=v --filename="+device+" --rw=randwrite --bs=4k --size=4m --direct=1 --ioengine=libaio --iodepth=4 --verify=crc32c --do_verify=1 --verify_fatal=1")
+		`for b in /sys/class/block/nvme*; do grep -qs `+s.uuid+
+			` $b/uuid && [ -b /dev/${b##*/} ] && echo ${b##*/} && exit 0; done; exit 1`))
+	f.server.do(t, "fio --name=v --filename="+device+" --rw=randwrite --bs=4k --size=4m --direct=1 --ioengine=libaio "+
+		"--iodepth=4 --verify=crc32c --do_verify=1 --verify_fatal=1")
 	f.experiment(t, "foreign", s.source(), "200ms")
 	f.server.ends(t, 5, "plimsoll run foreign.yaml --quiet --destroy uuid:"+s.uuid, "connected to it already")
 }
@@ -165,7 +172,8 @@ func (f fabric) runs(t *testing.T, s space) {
 // processes of trials, which other tests crash at.
 func (f fabric) killedRuns(t *testing.T, s space, exported string) {
 	f.experiment(t, "killed", s.source(), "200ms")
-	states := []string{"1:made", "2:intent", "2:made", "3:intent", "3:made", "4:intent", "4:made", "3:undo", "3:undone", "2:undo", "2:undone", "1:undo"}
+	states := []string{"1:made", "2:intent", "2:made", "3:intent", "3:made", "4:intent", "4:made", "3:undo", "3:undone",
+		"2:undo", "2:undone", "1:undo"}
 	if s.transport == "rdma" { // what differs from TCP is one step's doing
 		states = []string{"2:made", "3:intent", "3:made", "3:undo", "3:undone"}
 	}
@@ -216,7 +224,9 @@ func (f fabric) cut(t *testing.T, s space) {
 	if took > emulated*nvme.CutLimit {
 		t.Errorf("I/O went on for %s", took)
 	}
-	f.server.do(t, "grep -q '\"status\": \"failed\"' cut-"+s.transport+"/run.json && grep -Eiq 'why.*(input/output|I/O) error' cut-"+s.transport+"/run.json || { cat cut-"+s.transport+"/run.json; exit 1; }")
+	f.server.do(t, "grep -q '\"status\": \"failed\"' cut-"+s.transport+
+		"/run.json && grep -Eiq 'why.*(input/output|I/O) error' cut-"+s.transport+"/run.json || { cat cut-"+s.transport+
+		"/run.json; exit 1; }")
 	f.server.do(t, "plimsoll clean")
 	f.server.until(t, time.Minute, "the link is up", "ping -c 1 -W 1 target")
 	f.server.do(t, "plimsoll run mended.yaml --quiet --destroy uuid:"+s.uuid)

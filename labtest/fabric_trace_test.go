@@ -44,21 +44,26 @@ func (f fabric) traced(t *testing.T, s space) {
 	)
 	// Another way to the same namespace, and both are used in turns.
 	second := nvmet + "/ports/" + port
-	f.target.do(t, fmt.Sprintf("mkdir %s && cd %s && echo ipv4 >addr_adrfam && echo %s >addr_trtype && echo %s >addr_traddr && echo %s >addr_trsvcid && ln -s %s/subsystems/%s subsystems/",
+	f.target.do(t, fmt.Sprintf("mkdir %s && cd %s && echo ipv4 >addr_adrfam && echo %s >addr_trtype && echo %s "+
+		">addr_traddr && echo %s >addr_trsvcid && ln -s %s/subsystems/%s subsystems/",
 		second, second, s.transport, targetIP, port, nvmet, s.nqn()))
 	defer f.target.do(t, fmt.Sprintf("rm %s/subsystems/* && rmdir %s", second, second))
 	f.server.do(t, "modprobe nvme_"+s.transport)
 	defer f.server.do(t, "nvme disconnect -n "+s.nqn()+" && modprobe -r nvme_"+s.transport)
 	for _, p := range []string{s.port, port} {
-		f.server.do(t, fmt.Sprintf("nvme connect -t %s -a %s -s %s -n %s -q %s", s.transport, targetIP, p, s.nqn(), initiatorNQN))
+		f.server.do(t,
+			fmt.Sprintf("nvme connect -t %s -a %s -s %s -n %s -q %s", s.transport, targetIP, p, s.nqn(), initiatorNQN))
 	}
 	head := strings.TrimSpace(f.server.until(t, time.Minute, "the namespace appears",
-		`for b in /sys/class/block/nvme*; do grep -qs `+s.uuid+` $b/uuid && [ -b /dev/${b##*/} ] && echo ${b##*/} && exit 0; done; exit 1`))
+		`for b in /sys/class/block/nvme*; do grep -qs `+s.uuid+
+			` $b/uuid && [ -b /dev/${b##*/} ] && echo ${b##*/} && exit 0; done; exit 1`))
 	subsystem, _, _ := strings.Cut(strings.TrimPrefix(head, "nvme"), "n")
-	f.server.until(t, time.Minute, "both paths are there", fmt.Sprintf("[ $(ls -d /sys/block/nvme%sc*n* | wc -l) = 2 ] && udevadm settle", subsystem))
+	f.server.until(t, time.Minute, "both paths are there",
+		fmt.Sprintf("[ $(ls -d /sys/block/nvme%sc*n* | wc -l) = 2 ] && udevadm settle", subsystem))
 	f.server.do(t, "echo round-robin >/sys/class/nvme-subsystem/nvme-subsys"+subsystem+"/iopolicy")
 
-	fio := fmt.Sprintf("fio --name=r --filename=/dev/%s --rw=randread --bs=4k --size=8m --direct=1 --ioengine=libaio --iodepth=4 --number_ios=%d", head, ios)
+	fio := fmt.Sprintf("fio --name=r --filename=/dev/%s --rw=randread --bs=4k --size=8m --direct=1 --ioengine=libaio "+
+		"--iodepth=4 --number_ios=%d", head, ios)
 	const quiet = " 2>said || { cat said >&2; exit 1; }"
 	record := "plimsoll trace record --device " + head
 	for _, way := range []struct {
@@ -66,7 +71,8 @@ func (f fabric) traced(t *testing.T, s space) {
 		intervals     []string // of the paths
 	}{
 		{"sums", record + " --json -- " + fio + quiet, []string{"Q2C", "Q2D", "D2C", "D2N", "N2C"}},
-		{"capture", record + " -o bpf -- " + fio + " >/dev/null" + quiet + " && plimsoll trace analyze --json bpf", []string{"Q2C", "Q2G", "Q2D", "D2C", "D2N", "N2C"}},
+		{"capture", record + " -o bpf -- " + fio + " >/dev/null" + quiet + " && plimsoll trace analyze --json bpf",
+			[]string{"Q2C", "Q2G", "Q2D", "D2C", "D2N", "N2C"}},
 		{"the kernel's own tracer", record + " --way tracefs --json -- " + fio + quiet, []string{"Q2C", "Q2G", "Q2D", "D2C"}},
 	} {
 		t.Run(way.name, func(t *testing.T) {

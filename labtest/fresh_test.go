@@ -29,15 +29,20 @@ func TestFreshKernel(t *testing.T) {
 		// First: it is the tracer's first use.
 		{Package: "cmd/plimsoll", Run: "^TestARecordingLeavesTheTracerAsItWas$"},
 		{Package: "internal/hosttest", Run: "^Test"},
-		{Package: "internal/journal", Run: "^Test(ASettingIsTakenBackOnlyWhereItIsOurs|CleanRepairsACrashAtEveryStep|UndoTouchesOnlyItsOwn)$"},
-		{Package: "internal/observe", Run: "^TestChainAndCountersOfALoopDevice$"},
+		{Package: "internal/journal", Run: "^Test(ASettingIsTakenBackOnlyWhereItIsOurs|UndoTouchesOnlyItsOwn)$"},
+		{Package: "internal/journal/kinds", Run: "^TestCleanRepairsACrashAtEveryStep$"},
+		{Package: "internal/blockdev", Run: "^TestChainAndCountersOfALoopDevice$"},
 		{Package: "internal/hostinfo", Run: "^Test(DoctorAgreesWithThisMachine|LoopDevice)$"},
-		{Package: "internal/stack", Run: "^Test(ManyLoopDevicesAtOnce|ASchedulerIsSetForAsLongAsTheStackIsUp|AColdLoopDeviceHasNothingInThePageCache)$"},
-		{Package: "internal/iotrace/capture", Run: "^Test(TracefsGivesAnAccount|AccountHoldsWhatTheDeviceCounted|EachGroupIsChargedWithItsOwn)$"},
+		{Package: "internal/stack",
+			Run: "^Test(UndoTouchesOnlyDevicesOfItsOwn|ManyLoopDevicesAtOnce|" +
+				"ASchedulerIsSetForAsLongAsTheStackIsUp|AColdLoopDeviceHasNothingInThePageCache)$"},
+		{Package: "internal/iotrace/capture",
+			Run: "^Test(TracefsGivesAnAccount|AccountHoldsWhatTheDeviceCounted|EachGroupIsChargedWithItsOwn)$"},
 	} {
 		t.Run(tests.Package, func(t *testing.T) { g.runs(t, tests) })
 	}
 	t.Run("attached under load", func(t *testing.T) {
-		g.runs(t, goTests{Package: "internal/iotrace/capture", Run: "^TestAttachingUnderLoad$", Env: []string{attachVariable + "=" + attach}, Limit: long + 3*time.Minute})
+		g.runs(t, goTests{Package: "internal/iotrace/capture", Run: "^TestAttachingUnderLoad$",
+			Env: []string{attachVariable + "=" + attach}, Limit: long + 3*time.Minute})
 	})
 }

@@ -98,8 +98,10 @@ workloads:
 func TestARunInTheLab(t *testing.T) {
 	t.Parallel()
 	const limit = 200 // I/Os per second, far below what the emulated drive reaches
-	ran := labRunEnding(t, 1, 40, inTheLab, "--drives", "1", "--size", "256MiB", "--memory", "1GiB", "--profile", fmt.Sprintf("iops-read=%d", limit),
-		"--in", "experiment.yaml", "--", "sh", "-c", "plimsoll run experiment.yaml --destroy LAB1; code=$?; echo networks: $(ls /sys/class/net); exit $((code + 40))")
+	ran := labRunEnding(t, 1, 40, inTheLab, "--drives", "1", "--size", "256MiB", "--memory", "1GiB", "--profile",
+		fmt.Sprintf("iops-read=%d", limit),
+		"--in", "experiment.yaml", "--", "sh", "-c", "plimsoll run experiment.yaml --destroy LAB1; code=$?; echo "+
+			"networks: $(ls /sys/class/net); exit $((code + 40))")
 	run := ran.run
 	if !strings.Contains(ran.out, "every number here: lab (emulated)") {
 		t.Errorf("it does not say that it is a lab:\n%s", ran.out)
@@ -110,12 +112,13 @@ func TestARunInTheLab(t *testing.T) {
 	if len(run.Stacks) != 1 || !slices.Contains(run.Stacks[0].Marks, result.MarkLab) {
 		t.Errorf("the stacks are %+v", run.Stacks)
 	}
-	if len(run.Trials) != 1 || run.Trials[0].Status != result.TrialDone || run.Trials[0].Measurement == nil {
+	if len(run.Trials) != 1 || run.Trials[0].Status != result.TrialDone || run.Trials[0].Measured() == nil {
 		t.Errorf("the trials are %+v", run.Trials)
-	} else if iops := run.Trials[0].Measurement.IOPS(); iops > 1.2*limit {
+	} else if iops := run.Trials[0].Measured().IOPS(); iops > 1.2*limit {
 		t.Errorf("%.0f IOPS, and the drive is limited to %d", iops, limit)
 	}
-	if len(run.Environment.Devices) == 0 || !slices.ContainsFunc(run.Environment.Devices, func(d result.DeviceInfo) bool { return d.Serial == "LAB1" }) {
+	if len(run.Environment.Devices) == 0 ||
+		!slices.ContainsFunc(run.Environment.Devices, func(d result.DeviceInfo) bool { return d.Serial == "LAB1" }) {
 		t.Errorf("the devices are %+v", run.Environment.Devices)
 	}
 }
@@ -125,7 +128,8 @@ func TestALabDiesWithItsOwner(t *testing.T) {
 	t.Parallel()
 	dir, plimsoll := labOfItsOwn(t), program(t)
 	takePlaces(t, 1)
-	cmd := exec.Command(plimsoll, "lab", "run", "--dir", dir, "--drives", "1", "--size", "64MiB", "--memory", "1GiB", "--", "true")
+	cmd := exec.Command(plimsoll, "lab", "run", "--dir", dir, "--drives", "1", "--size", "64MiB", "--memory", "1GiB",
+		"--", "true")
 	cmd.Dir = t.TempDir()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -133,7 +137,8 @@ func TestALabDiesWithItsOwner(t *testing.T) {
 	var machines []int
 	within(t, 60*time.Second, "the machine starts", func() bool {
 		machines = childrenOf(t, cmd.Process.Pid, "qemu-system")
-		return len(machines) > 0 && slices.ContainsFunc(machines, func(pid int) bool { return strings.Contains(commandLine(pid), "server") })
+		return len(machines) > 0 &&
+			slices.ContainsFunc(machines, func(pid int) bool { return strings.Contains(commandLine(pid), "server") })
 	})
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -168,7 +173,8 @@ func childrenOf(t *testing.T, parent int, name string) []int {
 		}
 		var pid, of int
 		var comm, state string
-		if _, err := fmt.Sscan(string(text), &pid, &comm, &state, &of); err == nil && of == parent && strings.HasPrefix(comm, "("+name) {
+		if _, err := fmt.Sscan(string(text), &pid, &comm, &state, &of); err == nil && of == parent &&
+			strings.HasPrefix(comm, "("+name) {
 			out = append(out, pid)
 		}
 	}

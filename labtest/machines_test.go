@@ -74,7 +74,8 @@ func labDir(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv(labDirVariable)
 	if dir == "" {
-		t.Skipf("SKIPPED: %s names no directory with a lab's image: make lab-test makes one, and runs this test", labDirVariable)
+		t.Skipf("SKIPPED: %s names no directory with a lab's image: make lab-test makes one, and runs this test",
+			labDirVariable)
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -172,11 +173,13 @@ const commandLimit = 5 * time.Minute
 // all that it wrote.
 func (g *guest) status(t *testing.T, text string) (int, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), commandLimit, fmt.Errorf("it hangs: no end after %s", commandLimit))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), commandLimit,
+		fmt.Errorf("it hangs: no end after %s", commandLimit))
 	defer cancel()
 	var out bytes.Buffer
 	both := &locked{w: &out}
-	code, err := lab.Run(ctx, g.dir, lab.Command{Args: []string{"sh", "-c", text}}, lab.Streams{Stdout: both, Stderr: both})
+	code, err := lab.Run(ctx, g.dir, lab.Command{Args: []string{"sh", "-c", text}},
+		lab.Streams{Stdout: both, Stderr: both})
 	if err != nil {
 		t.Fatalf("%s: %s: %v; it said: %s", g.name, text, err, out.String())
 	}
@@ -226,7 +229,8 @@ func (g *guest) background(t *testing.T, text string) (wait func() (int, string)
 	go func() {
 		var out bytes.Buffer
 		both := &locked{w: &out}
-		code, err := lab.Run(t.Context(), g.dir, lab.Command{Args: []string{"sh", "-c", text}}, lab.Streams{Stdout: both, Stderr: both})
+		code, err := lab.Run(t.Context(), g.dir, lab.Command{Args: []string{"sh", "-c", text}},
+			lab.Streams{Stdout: both, Stderr: both})
 		if err != nil {
 			code = -1
 			fmt.Fprintln(&out, err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 )
 
@@ -22,7 +22,7 @@ type shownRun struct {
 			Untraced   string
 		}
 	}
-	Findings []finding.Finding
+	Findings []fact.Finding
 }
 
 // besideExperiment reads on loop devices over files of the drive that is
@@ -54,7 +54,8 @@ func neighbours(t *testing.T, g *guest) {
 	defer g.do(t, "umount n && wipefs -aq "+drive)
 	run := func(before string) (shown shownRun) {
 		t.Helper()
-		out := g.do(t, before+"plimsoll run beside.yaml --quiet --state-dir $PWD/n/state -o beside && plimsoll show --json beside >shown.json")
+		out := g.do(t, before+"plimsoll run beside.yaml --quiet --state-dir $PWD/n/state -o beside && plimsoll show "+
+			"--json beside >shown.json")
 		t.Log(out)
 		if err := json.Unmarshal([]byte(g.do(t, "cat shown.json; rm -r beside")), &shown); err != nil {
 			t.Fatal(err)
@@ -68,25 +69,30 @@ func neighbours(t *testing.T, g *guest) {
 	for _, trial := range quiet.Run.Trials {
 		d, cpu := diskOf(t, trial.Neighbours, name)
 		if ios, bytes := d.OthersShare(); ios > 0.01 || bytes > 0.01 || d.How != result.ByControlGroup {
-			t.Errorf("%s: alone, others did %.1f%% of the I/Os and %.1f%% of the bytes of %s: %+v", trial.Stack, 100*ios, 100*bytes, name, d)
+			t.Errorf("%s: alone, others did %.1f%% of the I/Os and %.1f%% of the bytes of %s: %+v", trial.Stack,
+				100*ios, 100*bytes, name, d)
 		}
 		if others, _ := cpu.OthersShare(); others > 0.1 {
 			t.Errorf("%s: alone, others took %.1f%% of the processors: %+v", trial.Stack, 100*others, cpu)
 		}
 	}
 	for _, f := range quiet.Findings {
-		if f.Kind == finding.KindNeighbours && len(f.Neighbours.Disks) > 0 {
+		if f.Kind == fact.KindNeighbours && len(f.Neighbours.Disks) > 0 {
 			t.Errorf("alone, it is said: %s", f.Title)
 		}
 	}
 
-	const pace = 60                                                                                     // reads of 16 KiB a second
-	const enter = "mkdir -p /sys/fs/cgroup/user && echo $$ >/sys/fs/cgroup/user/cgroup.procs || exit\n" // a line of its own: the shell enters, not a copy of it
+	// reads of 16 KiB a second
+	const pace = 60
+	// a line of its own: the shell enters, not a copy of it
+	const enter = "mkdir -p /sys/fs/cgroup/user && echo $$ >/sys/fs/cgroup/user/cgroup.procs || exit\n"
 	g.do(t, "fio --name=lay --filename=n/neighbours --size=16m --rw=write --bs=1m --end_fsync=1 --output=/dev/null")
-	wait := g.background(t, enter+fmt.Sprintf("fio --name=neighbour --thread --filename=n/neighbours --size=16m --rw=randread --bs=16k --direct=1 --ioengine=psync "+
+	wait := g.background(t, enter+fmt.Sprintf("fio --name=neighbour --thread --filename=n/neighbours --size=16m "+
+		"--rw=randread --bs=16k --direct=1 --ioengine=psync "+
 		"--rate_iops=%d --time_based --runtime=600 --output=/dev/null & echo $! >pid; wait; rm pid", pace))
 	defer g.do(t, "[ ! -e pid ] || { kill $(cat pid); while [ -e pid ]; do sleep 0.1; done; }") // else it keeps n
-	g.until(t, commandLimit, "the neighbour reads", `read=$(awk '/^read_bytes/ {print $2}' /proc/$(cat pid)/io) && [ "$read" -gt 0 ]`)
+	g.until(t, commandLimit, "the neighbour reads",
+		`read=$(awk '/^read_bytes/ {print $2}' /proc/$(cat pid)/io) && [ "$read" -gt 0 ]`)
 	beside := run(enter)
 	g.do(t, "kill $(cat pid)")
 	wait()
@@ -99,7 +105,8 @@ func neighbours(t *testing.T, g *guest) {
 		if !slices.Contains(d.Names, "fio in /user") {
 			t.Errorf("%s: the neighbour is not among %q", trial.Stack, d.Names)
 		}
-		if trial.Trace == nil || trial.Trace.Read == nil || quiet.Run.Trials[i].Trace == nil || quiet.Run.Trials[i].Trace.Read == nil {
+		if trial.Trace == nil || trial.Trace.Read == nil || quiet.Run.Trials[i].Trace == nil ||
+			quiet.Run.Trials[i].Trace.Read == nil {
 			t.Errorf("%s is not traced: %s", trial.Stack, trial.Untraced)
 			continue
 		}
@@ -111,8 +118,9 @@ func neighbours(t *testing.T, g *guest) {
 			t.Errorf("%s: a residue of %.1f%% alone, and of %.1f%% beside the neighbour", trial.Stack, 100*a, 100*b)
 		}
 	}
-	if !slices.ContainsFunc(beside.Findings, func(f finding.Finding) bool {
-		return f.Kind == finding.KindNeighbours && strings.Contains(f.Title, "others, mostly fio in /user, did ") && strings.Contains(f.Title, "of the I/O on "+name)
+	if !slices.ContainsFunc(beside.Findings, func(f fact.Finding) bool {
+		return f.Kind == fact.KindNeighbours && strings.Contains(f.Title, "others, mostly fio in /user, did ") &&
+			strings.Contains(f.Title, "of the I/O on "+name)
 	}) {
 		t.Error("the verdict does not name the neighbour")
 	}

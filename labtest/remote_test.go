@@ -16,9 +16,11 @@ import (
 func TestLocalVsRemoteInTheLab(t *testing.T) {
 	t.Parallel()
 	ran := labRun(t, 2, "--size", "256MiB", "--memory", "1GiB", "--",
-		"plimsoll", "run", "local-vs-remote", "--no-control", "--trace", "--repeat", "1", "--runtime", "1s", "--jobs", "4", "--size", "16MiB")
+		"plimsoll", "run", "local-vs-remote", "--no-control", "--trace", "--repeat", "1", "--runtime", "1s", "--jobs",
+		"4", "--size", "16MiB")
 	run := ran.run
-	for _, want := range []string{"the target exports TGT1 over tcp", "the target exports TGT2 over rdma", "--on serial:LAB1 --destroy LAB1"} {
+	for _, want := range []string{"the target exports TGT1 over tcp", "the target exports TGT2 over rdma",
+		"--on serial:LAB1 --destroy LAB1"} {
 		if !strings.Contains(ran.errs, want) {
 			t.Errorf("it does not say %q:\n%s", want, ran.errs)
 		}
@@ -39,17 +41,19 @@ func TestLocalVsRemoteInTheLab(t *testing.T) {
 		t.Errorf("%d trials", len(run.Trials))
 	}
 	for _, trial := range run.Trials {
-		if trial.Status != result.TrialDone || trial.Honesty == nil || trial.Honesty.Source != result.SourceDevice {
-			t.Errorf("%s on %s: %s, %+v, %+v", trial.Workload, trial.Stack, trial.Status, trial.Problem, trial.Honesty)
+		if trial.Status != result.TrialDone || trial.Honesty() == nil || trial.Honesty().Source != result.SourceDevice {
+			t.Errorf("%s on %s: %s, %+v, %+v", trial.Mix, trial.Stack, trial.Status, trial.Problem, trial.Honesty())
 			continue
 		}
 		checkParts(t, trial)
 		cpu := trial.TargetCPU
 		if (cpu != nil) != (trial.Stack != "local") {
-			t.Errorf("%s on %s: the target spent %+v", trial.Workload, trial.Stack, cpu)
+			t.Errorf("%s on %s: the target spent %+v", trial.Mix, trial.Stack, cpu)
 		}
-		if cpu != nil && (cpu.BusySeconds <= 0 || cpu.BusySeconds > 1.2*cpu.Seconds*float64(cpu.CPUs) || cpu.IOs < float64(trial.Measurement.IOs())) {
-			t.Errorf("%s on %s: the target spent %+v on %d I/Os", trial.Workload, trial.Stack, *cpu, trial.Measurement.IOs())
+		if cpu != nil &&
+			(cpu.BusySeconds <= 0 || cpu.BusySeconds > 1.2*cpu.Seconds*float64(cpu.CPUs) ||
+				cpu.IOs < float64(trial.Measured().IOs())) {
+			t.Errorf("%s on %s: the target spent %+v on %d I/Os", trial.Mix, trial.Stack, *cpu, trial.Measured().IOs())
 		}
 	}
 	var ids []string
@@ -75,7 +79,7 @@ const unaccounted = 0.25
 // which the fabric's is apart where there is one, and an account that closes.
 func checkParts(t *testing.T, trial result.Trial) {
 	t.Helper()
-	name := trial.Workload + " on " + trial.Stack
+	name := trial.Mix + " on " + trial.Stack
 	if trial.Trace == nil {
 		t.Errorf("%s was not traced: %s", name, trial.Untraced)
 		return

@@ -38,7 +38,8 @@ func (g *guest) runs(t *testing.T, tests goTests) {
 	if limit == 0 {
 		limit = 10 * time.Minute
 	}
-	ctx, cancel := context.WithTimeoutCause(t.Context(), limit+30*time.Second, fmt.Errorf("the tests of %s hang", tests.Package))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), limit+30*time.Second,
+		fmt.Errorf("the tests of %s hang", tests.Package))
 	defer cancel()
 	r, w := io.Pipe()
 	type ending struct {
@@ -51,7 +52,8 @@ func (g *guest) runs(t *testing.T, tests goTests) {
 		// disk under them.
 		code, err := lab.Run(ctx, g.dir, lab.Command{
 			Args: []string{"sh", "-c", `mkdir -p /work/tmp && TMPDIR=/work/tmp exec "$@" 2>&1`, "sh",
-				"/work/" + binary[strings.LastIndex(binary, "/")+1:], "-test.v=test2json", "-test.run", tests.Run, "-test.timeout", limit.String()},
+				"/work/" + binary[strings.LastIndex(binary, "/")+1:], "-test.v=test2json", "-test.run", tests.Run,
+				"-test.timeout", limit.String()},
 			Env: tests.Env,
 		}, lab.Streams{Stdout: w, Stderr: w})
 		_ = w.Close() // a pipe has nothing to lose

@@ -44,8 +44,10 @@ func (f fabric) recordsItsRequests(t *testing.T) {
 	began := time.Now()
 	note := func(what string) { t.Logf("%s after %s", what, time.Since(began).Round(100*time.Millisecond)) }
 	metrics := f.target.serve(t, "metrics", "plimsoll target metrics --trace --addr "+targetIP+" --port "+port)
-	record := f.target.serve(t, "record", "plimsoll trace record --json --target "+overTCP.nqn()+" --target "+overRDMA.uuid)
-	text := "name: traced\nquestion: Where is the time?\nrepeat: 1\nruntime: 1s\nseed: 1\ntrace: true\ncontrol: false\nstacks:\n"
+	record := f.target.serve(t, "record",
+		"plimsoll trace record --json --target "+overTCP.nqn()+" --target "+overRDMA.uuid)
+	text := "name: traced\nquestion: Where is the time?\nrepeat: 1\nruntime: 1s\nseed: 1\ntrace: true\ncontrol: " +
+		"false\nstacks:\n"
 	for _, s := range []space{overTCP, overRDMA} {
 		text += fmt.Sprintf("  %s: '%s'\n", s.transport, strings.TrimSuffix(s.source(), ")")+", metrics="+port+")")
 	}
@@ -53,7 +55,8 @@ func (f fabric) recordsItsRequests(t *testing.T) {
 	metrics.says(t, "metrics=")
 	record.says(t, "^recording")
 	note("the target is recorded")
-	f.server.do(t, "plimsoll run traced.yaml --quiet --destroy uuid:"+overTCP.uuid+" --destroy uuid:"+overRDMA.uuid+" -o traced-run")
+	f.server.do(t, "plimsoll run traced.yaml --quiet --destroy uuid:"+overTCP.uuid+" --destroy uuid:"+overRDMA.uuid+
+		" -o traced-run")
 	note("the runs are over")
 	var run result.Run
 	var there atTarget
@@ -80,7 +83,8 @@ type served struct {
 // serve starts a program in the background.
 func (g *guest) serve(t *testing.T, name, command string) served {
 	t.Helper()
-	return served{g, name, g.background(t, fmt.Sprintf("%s >%s.out 2>%s.said & echo $! >%s.pid; wait $!; cat %s.said; true", command, name, name, name, name))}
+	return served{g, name, g.background(t, fmt.Sprintf("%s >%s.out 2>%s.said & echo $! >%s.pid; wait $!; cat "+
+		"%s.said; true", command, name, name, name, name))}
 }
 
 // says waits until it says something.
@@ -174,7 +178,8 @@ func (r atTarget) closes(t *testing.T) {
 			t.Errorf("%s: %d requests, of which %d came to the device", name, exported.Requests, below.Requests)
 		}
 		const bins = 1.07 // what two bins of the histogram may hide
-		if whole, queue, device := exported.Intervals["T"].P50NS, exported.Intervals["Q2C"].P50NS, below.Intervals["D2C"].P50NS; whole < queue || bins*queue < device {
+		if whole, queue, device := exported.Intervals["T"].P50NS, exported.Intervals["Q2C"].P50NS,
+			below.Intervals["D2C"].P50NS; whole < queue || bins*queue < device {
 			t.Errorf("%s: the medians are %.0f ns of T, %.0f of Q2C, and %.0f of D2C below it", name, whole, queue, device)
 		}
 	}

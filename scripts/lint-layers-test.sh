@@ -17,17 +17,52 @@ internal/steady/x.go         |import _ "os"                               |pure 
 internal/hist/x.go           |import _ "os"                               |pure packages
 internal/hist/x.go           |import _ "plimsoll/internal/stats"          |leaves import nothing of ours
 internal/stats/x.go          |import _ "plimsoll/internal/result"         |leaves import nothing of ours
+internal/cell/x.go           |import _ "os"                               |pure packages
+internal/export/x.go         |import _ "os"                               |pure packages
+internal/devmapper/x.go      |import _ "plimsoll/internal/journal"        |leaves import nothing of ours
+internal/finding/x.go        |import _ "plimsoll/internal/devmapper"      |pure packages
+internal/report/x.go         |import _ "plimsoll/internal/devmapper"      |never run trials
+internal/honesty/x.go        |import _ "plimsoll/internal/blockdev"        |pure packages
+internal/finding/x.go        |import _ "plimsoll/internal/neighbour"      |pure packages
+internal/finding/x.go        |import _ "plimsoll/internal/observe"        |pure packages
+internal/report/x.go         |import _ "plimsoll/internal/blockdev"       |never run trials
 internal/finding/x.go        |import _ "net"                              |pure packages
+internal/finding/rules/x.go  |import _ "os"                               |pure packages
+internal/finding/cost/x.go   |import _ "plimsoll/internal/trial"          |pure packages
+internal/finding/published/x.go|import _ "os"                             |pure packages
+internal/finding/compare/x.go|import _ "plimsoll/internal/result/store"   |pure packages
+internal/finding/measured/x.go|import _ "plimsoll/internal/finding/rules" |knows no rule
+internal/finding/fact/x.go   |import _ "plimsoll/internal/finding/cost"   |knows no rule
+internal/finding/prose/x.go  |import _ "plimsoll/internal/finding/published"|knows no rule
+internal/finding/rules/x.go  |import _ "plimsoll/internal/finding/story"  |belongs to tests
+internal/finding/story/x.go  |import _ "plimsoll/internal/stack"          |-
+internal/finding/cost/x.go   |import _ "plimsoll/internal/finding/measured"|-
 internal/result/x.go         |import _ "plimsoll/internal/result/store"   |pure packages
 internal/fioimport/x.go      |import _ "os"                               |pure packages
 internal/workload/x.go       |import _ "plimsoll/internal/journal"        |pure packages
 internal/workload/fio/x.go   |import _ "os/exec"                          |pure packages
+internal/workload/ycsb/x.go  |import _ "plimsoll/internal/load"           |pure packages
+internal/workload/ycsb/x.go  |import _ "plimsoll/internal/database/client"|pure packages
+internal/workload/ycsb/x.go  |import _ "net"                              |pure packages
+internal/workload/ycsb/x.go  |import _ "plimsoll/internal/database"       |-
+internal/load/x.go           |import _ "plimsoll/internal/trial"          |nothing but its plan
+internal/load/x.go           |import _ "plimsoll/internal/database/client"|-
 internal/workload/kinds/x.go |import _ "plimsoll/internal/container"      |pure packages
+internal/database/x.go       |import _ "os"                               |pure packages
+internal/database/x.go       |import _ "plimsoll/internal/database/pebble"|pure packages
+internal/database/wire/x.go  |import _ "net"                              |pure packages
+internal/database/client/x.go|import _ "plimsoll/internal/database/pebble"|by its protocol alone
+internal/database/client/x.go|import _ "github.com/cockroachdb/pebble/v2" |only internal/database/pebble links
+internal/trial/x.go          |import _ "github.com/cockroachdb/pebble/v2" |only internal/database/pebble links
+internal/database/pebble/x.go|import _ "github.com/cockroachdb/pebble/v2" |-
+internal/database/client/x.go|import _ "net"                              |-
 internal/stack/line/x.go     |import _ "golang.org/x/sys/unix"            |pure packages
 internal/stack/line/x.go     |import _ "plimsoll/internal/stack"          |pure packages
 internal/stack/fsoption/x.go |import _ "os"                               |pure packages
 internal/finding/x.go        |import _ "plimsoll/internal/trial"          |pure packages
 internal/report/x.go         |import _ "plimsoll/internal/trial"          |never run trials
+internal/report/x.go         |import _ "plimsoll/internal/finding/cost"   |facts of findings
+internal/report/x.go         |import _ "plimsoll/internal/finding/fact"   |-
 internal/report/x.go         |import _ "plimsoll/internal/workload/fio"   |never run trials
 internal/report/x.go         |import _ "os/exec"                          |never run trials
 internal/report/x.go         |import _ "plimsoll/internal/lab"             |never run trials
@@ -36,13 +71,15 @@ internal/finding/x.go        |import _ "plimsoll/internal/owner"           |pure
 internal/finding/x.go        |import _ "plimsoll/internal/inputfile"       |pure packages
 internal/printable/x.go      |import _ "os"                               |pure packages
 internal/plural/x.go         |import _ "os"                               |pure packages
+internal/problem/x.go        |import _ "os"                               |pure packages
+internal/problem/x.go        |import _ "plimsoll/internal/plural"         |leaves import nothing of ours
 internal/finding/x.go        |import _ "plimsoll/internal/cgroup"          |pure packages
 internal/report/x.go         |import _ "plimsoll/internal/roster"          |never run trials
 internal/trial/x.go          |import _ "plimsoll/cmd/plimsoll"            |imported by none
 internal/stack/x.go          |import _ "plimsoll/internal/hosttest"       |belongs to tests
-internal/stack/x.go          |import "golang.org/x/sys/unix"; var F = unix.Unmount        |only internal/journal undoes
-internal/container/x.go      |import "syscall"; var F = syscall.Unmount                   |only internal/journal undoes
-internal/trial/x.go          |import u "golang.org/x/sys/unix"; var F = u.LOOP_CLR_FD     |only internal/journal undoes
+internal/stack/x.go          |import "golang.org/x/sys/unix"; var F = unix.Unmount        |an undo lives in the Undo method
+internal/container/x.go      |import "syscall"; var F = syscall.Unmount                   |an undo lives in the Undo method
+internal/trial/x.go          |import u "golang.org/x/sys/unix"; var F = u.LOOP_CLR_FD     |an undo lives in the Undo method
 internal/trial/x.go          |import "os"; func F() { os.Exit(1) }                        |only main ends the process
 internal/report/x.go         |import "fmt"; func F() { fmt.Println() }                    |standard output belongs
 internal/experiment/x.go     |import _ "net/url"                          |-
@@ -51,6 +88,7 @@ internal/result/store/x.go   |import _ "os"                               |-
 internal/workload/fio/x.go   |import _ "plimsoll/internal/stack/line"     |-
 internal/report/x.go         |import _ "plimsoll/internal/result/store"   |-
 internal/journal/x.go        |import "golang.org/x/sys/unix"; var F = unix.Unmount        |-
+internal/stack/change_x.go   |import "golang.org/x/sys/unix"; var F = unix.LOOP_CLR_FD    |-
 '
 
 module=$(mktemp -d)
@@ -70,12 +108,13 @@ while IFS='|' read -r file body words; do
 	n=$((n + 1))
 	file=${file// /}
 	package=${file%/*}
-	suffix=${file##*/x}
+	name=${file##*/} # PREFIXxSUFFIX
+	prefix=${name%%x*} suffix=${name#*x}
 	stub "$package"
 	if [[ $body =~ \"plimsoll/([^\"]+)\" ]]; then stub "${BASH_REMATCH[1]}"; fi
 	# Cases of one package lie side by side: what they declare is numbered.
 	body=$(sed "s/ *$//; s/; /\n\n/; s/F = /F$n = /; s/func F()/func F$n()/" <<<"$body")
-	broken=$package/case$n$suffix
+	broken=$package/${prefix}case$n$suffix
 	printf 'package stub\n\n%s\n' "$body" >"$module/$broken"
 	want+=("$broken|$words")
 done <<<"$cases"

@@ -44,7 +44,8 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		case len(args) == 0:
 			return fmt.Errorf("%s takes %s; %s --help shows how", called(cmd), what, cmd.CommandPath())
 		}
-		return fmt.Errorf("%s takes %s, but was given %s; %s --help shows how", called(cmd), what, plural.And(args), cmd.CommandPath())
+		return fmt.Errorf("%s takes %s, but was given %s; %s --help shows how", called(cmd), what, plural.And(args),
+			cmd.CommandPath())
 	}
 }
 
@@ -128,6 +129,10 @@ func flagError(cmd *cobra.Command, err error) error {
 		why = fmt.Sprintf("%s takes a value", flagName(missing.GetFlag()))
 	case errors.As(err, &invalid):
 		what := "another value"
+		if invalid.GetFlag().Value.Type() == pebbleParamType {
+			why := fmt.Sprintf("%s: %q cannot be used: %v", flagName(invalid.GetFlag()), invalid.GetValue(), invalid.Unwrap())
+			return fmt.Errorf("%s; %s --help lists the flags", why, cmd.CommandPath())
+		}
 		for _, t := range []struct{ of, what string }{
 			{"duration", "a time with its unit, such as 500ms, 10s or 2m30s"},
 			{"uint16", "a number from 0 to 65535"},

@@ -52,18 +52,22 @@ iodepth=0
 		if code != exitUsage {
 			t.Errorf("%v ends with %d", args, code)
 		}
-		contains(t, errs, `my.fio:4: the fio of this host does not know the option "thinkcycles"`, `my.fio:7: the fio of this host does not know the option "hipri"`,
-			`my.fio:8: the fio of this host does not know the option "log_window_value"`, `my.fio:13: the fio of this host does not take "iodepth=0"`, "install a newer fio")
+		contains(t, errs, `my.fio:4: the fio of this host does not know the option "thinkcycles"`,
+			`my.fio:7: the fio of this host does not know the option "hipri"`,
+			`my.fio:8: the fio of this host does not know the option "log_window_value"`,
+			`my.fio:13: the fio of this host does not take "iodepth=0"`, "install a newer fio")
 		if n := strings.Count(errs, "my.fio:"); n != 4 {
 			t.Errorf("%d problems, want 4:\n%s", n, errs)
 		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(p.dir, ".plimsoll*")); len(left) > 0 || p.exists("state") || p.exists("plimsoll-runs") || p.exists("a.*") {
+	if left, _ := filepath.Glob(filepath.Join(p.dir, ".plimsoll*")); len(left) > 0 || p.exists("state") ||
+		p.exists("plimsoll-runs") || p.exists("a.*") {
 		entries, _ := os.ReadDir(p.dir)
 		t.Errorf("something was touched: %v", entries)
 	}
 
-	p.file("my.fio", "[global]\nioengine=libaio\nsize=1m\n[a]\nrw=randread\n[b]\nioengine=io_uring\nhipri=0\nrw=randwrite\n")
+	p.file("my.fio",
+		"[global]\nioengine=libaio\nsize=1m\n[a]\nrw=randread\n[b]\nioengine=io_uring\nhipri=0\nrw=randwrite\n")
 	if code, _, errs := p.run("run", name, "--dry-run"); code != exitOK {
 		t.Errorf("a file that fio takes ends with %d: %s", code, errs)
 	}

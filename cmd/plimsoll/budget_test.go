@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"plimsoll/internal/blockdev"
+	"plimsoll/internal/hostfs"
 	"plimsoll/internal/hosttest"
-	"plimsoll/internal/observe"
 	"plimsoll/internal/result"
 	"plimsoll/internal/steady"
 	"plimsoll/internal/trial"
@@ -47,9 +48,9 @@ func checkBudget(t *testing.T, run *result.Run, budget time.Duration) {
 		if trial.Status != result.TrialDone {
 			t.Errorf("trial %d is %s: %+v", trial.Seq, trial.Status, trial.Problem)
 		}
-		tried[trial.Stack+trial.Workload]++
-		if trial.Repeat != tried[trial.Stack+trial.Workload] {
-			t.Errorf("trial %d of %s %s is repeat %d", trial.Seq, trial.Stack, trial.Workload, trial.Repeat)
+		tried[trial.Stack+trial.Mix]++
+		if trial.Repeat != tried[trial.Stack+trial.Mix] {
+			t.Errorf("trial %d of %s %s is repeat %d", trial.Seq, trial.Stack, trial.Mix, trial.Repeat)
 		}
 	}
 	if len(run.Points) != 4 {
@@ -57,8 +58,9 @@ func checkBudget(t *testing.T, run *result.Run, budget time.Duration) {
 	}
 	for _, p := range run.Points {
 		enough := []result.StopReason{result.StopPrecise, result.StopSettled}
-		if p.Trials != tried[p.Stack+p.Workload] || p.Why == "" || slices.Contains(enough, p.Reason) && p.BringUps < steady.DefaultStudy.Fewest {
-			t.Errorf("%d trials: %+v", tried[p.Stack+p.Workload], p)
+		if p.Trials != tried[p.Stack+p.Mix] || p.Why == "" || slices.Contains(enough, p.Reason) &&
+			p.BringUps < steady.DefaultStudy.Fewest {
+			t.Errorf("%d trials: %+v", tried[p.Stack+p.Mix], p)
 		}
 	}
 }
@@ -107,7 +109,8 @@ func TestABudgetThatIsInterruptedAndKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		within(t, time.Minute, "trial "+stop.at+" is under way", func() bool { return p.exists("plimsoll-runs/*/artifacts/" + stop.at + "/job.fio") })
+		within(t, time.Minute, "trial "+stop.at+" is under way",
+			func() bool { return p.exists("plimsoll-runs/*/artifacts/" + stop.at + "/job.fio") })
 		_ = cmd.Process.Signal(stop.signal)
 		if code := exitCode(t, cmd.Wait()); code != stop.code {
 			t.Fatalf("stop %d: ends with %d: %s", i, code, stderr)
@@ -130,7 +133,8 @@ func TestABudgetThatIsInterruptedAndKilled(t *testing.T) {
 	if len(done) < 3 {
 		t.Errorf("only %d trials were done", len(done))
 	}
-	if code, out, errs := p.run("run", "--resume", "last", "--dry-run"); code != 0 || !strings.Contains(out, "then more where they are needed, 16s in all") {
+	if code, out, errs := p.run("run", "--resume", "last", "--dry-run"); code != 0 ||
+		!strings.Contains(out, "then more where they are needed, 16s in all") {
 		t.Errorf("a dry run of the rest ends with %d: %s%s", code, out, errs)
 	}
 	if code, _, errs := p.run(args...); code != 0 {
@@ -172,7 +176,8 @@ stacks:
 workloads:
   W: {fio: {rw: randwrite, size: 8MiB}}
 `)
-	code, _, errs := p.run("run", name, "--on", device, "--destroy", device, "--precondition", "device,passes=2,rounds=6,round=250ms")
+	code, _, errs := p.run("run", name, "--on", device, "--destroy", device, "--precondition",
+		"device,passes=2,rounds=6,round=250ms")
 	if code != 0 {
 		t.Fatalf("ends with %d: %s", code, errs)
 	}
@@ -198,7 +203,8 @@ workloads:
 			t.Errorf("%s: %+v", trial.Stack, c)
 		}
 		r := c.Rounds
-		if len(r.IOPS) < 5 || len(r.IOPS) > 6 || r.Seconds != 0.25 || r.To-r.From != 5 || r.To != len(r.IOPS) || r.Average <= 0 {
+		if len(r.IOPS) < 5 || len(r.IOPS) > 6 || r.Seconds != 0.25 || r.To-r.From != 5 || r.To != len(r.IOPS) ||
+			r.Average <= 0 {
 			t.Errorf("%s: %+v", trial.Stack, r)
 		}
 		if r.Settled != (r.Why == "") || !r.Settled && len(r.IOPS) < 6 {
@@ -247,19 +253,23 @@ workloads:
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, time.Minute, "the third trial is under way", func() bool { return p.exists("plimsoll-runs/*/artifacts/003-*/job.fio") })
+	within(t, time.Minute, "the third trial is under way",
+		func() bool { return p.exists("plimsoll-runs/*/artifacts/003-*/job.fio") })
 	_ = cmd.Process.Signal(os.Interrupt)
 	if code := exitCode(t, cmd.Wait()); code != exitInterrupted {
 		t.Fatalf("ends with %d: %s", code, stderr)
 	}
-	contains(t, stderr.String(), "left out: workload R-64: it has 64 jobs, more than 2", "left out: stack raw: a directory has no raw device")
+	contains(t, stderr.String(), "left out: workload R-64: it has 64 jobs, more than 2",
+		"left out: stack raw: a directory has no raw device")
 	p.file(name, "this is another file now")
 	code, _, errs := p.run("run", "--resume", "last")
 	if code != 0 {
 		t.Fatalf("resuming ends with %d: %s", code, errs)
 	}
 	dir, run := p.result()
-	if len(run.Trials) != 3*2*2 || run.Experiment.Trials != 1 || !run.Experiment.NoControl || len(run.Experiment.LeftOut) != 2 || run.Experiment.Baseline != "" || run.Experiment.Jobs != 2 || run.Experiment.SizeBytes != 16<<20 || !run.Experiment.Trace {
+	if len(run.Trials) != 3*2*2 || run.Experiment.Trials != 1 || !run.Experiment.NoControl ||
+		len(run.Experiment.LeftOut) != 2 || run.Experiment.Baseline != "" || run.Experiment.Jobs != 2 ||
+		run.Experiment.SizeBytes != 16<<20 || !run.Experiment.Trace {
 		t.Errorf("%d trials, %+v", len(run.Trials), run.Experiment)
 	}
 	if run.Stacks[0].Line != "dir:"+data || run.Stacks[1].Line != "tmpfs(size=64MiB)" {
@@ -276,7 +286,7 @@ workloads:
 
 func fileSystemOf(t *testing.T, dir string) string {
 	t.Helper()
-	mount, err := observe.MountOf(dir)
+	mount, err := blockdev.MountOf(hostfs.Default(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/journal"
+	_ "plimsoll/internal/journal/kinds" // whatever any run can have changed
 )
 
 func newCleanCommand(a *app) *cobra.Command {
@@ -73,7 +74,8 @@ func (a *app) printClean(reports []journal.Report) error {
 			continue
 		}
 		if r.Kept {
-			fmt.Fprintf(&out, "%s: exports a device, left alone (plimsoll target list tells which; --exports takes it back)\n", r.Run)
+			fmt.Fprintf(&out, "%s: exports a device, left alone (plimsoll target list tells which; --exports takes "+
+				"it back)\n", r.Run)
 			continue
 		}
 		fmt.Fprintf(&out, "%s: %d undone, %d failed\n", r.Run, len(r.Undone), len(r.Failed))

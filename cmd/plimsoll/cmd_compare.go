@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/compare"
 	"plimsoll/internal/report"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/units"
@@ -22,11 +22,11 @@ const (
 )
 
 // verdictCodes are the exit codes of verdicts.
-var verdictCodes = map[finding.Verdict]int{
-	finding.VerdictHolds:      exitOK,
-	finding.VerdictRegression: exitRegression,
-	finding.VerdictTooNoisy:   exitTooNoisy,
-	finding.VerdictTooFew:     exitTooFew,
+var verdictCodes = map[compare.Verdict]int{
+	compare.Holds:      exitOK,
+	compare.Regression: exitRegression,
+	compare.TooNoisy:   exitTooNoisy,
+	compare.TooFew:     exitTooFew,
 }
 
 // compareFlags are the flags of compare as they were written.
@@ -39,7 +39,7 @@ type compareFlags struct {
 func newCompareCommand(a *app) *cobra.Command {
 	var flags compareFlags
 	var ids []string
-	for _, m := range finding.Metrics() {
+	for _, m := range compare.Metrics() {
 		ids = append(ids, m.ID)
 	}
 	cmd := &cobra.Command{
@@ -91,7 +91,7 @@ against both. docs/compare.md says it precisely.`,
 			if err != nil {
 				return err
 			}
-			c := finding.Compare(before, after, opt)
+			c := compare.Runs(before, after, opt)
 			if err := a.printComparison(c, flags.quiet); err != nil {
 				return &exitError{exitFailure, err}
 			}
@@ -103,8 +103,10 @@ against both. docs/compare.md says it precisely.`,
 		ValidArgsFunction: completeRuns(2),
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.threshold, "threshold", units.Setting(finding.DefaultThreshold), "how much worse B may be: 5% or 0.05")
-	f.StringVar(&flags.alpha, "alpha", units.Setting(finding.DefaultCompareAlpha), "level of the tests, all rows that decide together")
+	f.StringVar(&flags.threshold, "threshold", units.Setting(compare.DefaultThreshold),
+		"how much worse B may be: 5% or 0.05")
+	f.StringVar(&flags.alpha, "alpha", units.Setting(compare.DefaultAlpha),
+		"level of the tests, all rows that decide together")
 	f.StringArrayVar(&flags.metrics, "metric", []string{"iops"}, "metric that decides; may be repeated")
 	f.BoolVar(&flags.all, "all", false, "show the metrics that do not decide, too")
 	f.BoolVar(&a.jsonOutput, "json", false, "print all metrics, and everything else, as JSON")
@@ -115,7 +117,7 @@ against both. docs/compare.md says it precisely.`,
 }
 
 // options reads the flags; all that is wrong with them is said at once.
-func (f *compareFlags) options(known []string) (opt finding.CompareOptions, err error) {
+func (f *compareFlags) options(known []string) (opt compare.Options, err error) {
 	var problems []string
 	share := func(flag, text string) float64 {
 		number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
@@ -124,7 +126,8 @@ func (f *compareFlags) options(known []string) (opt finding.CompareOptions, err 
 			v /= 100
 		}
 		if err != nil || !(v > 0 && v < 1) {
-			problems = append(problems, fmt.Sprintf("--%s %s: it is a share above 0 and below 1, such as 5%% or 0.05", flag, text))
+			problems = append(problems,
+				fmt.Sprintf("--%s %s: it is a share above 0 and below 1, such as 5%% or 0.05", flag, text))
 		}
 		return v
 	}
@@ -132,7 +135,8 @@ func (f *compareFlags) options(known []string) (opt finding.CompareOptions, err 
 	opt.Metrics, opt.Others = f.metrics, f.all
 	for _, m := range f.metrics {
 		if !slices.Contains(known, m) {
-			problems = append(problems, fmt.Sprintf("--metric %s: there is no such metric; there are %s", m, strings.Join(known, ", ")))
+			problems = append(problems,
+				fmt.Sprintf("--metric %s: there is no such metric; there are %s", m, strings.Join(known, ", ")))
 		}
 	}
 	if len(problems) > 0 {
@@ -142,7 +146,7 @@ func (f *compareFlags) options(known []string) (opt finding.CompareOptions, err 
 }
 
 // printComparison prints a comparison as JSON, for people, or as one line.
-func (a *app) printComparison(c finding.Comparison, quiet bool) error {
+func (a *app) printComparison(c compare.Comparison, quiet bool) error {
 	switch {
 	case a.jsonOutput:
 		return report.CompareJSON(a.data(), c)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/compare"
 	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
@@ -24,7 +24,8 @@ func storeRates(t *testing.T, id string, rates ...float64) {
 		Workloads:   []result.Workload{{Name: "RR", Kind: "fio", Pattern: "randread", Summary: "randread 4 KiB"}},
 	}
 	for i := range rates {
-		run.Trials = append(run.Trials, result.Trial{Seq: i + 1, Block: i + 1, Repeat: i + 1, Stack: "xfs", Workload: "RR", Status: result.TrialPlanned})
+		run.Trials = append(run.Trials,
+			result.Trial{Seq: i + 1, Block: i + 1, Repeat: i + 1, Stack: "xfs", Mix: "RR", Status: result.TrialPlanned})
 	}
 	s, err := store.Create(filepath.Join(store.RunsDir, id), run)
 	if err != nil {
@@ -33,10 +34,13 @@ func storeRates(t *testing.T, id string, rates ...float64) {
 	defer s.Close()
 	for i, trial := range s.Run().Trials {
 		ns := uint64(32e9 / rates[i])
-		total := hist.Histogram{Count: 10, MeanNS: float64(ns), MinNS: ns, MaxNS: ns, Bins: []hist.Bin{{NS: ns, Count: 10}}}
+		total := hist.Histogram{Count: 10, MeanNS: float64(ns), MinNS: ns, MaxNS: ns,
+			Bins: hist.Pack([]hist.Bin{{NS: ns, Count: 10}})}
 		trial.Status, trial.Started = result.TrialDone, run.Started
-		trial.Honesty = &result.Honesty{Source: result.SourceDevice}
-		trial.Measurement = &result.Measurement{RuntimeSeconds: 1, Read: result.Direction{IOs: 10, IOPS: rates[i], BytesPerSecond: 4096 * rates[i], Total: total}}
+		trial.Checks = []result.Honesty{{Source: result.SourceDevice}}
+		trial.Instances = result.One(&result.Measurement{Seconds: 1,
+			Operations: result.ReadsWrites(result.Operation{Count: 10, Rate: rates[i], BytesPerSecond: 4096 * rates[i],
+				Latency: map[result.Stage]hist.Histogram{result.Total: total}}, result.Operation{})})
 		if err := s.SaveTrial(trial); err != nil {
 			t.Fatal(err)
 		}
@@ -60,14 +64,18 @@ func TestCompare(t *testing.T) {
 	}{
 		{exitOK, "before again", "no regression beyond 5% in 1 row"},
 		{exitOK, "slowed before", "no regression beyond 5% in 1 row, and 1 is better"},
-		{exitRegression, "before slowed", "B is worse than A: IOPS of xfs under RR fell by 10%, beyond the 5% allowed, in 1 of 1 row"},
+		{exitRegression, "before slowed", "B is worse than A: IOPS of xfs under RR fell by 10%, beyond the 5% " +
+			"allowed, in 1 of 1 row"},
 		{exitRegression, "before slowed --metric p99", "p99 latency of xfs under RR rose by 11%"},
 		{exitOK, "before slowed --threshold 15%", "no regression beyond 15%"},
 		{exitOK, "before slowed --threshold 0.15", "no regression beyond 15%"},
-		{exitTooNoisy, "before noisy", "Too noisy to say whether B is worse: a regression beyond 5% could hide in 1 of 1 row"},
-		{exitTooNoisy, "before noisy --all", "Too noisy to say whether B is worse: a regression beyond 5% could hide in 1 of 1 row"},
+		{exitTooNoisy, "before noisy", "Too noisy to say whether B is worse: a regression beyond 5% could hide in 1 " +
+			"of 1 row"},
+		{exitTooNoisy, "before noisy --all", "Too noisy to say whether B is worse: a regression beyond 5% could hide " +
+			"in 1 of 1 row"},
 		{exitTooFew, "before short", "Too early to say whether B is worse, in 1 of 1 row: 6 trials against 3 cannot tell"},
-		{exitTooFew, "before short --alpha 5%", "Too early to say whether B is worse, in 1 of 1 row: 6 trials against 3 have no interval; repeat each 4 times or more"},
+		{exitTooFew, "before short --alpha 5%", "Too early to say whether B is worse, in 1 of 1 row: 6 trials " +
+			"against 3 have no interval; repeat each 4 times or more"},
 	} {
 		out, _ := plimsoll(t, c.code, append([]string{"compare"}, strings.Fields(c.args)...)...)
 		lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -84,11 +92,12 @@ func TestCompare(t *testing.T) {
 	}
 
 	out, _ := plimsoll(t, exitRegression, "compare", "before", "slowed", "--json")
-	var c finding.Comparison
+	var c compare.Comparison
 	if err := json.Unmarshal([]byte(out), &c); err != nil {
 		t.Fatal(err)
 	}
-	if c.A.ID != "before" || c.B.ID != "slowed" || c.Verdict != finding.VerdictRegression || len(c.Rows) != 5 || !c.Rows[0].Differs || c.Rows[0].A.Median != 1005 {
+	if c.A.ID != "before" || c.B.ID != "slowed" || c.Verdict != compare.Regression || len(c.Rows) != 5 ||
+		!c.Rows[0].Differs || c.Rows[0].A.Median != 1005 {
 		t.Errorf("compare --json gives %s", out)
 	}
 }
@@ -97,16 +106,18 @@ func TestCompareRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	storeRates(t, "before", 1000)
 	for args, want := range map[string]string{
-		"before":                           "compare takes two runs, the one before and the one after, but was given before",
-		"before nosuch":                    `"nosuch"`,
-		"before before --threshold 5":      "--threshold 5: it is a share above 0 and below 1, such as 5% or 0.05",
-		"before before --alpha 0":          "--alpha 0: it is a share",
-		"before before --alpha NaN":        "--alpha NaN: it is a share",
-		"before before --metric clat":      "--metric clat: there is no such metric; there are iops, bandwidth, p50, p99, p99.9",
+		"before":                      "compare takes two runs, the one before and the one after, but was given before",
+		"before nosuch":               `"nosuch"`,
+		"before before --threshold 5": "--threshold 5: it is a share above 0 and below 1, such as 5% or 0.05",
+		"before before --alpha 0":     "--alpha 0: it is a share",
+		"before before --alpha NaN":   "--alpha NaN: it is a share",
+		"before before --metric clat": "--metric clat: there is no such metric; there are iops, bandwidth, p50, " +
+			"p99, p99.9",
 		"before before --json --quiet":     "--json and --quiet do not go together",
 		"before before --alpha x --metric": "--metric takes a value",
 	} {
-		if _, errs := plimsoll(t, exitUsage, append([]string{"compare"}, strings.Fields(args)...)...); !strings.Contains(errs, want) {
+		if _, errs := plimsoll(t, exitUsage,
+			append([]string{"compare"}, strings.Fields(args)...)...); !strings.Contains(errs, want) {
 			t.Errorf("compare %s says %q, not %q", args, errs, want)
 		}
 	}

@@ -58,8 +58,8 @@ EXIT STATUS
 	}
 	f := command.Flags()
 	f.BoolVar(&a.jsonOutput, "json", false, "print JSON")
-	f.StringVar(&host.Proc, "path.procfs", host.Proc, "where proc is mounted")
-	f.StringVar(&host.Sys, "path.sysfs", host.Sys, "where sysfs is mounted")
+	f.StringVar(&host.Roots.Proc, "path.procfs", host.Roots.Proc, "where proc is mounted")
+	f.StringVar(&host.Roots.Sys, "path.sysfs", host.Roots.Sys, "where sysfs is mounted")
 	f.StringVar(&host.Dev, "path.dev", host.Dev, "where the nodes of devices are")
 	return command
 }

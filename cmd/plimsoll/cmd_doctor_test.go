@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 )
 
@@ -21,7 +22,8 @@ func TestDoctorReport(t *testing.T) {
 		Sections: []hostinfo.Section{
 			{Name: "fio", Items: []hostinfo.Item{
 				{Name: "fio", OK: hostinfo.Yes, Value: "3.33  /usr/bin/fio"},
-				{Name: "libaio", OK: hostinfo.Limited, Value: "10 of 65536 requests are free", Why: "others hold them", Remedy: "sysctl fs.aio-max-nr=1048576"},
+				{Name: "libaio", OK: hostinfo.Limited, Value: "10 of 65536 requests are free", Why: "others hold them",
+					Remedy: "sysctl fs.aio-max-nr=1048576"},
 			}},
 			{Name: "block layers", Items: []hostinfo.Item{
 				{Name: "md", OK: hostinfo.No, Why: "no CONFIG_BLK_DEV_MD", Remedy: "another kernel"},
@@ -38,8 +40,9 @@ func TestDoctorReport(t *testing.T) {
 			{Path: "/dev/sda1", SizeBytes: 1 << 30, Rotational: true, Partition: true},
 		},
 		Quick: hostinfo.Quick{
-			Missing:  []result.Problem{{What: "root", Why: "user 1000", Remedy: "sudo"}},
-			Warnings: []result.Problem{{What: "trials on xfs will be skipped", Why: "no mkfs.xfs", Remedy: "apt-get install xfsprogs"}},
+			Missing: problem.List{{What: "root", Why: "user 1000", Remedy: "sudo"}},
+			Warnings: problem.List{{What: "trials on xfs will be skipped", Why: "no mkfs.xfs",
+				Remedy: "apt-get install xfsprogs"}},
 		},
 	}, 80, false)
 	const want = `
@@ -120,11 +123,13 @@ func TestDoctorIsNotSteeredByDevices(t *testing.T) {
 		var out bytes.Buffer
 		printDoctor(&out, hostinfo.Report{
 			Environment: result.Environment{Hostname: titled, CPUModel: titled},
-			Sections:    []hostinfo.Section{{Name: "x", Items: []hostinfo.Item{{Name: titled, OK: hostinfo.No, Value: titled, Why: titled}}}},
+			Sections: []hostinfo.Section{{Name: "x",
+				Items: []hostinfo.Item{{Name: titled, OK: hostinfo.No, Value: titled, Why: titled}}}},
 			Devices: []hostinfo.Device{{
-				Path: titled, Model: titled, Serial: titled, Firmware: "\x1b[8m", Problems: []hostinfo.Refusal{{Why: titled, Remedy: titled}},
+				Path: titled, Model: titled, Serial: titled, Firmware: "\x1b[8m",
+				Problems: []hostinfo.Refusal{{Why: titled, Remedy: titled}},
 			}},
-			Quick: hostinfo.Quick{Missing: []result.Problem{{What: titled, Why: titled}}},
+			Quick: hostinfo.Quick{Missing: problem.List{{What: titled, Why: titled}}},
 		}, 100, color)
 		text := out.String()
 		for _, painted := range styles {

@@ -21,7 +21,8 @@ func TestBuiltInExperimentsDryRun(t *testing.T) {
 			var out, errs bytes.Buffer
 			args := []string{"run", name, "--dry-run", "--json", "--seed", "1", "--state-dir", t.TempDir()}
 			if name == "local-vs-remote" || name == "remote-paths" { // which is about hosts that nobody else can know
-				args = append(args, "--remote", "nvmeof(transport=tcp, addr=10.0.0.2, nqn=nqn.2026-11.test:t)", "--remote", "nvmeof(transport=rdma, addr=10.0.0.2, nqn=nqn.2026-11.test:r)",
+				args = append(args, "--remote", "nvmeof(transport=tcp, addr=10.0.0.2, nqn=nqn.2026-11.test:t)",
+					"--remote", "nvmeof(transport=rdma, addr=10.0.0.2, nqn=nqn.2026-11.test:r)",
 					"--destroy", "nqn.2026-11.test:t", "--destroy", "nqn.2026-11.test:r")
 			}
 			code := execute(t.Context(), args, &out, &errs)

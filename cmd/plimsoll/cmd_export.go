@@ -12,92 +12,180 @@ import (
 	"plimsoll/internal/owner"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
 	"plimsoll/internal/units"
 )
 
+// exportFormat is a format of export. A nil function is what it does not hold.
+type exportFormat struct {
+	name   string
+	rows   func(io.Writer, *result.Run) error
+	series func(io.Writer, []export.TrialSeries) error
+}
+
 // exportFormats are the formats of export, in the order of its help.
-var exportFormats = []struct {
-	name  string
-	write func(io.Writer, *result.Run) error
-}{
-	{"ndjson", export.NDJSON},
-	{"csv", export.CSV},
+var exportFormats = []exportFormat{
+	{"ndjson", export.NDJSON, export.SeriesNDJSON},
+	{"csv", export.CSV, export.SeriesCSV},
+	{"openmetrics", nil, export.SeriesOpenMetrics},
 }
 
 func newExportCommand(a *app) *cobra.Command {
-	var format, out string
-	var names []string
-	for _, f := range exportFormats {
-		names = append(names, f.name)
-	}
+	var out string
+	format, series := "ndjson", false
 	cmd := &cobra.Command{
-		Use:   "export [RUN] --format ndjson|csv",
-		Short: "Write a run's trials for other programs",
-		Long: `Write one row per trial: run, stack, workload, status and reason, IOPS and
-bandwidth, latency percentiles, what answered, and what each device counted.
+		Use:   "export [RUN] [--series] --format ndjson|csv|openmetrics",
+		Short: "Write a run's trials, or what was sampled meanwhile, for other programs",
+		Long: `Write one row per instance of a trial: run, stack, workload, status and reason,
+IOPS and bandwidth, latency percentiles, what answered, and what each device
+counted. With --series, write what was sampled while trials ran instead: one
+value per second of each metric of instances, devices and the host.
 
-  ndjson  one JSON object per line; counters nested
-  csv     a heading and one record per trial; units are in the column names,
-          and what was not measured is an empty field
+  ndjson       one JSON object per line; counters nested
+  csv          a heading and one record per row or value; units are in
+               the column names, with --series in a column;
+               what was not measured is an empty field
+  openmetrics  with --series only: metrics with timestamps, as
+               Prometheus takes them (promtool tsdb
+               create-blocks-from openmetrics)
 
-docs/results.md describes every field. On a terminal, rows that would fill more
-than a screen are printed only with "-o -"; without it, the error says how many
-they are.
+docs/results.md describes every field, docs/series.md every metric. On a
+terminal, what would fill more than a screen is printed only with "-o -";
+without it, the error says how much it is.
 
 ` + runArgument + `
 
 EXIT STATUS
   0  the rows were written
-  1  the run cannot be read, or the rows cannot be written
+  1  the run cannot be read, nothing was sampled in it, or the file cannot be
+     written
   2  the command line is wrong, or there is no such run`,
 		Example: `  plimsoll export --format csv -o quick.csv
-  plimsoll export last --format ndjson | jq -r '[.stack, .measured.iops] | @tsv'`,
+  plimsoll export last --format ndjson | jq -r '[.stack, .measured.iops] | @tsv'
+  plimsoll export --series --format openmetrics -o series.om`,
 		Args: atMostOne("one run"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			i := slices.Index(names, format)
-			if i < 0 {
-				return &exitError{exitUsage, fmt.Errorf("there is no export format %q: --format takes %s", format, plural.Or(names))}
-			}
-			_, run, err := readRun(args)
+			f, err := findFormat(format, series)
 			if err != nil {
 				return err
 			}
-			write := func(w io.Writer) error { return exportFormats[i].write(w, run) }
+			dir, run, err := readRun(args)
+			if err != nil {
+				return err
+			}
+			e := exported{run: run, format: format, amount: plural.Count(len(export.Rows(run)), "row")}
+			e.write = func(w io.Writer) error { return f.rows(w, run) }
+			if series {
+				all, err := readAllSeries(dir, run)
+				if err != nil {
+					return &exitError{exitFailure, err}
+				}
+				e.amount = plural.Count(countValues(all), "value")
+				e.write = func(w io.Writer) error { return f.series(w, all) }
+			}
 			if out == "" && isTerminal(a.stdout) {
-				if err := tooLong(run, format, write); err != nil {
+				if err := e.tooLong(); err != nil {
 					return err
 				}
 			}
-			if err := writeTo(a.data(), out, write); err != nil {
+			if err := writeTo(a.data(), out, e.write); err != nil {
 				return &exitError{exitFailure, fmt.Errorf("export run %s: %w", run.ID, err)}
 			}
 			if out != "" && out != standardOutput && isTerminal(a.stderr) {
-				fmt.Fprintf(a.stderr, "%s of run %s in %s\n", plural.Count(len(run.Trials), "row"), run.ID, out)
+				fmt.Fprintf(a.stderr, "%s of run %s in %s\n", e.amount, run.ID, out)
 			}
 			return nil
 		},
 		ValidArgsFunction: completeRuns(1),
 	}
-	cmd.Flags().StringVar(&format, "format", "ndjson", "format of the rows: ndjson or csv")
+	cmd.Flags().BoolVar(&series, "series", false, "write what was sampled while trials ran")
+	cmd.Flags().StringVar(&format, "format", format, "format of the rows: ndjson or csv; with --series also openmetrics")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "`file` to write, or - for standard output, which is the default")
-	completes(cmd, "format", completeWords(names...))
+	completes(cmd, "format", completeWords(formatNames(true)...))
 	return cmd
+}
+
+// formatNames returns the names of the formats that hold rows, or series.
+func formatNames(series bool) []string {
+	var names []string
+	for _, f := range exportFormats {
+		if series || f.rows != nil {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// findFormat returns the format of that name.
+func findFormat(name string, series bool) (exportFormat, error) {
+	i := slices.IndexFunc(exportFormats, func(f exportFormat) bool { return f.name == name })
+	switch {
+	case i < 0:
+		return exportFormat{}, &exitError{exitUsage,
+			fmt.Errorf("there is no export format %q: --format takes %s", name, plural.Or(formatNames(series)))}
+	case !series && exportFormats[i].rows == nil:
+		return exportFormat{}, &exitError{exitUsage,
+			fmt.Errorf("%s holds values over time, and no rows of trials: add --series, or take --format %s",
+				name, plural.Or(formatNames(false)))}
+	}
+	return exportFormats[i], nil
+}
+
+// readAllSeries reads the series of all trials of a run, in their order.
+func readAllSeries(dir string, run *result.Run) ([]export.TrialSeries, error) {
+	var all []export.TrialSeries
+	for _, t := range run.Trials {
+		if t.Status == result.TrialPlanned {
+			continue
+		}
+		series, err := store.ReadSeries(dir, t.Seq)
+		if err != nil {
+			return nil, err
+		}
+		if len(series) > 0 {
+			all = append(all, export.TrialSeries{Trial: t.Seq, Series: series})
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("run %s has no series: nothing was sampled while its trials ran; without --series its "+
+			"trials are written", run.ID)
+	}
+	return all, nil
+}
+
+// countValues returns how many values there are in all series.
+func countValues(all []export.TrialSeries) (n int) {
+	for _, t := range all {
+		for _, s := range t.Series {
+			n += len(s.Values)
+		}
+	}
+	return n
+}
+
+// exported is what export writes.
+type exported struct {
+	run    *result.Run
+	format string
+	amount string // "4 rows"
+	write  func(io.Writer) error
 }
 
 // screenful is how many bytes of rows a terminal may be given without asking.
 const screenful = 80 * 25
 
 // tooLong keeps a terminal from being filled with what is meant for programs.
-func tooLong(run *result.Run, format string, write func(io.Writer) error) error {
+func (e exported) tooLong() error {
 	var n counter
-	if err := write(&n); err != nil {
-		return &exitError{exitFailure, fmt.Errorf("export run %s: %w", run.ID, err)}
+	if err := e.write(&n); err != nil {
+		return &exitError{exitFailure, fmt.Errorf("export run %s: %w", e.run.ID, err)}
 	}
 	if n <= screenful {
 		return nil
 	}
-	return &exitError{exitUsage, fmt.Errorf("this would print %s of %s, %s: name a file (-o %s.%s), or print them all the same (-o -)",
-		plural.Count(len(run.Trials), "row"), format, units.Bytes(uint64(n)), run.Experiment.Name, format)}
+	return &exitError{exitUsage, fmt.Errorf("this would print %s of %s, %s: name a file (-o %s.%s), or print them "+
+		"all the same (-o -)",
+		e.amount, e.format, units.Bytes(uint64(n)), e.run.Experiment.Name, e.format)}
 }
 
 // counter counts what is written.

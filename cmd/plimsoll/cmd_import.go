@@ -63,7 +63,8 @@ EXIT STATUS
 		RunE: func(_ *cobra.Command, args []string) error { return a.importFiles(args, o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.stack, "stack", "", "what all results are of: NAME, or NAME='LINE' in the notation of stacks (default: the files and devices that the jobs name)")
+	f.StringVar(&o.stack, "stack", "", "what all results are of: NAME, or NAME='LINE' in the notation of stacks "+
+		"(default: the files and devices that the jobs name)")
 	f.StringVar(&o.workload, "workload", "", "name of the one workload that all results are of (default: the jobs' names)")
 	f.StringVarP(&o.out, "out", "o", "", "run directory (default: "+store.RunsDir+"/RUN-ID)")
 	f.BoolVar(&a.jsonOutput, "json", false, "print results and findings as JSON, as run --json does")
@@ -130,7 +131,9 @@ func (a *app) showImported(dir string) error {
 		}
 	}
 	if without > 0 {
-		return &exitError{exitPartial, fmt.Errorf("%d of %s %s no number; the reasons are above", without, plural.Count(len(run.Trials), "result"), plural.Choose(without, "has", "have"))}
+		return &exitError{exitPartial,
+			fmt.Errorf("%d of %s %s no number; the reasons are above", without, plural.Count(len(run.Trials), "result"),
+				plural.Choose(without, "has", "have"))}
 	}
 	return nil
 }
@@ -171,11 +174,7 @@ func importedStack(text string) (*result.Stack, error) {
 		return nil, fmt.Errorf("--stack %s: %w", name, err)
 	}
 	if problems := stack.Catalog().Check(l); len(problems) > 0 {
-		words := make([]string, len(problems))
-		for i, p := range problems {
-			words[i] = p.String()
-		}
-		return nil, fmt.Errorf("--stack %s: %s", name, strings.Join(words, "; "))
+		return nil, fmt.Errorf("--stack %s: %s", name, problems.Join("; "))
 	}
 	s.Line, s.Marks = l.String(), stack.Marks(l)
 	return s, nil

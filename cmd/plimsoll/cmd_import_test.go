@@ -51,12 +51,15 @@ func lastRun(t *testing.T) (string, *result.Run) {
 // shown.
 func TestImport(t *testing.T) {
 	importHere(t, "json.json", "again.json", "logs.json", "logs_clat_hist.1.log", "logs_bw.1.log", "status.json")
-	out, _ := plimsoll(t, exitOK, "import", "json.json", "again.json", "logs.json", "logs_clat_hist.1.log", "logs_bw.1.log", "status.json",
+	out, _ := plimsoll(t, exitOK, "import", "json.json", "again.json", "logs.json", "logs_clat_hist.1.log",
+		"logs_bw.1.log", "status.json",
 		"--stack", "nvme=/dev/nvme0n1 > xfs")
-	contains(t, out, "4 trials, imported from 6 files: measured elsewhere, and nothing of it was checked", "every number here: imported",
+	contains(t, out, "4 trials, imported from 6 files: measured elsewhere, and nothing of it was checked",
+		"every number here: imported",
 		"source unknown", "printed by fio, trial", "fio 3.33", "randread 4 KiB", "completion latency of writes: p50")
 	dir, run := lastRun(t)
-	if run.Status != result.RunComplete || len(run.Trials) != 4 || run.Stacks[0].Line != "/dev/nvme0n1 > xfs" || !slices.Contains(run.Stacks[0].Marks, result.MarkImported) {
+	if run.Status != result.RunComplete || len(run.Trials) != 4 || run.Stacks[0].Line != "/dev/nvme0n1 > xfs" ||
+		!slices.Contains(run.Stacks[0].Marks, result.MarkImported) {
 		t.Errorf("%+v", run)
 	}
 	for _, name := range []string{store.ReportFile, store.RunFile, store.ResultsFile} {
@@ -72,8 +75,10 @@ func TestImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contains(t, string(page), "imported from 6 files", "Latency of imported results", "No device counter was recorded around them", ">imported<")
-	if strings.Contains(string(page), "interleaved in random blocks (seed") || strings.Contains(string(page), "no frequency scaling") {
+	contains(t, string(page), "imported from 6 files", "Latency of imported results",
+		"No device counter was recorded around them", ">imported<")
+	if strings.Contains(string(page), "interleaved in random blocks (seed") ||
+		strings.Contains(string(page), "no frequency scaling") {
 		t.Error("the report tells of what plimsoll did not do or see")
 	}
 
@@ -87,7 +92,8 @@ func TestImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(column string) string { return records[1][slices.Index(records[0], column)] }
-	if at("marks") != "imported" || at("source") != "unknown" || at("read_completion_p50_ns") != "" || !strings.Contains(at("read_completion_printed_ns"), "50=") || at("started") != "" {
+	if at("marks") != "imported" || at("source") != "unknown" || at("read_completion_p50_ns") != "" ||
+		!strings.Contains(at("read_completion_printed_ns"), "50=") || at("started") != "" {
 		t.Errorf("export: %q", records[1])
 	}
 }
@@ -98,8 +104,10 @@ func TestImportRefuses(t *testing.T) {
 	if err := os.WriteFile("cut.json", []byte("{\n \"fio version\" : \"fio-3.33\",\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, errs := plimsoll(t, exitUsage, "import", "json.json", "normal.txt", "cut.json", "none.json", ".", "--stack", "x=loop(size=1) > nosuch")
-	contains(t, errs, "nothing was imported:", "normal.txt:1: this is fio's output for people", "cut.json:3: the JSON document that begins in line 1 is cut short",
+	_, errs := plimsoll(t, exitUsage, "import", "json.json", "normal.txt", "cut.json", "none.json", ".", "--stack",
+		"x=loop(size=1) > nosuch")
+	contains(t, errs, "nothing was imported:", "normal.txt:1: this is fio's output for people",
+		"cut.json:3: the JSON document that begins in line 1 is cut short",
 		"none.json: there is no such file", ".: this is a directory", "--stack x: ", "nosuch")
 	for _, c := range []struct {
 		args []string
@@ -163,12 +171,13 @@ workloads:
 		t.Fatalf("%d: %s%s", code, out, errs)
 	}
 	_, imported := p.result()
-	if imported.ID == own.ID || len(imported.Trials) != len(own.Trials) || len(imported.Workloads) != 1 || imported.Trials[1].Repeat != 2 {
+	if imported.ID == own.ID || len(imported.Trials) != len(own.Trials) || len(imported.Workloads) != 1 ||
+		imported.Trials[1].Repeat != 2 {
 		t.Fatalf("%d workloads, %d trials", len(imported.Workloads), len(imported.Trials))
 	}
 	for i, trial := range own.Trials {
-		a, _ := json.Marshal(trial.Measurement)
-		b, _ := json.Marshal(imported.Trials[i].Measurement)
+		a, _ := json.Marshal(trial.Measured())
+		b, _ := json.Marshal(imported.Trials[i].Measured())
 		if string(a) != string(b) {
 			t.Errorf("trial %d: %s\nmeasured was %s", trial.Seq, b, a)
 		}

@@ -42,7 +42,8 @@ EXIT STATUS
   plimsoll lab run --drives 3 --profile sata-ssd -- plimsoll doctor`,
 	}
 	isGroup(cmd)
-	cmd.PersistentFlags().StringVar(&dir, "dir", "", "`directory` of images and machines (default: lab below the state directory)")
+	cmd.PersistentFlags().StringVar(&dir, "dir", "", "`directory` of images and machines (default: lab below the "+
+		"state directory)")
 	labDir := func() string {
 		if dir != "" {
 			if abs, err := filepath.Abs(dir); err == nil {
@@ -92,7 +93,8 @@ EXIT STATUS
 			recipe := lab.DefaultRecipe()
 			found, err := lab.FindImage(dir(), recipe)
 			if err == nil && !force {
-				fmt.Fprintf(a.stdout, "The image is there already, made on %s: %s\n", found.Built.Format("2 January 2006"), found.Dir)
+				fmt.Fprintf(a.stdout, "The image is there already, made on %s: %s\n",
+					found.Built.Format("2 January 2006"), found.Dir)
 				return nil
 			}
 			if force {
@@ -118,11 +120,7 @@ EXIT STATUS
 
 // labError gives an error of a lab its exit code.
 func labError(err error) error {
-	var (
-		missing *lab.Missing
-		noImage *lab.NoImageError
-		exit    *exitError
-	)
+	var exit *exitError
 	switch {
 	case err == nil:
 		return nil
@@ -130,10 +128,8 @@ func labError(err error) error {
 		return exit
 	case errors.Is(err, context.Canceled):
 		return &exitError{exitInterrupted, errors.New("interrupted; the virtual machines are gone")}
-	case errors.As(err, &missing), errors.As(err, &noImage):
-		return &exitError{exitHost, err}
 	}
-	return &exitError{exitFailure, err}
+	return &exitError{codeOf(err), err}
 }
 
 // buildProgress shows how far a build is: one line that changes on a terminal,
@@ -149,7 +145,8 @@ type buildProgress struct {
 
 func newBuildProgress(w io.Writer, quiet bool) *buildProgress {
 	f, ok := w.(interface{ Fd() uintptr })
-	return &buildProgress{w: unfiltered(w), quiet: quiet, terminal: ok && term.IsTerminal(int(f.Fd())), began: time.Now(), tenth: -1}
+	return &buildProgress{w: unfiltered(w), quiet: quiet, terminal: ok && term.IsTerminal(int(f.Fd())),
+		began: time.Now(), tenth: -1}
 }
 
 // Step implements lab.Progress.

@@ -48,7 +48,8 @@ func labNeeds(command, in []string) *labRemotes {
 	}
 	// The command tells by itself, in the lab, what is wrong with it.
 	cmd, rest, err := newRootCommand(&app{stdout: io.Discard, stderr: io.Discard}).Find(command[1:])
-	if err != nil || cmd.Name() != "run" || cmd.ParseFlags(rest) != nil || cmd.Flags().NArg() != 1 || cmd.Flags().Changed("remote") {
+	if err != nil || cmd.Name() != "run" || cmd.ParseFlags(rest) != nil || cmd.Flags().NArg() != 1 ||
+		cmd.Flags().Changed("remote") {
 		return nil
 	}
 	e := labExperiment(cmd.Flags().Arg(0), in)
@@ -63,7 +64,8 @@ func labNeeds(command, in []string) *labRemotes {
 			if experiment.Unreached(source) && !known {
 				n := len(r.exports)
 				r.exports = append(r.exports, labExport{
-					serial: lab.Serials(lab.Target, n+1)[n], transport: transport, port: strconv.Itoa(4420 + n), uuid: uuid.NewString(),
+					serial: lab.Serials(lab.Target, n+1)[n], transport: transport, port: strconv.Itoa(4420 + n),
+					uuid: uuid.NewString(),
 				})
 			}
 		}
@@ -115,8 +117,10 @@ func (r *labRemotes) command(given []string, emulated bool) []string {
 		out = append(out, "--on", "serial:"+serial, "--destroy", serial)
 	}
 	for _, x := range r.exports {
-		out = append(out, "--remote", fmt.Sprintf("nvmeof(transport=%s, addr=%s, port=%s, nqn=%s, uuid=%s, hostnqn=%s, metrics=%s)",
-			x.transport, lab.Address(lab.Target), x.port, nqnOf(x.uuid), x.uuid, r.hostNQN, metricsPort), "--destroy", "uuid:"+x.uuid)
+		out = append(out, "--remote", fmt.Sprintf("nvmeof(transport=%s, addr=%s, port=%s, nqn=%s, uuid=%s, "+
+			"hostnqn=%s, metrics=%s)",
+			x.transport, lab.Address(lab.Target), x.port, nqnOf(x.uuid), x.uuid, r.hostNQN, metricsPort), "--destroy",
+			"uuid:"+x.uuid)
 	}
 	return out
 }
@@ -127,7 +131,8 @@ func (r *labRemotes) prepare(ctx context.Context, machine string, note func(stri
 	for _, x := range r.exports {
 		note(fmt.Sprintf("the target exports %s over %s", x.serial, x.transport))
 		args := []string{
-			"plimsoll", "target", "export", "serial:" + x.serial, "--destroy", x.serial, "--transport", x.transport, "--addr", lab.Address(lab.Target),
+			"plimsoll", "target", "export", "serial:" + x.serial, "--destroy", x.serial, "--transport", x.transport,
+			"--addr", lab.Address(lab.Target),
 			"--port", x.port, "--host", r.hostNQN, "--nqn", nqnOf(x.uuid), "--uuid", x.uuid,
 		}
 		var said bytes.Buffer
@@ -157,7 +162,8 @@ func (r *labRemotes) prepare(ctx context.Context, machine string, note func(stri
 		}, nil
 	case <-ended:
 		cancel()
-		return nil, fmt.Errorf("the target does not tell its processor time: %w", errors.Join(failed, errors.New(strings.TrimSpace(said.String()))))
+		return nil, fmt.Errorf("the target does not tell its processor time: %w",
+			errors.Join(failed, errors.New(strings.TrimSpace(said.String()))))
 	}
 }
 

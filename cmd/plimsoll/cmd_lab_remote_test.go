@@ -31,7 +31,8 @@ workloads:
 		local      bool
 	}{
 		{"plimsoll run local-vs-remote --budget 4m", nil, []string{"tcp", "rdma"}, true},
-		{"/usr/local/bin/plimsoll run --seed 7 local-vs-remote --on serial:LAB2 --destroy LAB2", nil, []string{"tcp", "rdma"}, false},
+		{"/usr/local/bin/plimsoll run --seed 7 local-vs-remote --on serial:LAB2 --destroy LAB2", nil,
+			[]string{"tcp", "rdma"}, false},
 		{"plimsoll run own.yaml -q", []string{own}, []string{"rdma"}, false},
 		{"plimsoll run ./own.yaml", []string{own}, []string{"rdma"}, false},
 		{"plimsoll run own.yaml", nil, nil, false},

@@ -32,7 +32,8 @@ type labOptions struct {
 
 func (o *labOptions) addTo(f *pflag.FlagSet) {
 	o.given = f.Changed
-	f.IntVar(&o.cpus, "cpus", 0, "`number` of processors of each machine (default: 2, or 1 where QEMU before 9.1 emulates them, and for each of two machines on a host of less than 4)")
+	f.IntVar(&o.cpus, "cpus", 0, "`number` of processors of each machine (default: 2, or 1 where QEMU before 9.1 "+
+		"emulates them, and for each of two machines on a host of less than 4)")
 	f.StringVar(&o.memory, "memory", "2GiB", "memory `size` of each machine")
 	f.IntVar(&o.drives, "drives", 2, "`number` of NVMe drives of each machine")
 	f.StringVar(&o.size, "size", "4GiB", "`size` of each drive; what is not written takes no space")
@@ -40,7 +41,10 @@ func (o *labOptions) addTo(f *pflag.FlagSet) {
 	for _, p := range lab.Profiles() {
 		names = append(names, p.Name)
 	}
-	f.StringArrayVar(&o.profiles, "profile", nil, "what each drive may do at most: `"+strings.Join(names, "|")+"`, or limits such as iops-read=5000,bytes-write=100MB; several --profile are for the drives in their order, the last one for the rest")
+	f.StringArrayVar(&o.profiles, "profile", nil,
+		"what each drive may do at most: `"+strings.Join(names, "|")+
+			"`, or limits such as iops-read=5000,bytes-write=100MB; several --profile are for the drives in their "+
+			"order, the last one for the rest")
 	f.BoolVar(&o.target, "target", false, "start a second machine, called target, with as many drives, on a private link")
 	f.BoolVar(&o.keep, "keep", false, "keep the drives' files and the console's log of the machines")
 }
@@ -89,7 +93,9 @@ func (o *labOptions) readProfiles() (profiles []lab.Profile, err error) {
 		profiles, problems = append(profiles, p), append(problems, err)
 	}
 	if n := len(o.profiles); n > 1 && n > o.drives {
-		problems = append(problems, fmt.Errorf("--profile is given for %d drives, and there %s %d: add --drives %d", n, plural.Choose(o.drives, "is", "are"), o.drives, n))
+		problems = append(problems,
+			fmt.Errorf("--profile is given for %d drives, and there %s %d: add --drives %d", n,
+				plural.Choose(o.drives, "is", "are"), o.drives, n))
 	}
 	return profiles, errors.Join(problems...)
 }
@@ -138,7 +144,8 @@ EXIT STATUS
 			if job.remotes != nil {
 				o.target = true
 				if need := len(job.remotes.exports); o.drives < need {
-					return &exitError{exitUsage, fmt.Errorf("--drives %d: the target exports one over each of %d transports", o.drives, need)}
+					return &exitError{exitUsage,
+						fmt.Errorf("--drives %d: the target exports one over each of %d transports", o.drives, need)}
 				}
 			}
 			options, err := o.options(dir())

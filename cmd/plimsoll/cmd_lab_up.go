@@ -220,7 +220,8 @@ func (a *app) labShell(ctx context.Context, machine string, args []string) error
 	}
 	code, err := lab.Run(ctx, machine, c, streams)
 	if err == nil && !shell {
-		err = a.labBring(ctx, machine, func(text string) { _, _ = io.WriteString(unfiltered(a.stderr), "lab: "+printable.Line(text)+"\r\n") })
+		err = a.labBring(ctx, machine,
+			func(text string) { _, _ = io.WriteString(unfiltered(a.stderr), "lab: "+printable.Line(text)+"\r\n") })
 	}
 	if err == nil && code != 0 {
 		return &exitError{code: code}

@@ -20,6 +20,7 @@ type listed struct {
 	Question  string  `json:"question"`
 	Stacks    int     `json:"stacks"`
 	Workloads int     `json:"workloads"`
+	Mixes     int     `json:"mixes,omitempty"` // of workloads, where they do not each run alone
 	Trials    int     `json:"trials"`
 	Seconds   float64 `json:"estimated_seconds"`
 }
@@ -59,10 +60,14 @@ func (a *app) list() error {
 		}
 		stacks := len(e.Stacks)
 		experiment.AddControl(e) // which a run measures as well
-		all = append(all, listed{
+		l := listed{
 			Name: e.Name, Question: e.Question, Stacks: stacks, Workloads: len(e.Workloads),
 			Trials: len(experiment.Trials(e, 0)), Seconds: experiment.Estimate(e).Seconds(),
-		})
+		}
+		if e.Mixed() {
+			l.Mixes = len(e.Mixes)
+		}
+		all = append(all, l)
 	}
 	if a.jsonOutput {
 		out := json.NewEncoder(a.data())
@@ -72,8 +77,12 @@ func (a *app) list() error {
 	var out strings.Builder
 	for _, l := range all {
 		about := time.Duration(l.Seconds * float64(time.Second)).Round(10 * time.Second)
+		running := plural.Count(l.Workloads, "workload")
+		if l.Mixes > 0 {
+			running = plural.Count(l.Mixes, "mix")
+		}
 		fmt.Fprintf(&out, "%s: %s, %s, %s, about %s\n  %s\n", l.Name,
-			plural.Count(l.Stacks, "stack"), plural.Count(l.Workloads, "workload"), plural.Count(l.Trials, "trial"), about, l.Question)
+			plural.Count(l.Stacks, "stack"), running, plural.Count(l.Trials, "trial"), about, l.Question)
 	}
 	_, err := io.WriteString(a.stdout, out.String())
 	return err

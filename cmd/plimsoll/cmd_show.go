@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/report"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
@@ -23,8 +24,8 @@ func newShowCommand(a *app) *cobra.Command {
 		Use:   "show [RUN]",
 		Short: "Print what a run found, again",
 		Long: `Print what a run found and the numbers behind it: findings first, then a table
-per workload, problems, the environment, and where the files are. Nothing is
-measured again, and the run may still be under way.
+per workload or mix, problems, the environment, and where the files are. Nothing
+is measured again, and the run may still be under way.
 
 ` + runArgument + `
 
@@ -81,7 +82,7 @@ func readRun(args []string) (dir string, run *result.Run, err error) {
 }
 
 // printRun prints a run as JSON or for people.
-func (a *app) printRun(run *result.Run, findings []finding.Finding, dir string) error {
+func (a *app) printRun(run *result.Run, findings []fact.Finding, dir string) error {
 	if a.jsonOutput {
 		return report.JSON(a.data(), run, findings)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"plimsoll/internal/hist"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 )
@@ -25,14 +26,17 @@ func storeRun(t *testing.T, dir, id string, started time.Time) {
 // makeRun stores a run of two stacks, each tried twice.
 func makeRun(dir, id string, started time.Time) error {
 	run := result.Run{
-		ID: id, Version: "test", Status: result.RunRunning, Seed: 7, Started: started, Command: []string{"plimsoll", "run", "two.yaml"},
+		ID: id, Version: "test", Status: result.RunRunning, Seed: 7, Started: started,
+		Command:     []string{"plimsoll", "run", "two.yaml"},
 		Experiment:  result.Experiment{Name: "two", Question: "Which of the two?", Baseline: "raw", Repeat: 2},
 		Environment: result.Environment{Hostname: "drydock", Kernel: "6.18.0"},
 		Stacks:      []result.Stack{{Name: "raw", Line: "loop(size=1GiB)"}, {Name: "xfs", Line: "loop(size=1GiB) > xfs"}},
 		Workloads:   []result.Workload{{Name: "RR", Kind: "fio", Pattern: "randread"}},
 	}
 	for i := range 4 {
-		run.Trials = append(run.Trials, result.Trial{Seq: i + 1, Block: i/2 + 1, Repeat: i/2 + 1, Stack: run.Stacks[i%2].Name, Workload: "RR", Status: result.TrialPlanned})
+		run.Trials = append(run.Trials,
+			result.Trial{Seq: i + 1, Block: i/2 + 1, Repeat: i/2 + 1, Stack: run.Stacks[i%2].Name, Mix: "RR",
+				Status: result.TrialPlanned})
 	}
 	s, err := store.Create(dir, run)
 	if err != nil {
@@ -41,14 +45,19 @@ func makeRun(dir, id string, started time.Time) error {
 	defer s.Close()
 	for i, trial := range s.Run().Trials[:3] {
 		trial.Status, trial.Started = result.TrialDone, started
-		total := hist.Histogram{Count: 10, MeanNS: 1e6, MinNS: 1e6, MaxNS: 1e6, Bins: []hist.Bin{{NS: 1e6, Count: 10}}}
-		trial.Measurement = &result.Measurement{RuntimeSeconds: 1, Read: result.Direction{IOs: 10, IOPS: 12345 + float64(i), Total: total}}
+		total := hist.Histogram{Count: 10, MeanNS: 1e6, MinNS: 1e6, MaxNS: 1e6,
+			Bins: hist.Pack([]hist.Bin{{NS: 1e6, Count: 10}})}
+		trial.Instances = result.One(&result.Measurement{Seconds: 1,
+			Operations: result.ReadsWrites(result.Operation{Count: 10, Rate: 12345 + float64(i),
+				Latency: map[result.Stage]hist.Histogram{result.Submission: total, result.Completion: total,
+					result.Total: total}}, result.Operation{})})
 		if err := s.SaveTrial(trial); err != nil {
 			return err
 		}
 	}
 	failed := s.Run().Trials[3]
-	failed.Status, failed.Problem = result.TrialFailed, &result.Problem{What: "fio on xfs", Why: "killed", Remedy: "more memory"}
+	failed.Status, failed.Problem = result.TrialFailed,
+		&problem.Problem{What: "fio on xfs", Why: "killed", Remedy: "more memory"}
 	if err := s.SaveTrial(failed); err != nil {
 		return err
 	}
@@ -77,10 +86,12 @@ func runsHere(t *testing.T) {
 func TestShow(t *testing.T) {
 	runsHere(t)
 	for name, args := range map[string][]string{
-		"nothing": {"show"}, "last": {"show", "last"}, "a prefix": {"show", "two"}, "a directory": {"show", "plimsoll-runs/two-20260513"},
+		"nothing": {"show"}, "last": {"show", "last"}, "a prefix": {"show", "two"},
+		"a directory": {"show", "plimsoll-runs/two-20260513"},
 	} {
 		out, _ := plimsoll(t, exitOK, args...)
-		for _, want := range []string{"two on drydock, 13 May 2026", "3 of 4 trials done, 1 failed", "12,346", "fio on xfs: killed", "more memory", "plimsoll-runs/two-20260513/report.html"} {
+		for _, want := range []string{"two on drydock, 13 May 2026", "3 of 4 trials done, 1 failed", "12,346",
+			"fio on xfs: killed", "more memory", "plimsoll-runs/two-20260513/report.html"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("show with %s lacks %q:\n%s", name, want, out)
 			}
@@ -140,9 +151,10 @@ func TestExport(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	var row struct {
 		Run      string
-		Measured struct{ IOPS float64 }
+		Measured struct{ Rate float64 }
 	}
-	if err := json.Unmarshal([]byte(lines[0]), &row); err != nil || len(lines) != 4 || row.Run != "two-20260513" || row.Measured.IOPS != 12345 {
+	if err := json.Unmarshal([]byte(lines[0]), &row); err != nil || len(lines) != 4 || row.Run != "two-20260513" ||
+		row.Measured.Rate != 12345 {
 		t.Errorf("export gives %d lines, the first with %+v, %v", len(lines), row, err)
 	}
 	if out, _ := plimsoll(t, exitOK, "export", "old", "--format", "csv", "-o", "rows.csv"); out != "" {

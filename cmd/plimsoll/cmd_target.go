@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -34,7 +32,7 @@ EXIT STATUS
 	}
 	f := cmd.PersistentFlags()
 	f.StringVar(&t.Configfs, "path.configfs", configfs.Root, "where configfs is mounted")
-	f.StringVar(&t.Host.Sys, "path.sysfs", t.Host.Sys, "where sysfs is mounted")
+	f.StringVar(&t.Host.Roots.Sys, "path.sysfs", t.Host.Roots.Sys, "where sysfs is mounted")
 	f.BoolVar(&a.jsonOutput, "json", false, "print JSON")
 	isGroup(cmd)
 	cmd.AddCommand(newTargetExport(a, t), newTargetUnexport(a, t), newTargetList(a, t), newTargetMetrics(a, t))
@@ -98,7 +96,7 @@ EXIT STATUS
 			e.Hosts = slices.Compact(e.Hosts)
 			s, err := t.Export(cmd.Context(), e)
 			if err != nil {
-				return targetError(err)
+				return &exitError{codeOf(err), err}
 			}
 			return a.printTargets([]target.Standing{s}, printExported)
 		},
@@ -150,7 +148,7 @@ EXIT STATUS
 			t.State = a.state
 			s, err := t.Unexport(cmd.Context(), args[0])
 			if err != nil {
-				return targetError(err)
+				return &exitError{codeOf(err), err}
 			}
 			return a.printTargets([]target.Standing{s}, func(out io.Writer, s target.Standing) {
 				fmt.Fprintf(out, "%s is not exported any more.\n", s.NQN)
@@ -247,26 +245,6 @@ func printExported(out io.Writer, s target.Standing) {
 		source = fmt.Sprintf("transport=%s, addr=%s, port=%s", transport, strings.Trim(at[:colon], "[]"), at[colon+1:])
 	}
 	id := s.Namespaces[0].UUID
-	fmt.Fprintf(out, "\nOn a host that may connect:\n  nvmeof(%s, nqn=%s, uuid=%s)\n  with --destroy uuid:%s\nTo take it back:\n  plimsoll target unexport %s\n", source, s.NQN, id, id, s.NQN)
-}
-
-// targetError gives an error of a target its exit code.
-func targetError(err error) error {
-	var (
-		unsupported *stack.Unsupported
-		refused     *stack.Refused
-		invalid     *target.InvalidError
-		unknown     *target.UnknownError
-	)
-	switch {
-	case errors.As(err, &invalid), errors.As(err, &unknown):
-		return &exitError{exitUsage, err}
-	case errors.As(err, &unsupported):
-		return &exitError{exitHost, err}
-	case errors.As(err, &refused):
-		return &exitError{exitRefused, err}
-	case errors.Is(err, context.Canceled):
-		return &exitError{exitInterrupted, err}
-	}
-	return &exitError{exitFailure, err}
+	fmt.Fprintf(out, "\nOn a host that may connect:\n  nvmeof(%s, nqn=%s, uuid=%s)\n  with --destroy uuid:%s\nTo "+
+		"take it back:\n  plimsoll target unexport %s\n", source, s.NQN, id, id, s.NQN)
 }

@@ -53,12 +53,14 @@ EXIT STATUS
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if net.ParseIP(addr) == nil {
-				return &exitError{exitUsage, fmt.Errorf("--addr takes an IP address of this host, not %q: the one at which it is a target", addr)}
+				return &exitError{exitUsage, fmt.Errorf("--addr takes an IP address of this host, not %q: the one at "+
+					"which it is a target", addr)}
 			}
 			t.State = a.state
 			at := net.JoinHostPort(addr, strconv.Itoa(int(port)))
 			err := t.ServeMetrics(cmd.Context(), at, trace, func(at net.Addr) {
-				fmt.Fprintf(a.stdout, "http://%s/metrics until interrupted; metrics=%s in a source has runs read it\n", at, portOf(at))
+				fmt.Fprintf(a.stdout, "http://%s/metrics until interrupted; metrics=%s in a source has runs read it\n",
+					at, portOf(at))
 			})
 			if err != nil && !errors.Is(err, cmd.Context().Err()) {
 				return coded(err)

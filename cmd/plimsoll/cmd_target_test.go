@@ -64,7 +64,8 @@ func loopDevice(t *testing.T) string {
 // target runs plimsoll target ..., which must end with a status.
 func (x *exporter) target(want int, args ...string) string {
 	x.t.Helper()
-	args = append([]string{"target"}, append(args, "--path.configfs", x.configfs.Root, "--path.sysfs", filepath.Join(x.dir, "sys"))...)
+	args = append([]string{"target"},
+		append(args, "--path.configfs", x.configfs.Root, "--path.sysfs", filepath.Join(x.dir, "sys"))...)
 	code, out, errs := x.run(args...)
 	if code != want {
 		x.t.Fatalf("%v ends with %d, not %d: %s%s", args, code, want, out, errs)
@@ -74,7 +75,8 @@ func (x *exporter) target(want int, args ...string) string {
 
 // export is the command line of an export that is right, changed by more.
 func (x *exporter) export(more ...string) []string {
-	return append([]string{"export", x.device, "--destroy", x.device, "--addr", "127.0.0.1", "--host", hostA, "--nqn", nqnA, "--uuid", spaceA}, more...)
+	return append([]string{"export", x.device, "--destroy", x.device, "--addr", "127.0.0.1", "--host", hostA, "--nqn",
+		nqnA, "--uuid", spaceA}, more...)
 }
 
 func (x *exporter) unchanged(before string) {
@@ -87,14 +89,16 @@ func (x *exporter) unchanged(before string) {
 func TestAnExportStandsUntilItIsTakenBack(t *testing.T) {
 	x := newExporter(t)
 	before := x.configfs.Tree()
-	contains(t, x.target(0, x.export()...), "nvmeof(transport=tcp, addr=127.0.0.1, port=4420, nqn="+nqnA+", uuid="+spaceA+")")
+	contains(t, x.target(0, x.export()...),
+		"nvmeof(transport=tcp, addr=127.0.0.1, port=4420, nqn="+nqnA+", uuid="+spaceA+")")
 	contains(t, x.configfs.Tree(),
 		"subsystems/"+nqnA+"/attr_allow_any_host = 0\n",
 		"subsystems/"+nqnA+"/allowed_hosts/"+hostA+" -> hosts/"+hostA+"\n",
 		"subsystems/"+nqnA+"/namespaces/1/device_path = "+x.device+"\n",
 		"subsystems/"+nqnA+"/namespaces/1/device_uuid = "+spaceA+"\n",
 		"subsystems/"+nqnA+"/namespaces/1/enable = 1\n",
-		"ports/1/addr_traddr = 127.0.0.1\n", "ports/1/addr_trsvcid = 4420\n", "ports/1/addr_trtype = tcp\n", "ports/1/addr_adrfam = ipv4\n",
+		"ports/1/addr_traddr = 127.0.0.1\n", "ports/1/addr_trsvcid = 4420\n", "ports/1/addr_trtype = tcp\n",
+		"ports/1/addr_adrfam = ipv4\n",
 		"ports/1/subsystems/"+nqnA+" -> subsystems/"+nqnA+"\n")
 
 	var listed []target.Standing
@@ -102,7 +106,8 @@ func TestAnExportStandsUntilItIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(listed) != 1 || listed[0].NQN != nqnA || listed[0].Journal == "" || len(listed[0].Namespaces) != 1 ||
-		listed[0].Namespaces[0].Device != x.device || fmt.Sprint(listed[0].Hosts, listed[0].Ports, listed[0].AllowAny) != "["+hostA+"] [tcp 127.0.0.1:4420] false" {
+		listed[0].Namespaces[0].Device != x.device ||
+		fmt.Sprint(listed[0].Hosts, listed[0].Ports, listed[0].AllowAny) != "["+hostA+"] [tcp 127.0.0.1:4420] false" {
 		t.Errorf("listed as %+v", listed)
 	}
 
@@ -123,7 +128,8 @@ func TestAnExportStandsUntilItIsTakenBack(t *testing.T) {
 		x.unchanged(before)
 		x.target(0, x.export()...)
 	}
-	if code, out, errs := x.run("clean", "--exports"); code != 0 || !strings.Contains(out, "undone  make NVMe-oF subsystem "+nqnA) {
+	if code, out, errs := x.run("clean", "--exports"); code != 0 ||
+		!strings.Contains(out, "undone  make NVMe-oF subsystem "+nqnA) {
 		t.Errorf("clean --exports ends with %d: %s%s", code, out, errs)
 	}
 	x.unchanged(before)
@@ -138,7 +144,8 @@ func TestACrashAtAnyStepOfAnExportIsUndone(t *testing.T) {
 	before, env, crashes := x.configfs.Tree(), x.env, 0
 	crash := func(at string, args ...string) bool {
 		x.env = append([]string{journal.CrashVariable + "=" + at}, env...)
-		code, out, errs := x.run(append([]string{"target"}, append(args, "--path.configfs", x.configfs.Root, "--path.sysfs", filepath.Join(x.dir, "sys"))...)...)
+		code, out, errs := x.run(append([]string{"target"},
+			append(args, "--path.configfs", x.configfs.Root, "--path.sysfs", filepath.Join(x.dir, "sys"))...)...)
 		x.env = env
 		switch code {
 		case 0:
@@ -193,7 +200,8 @@ func TestExportsShareAPortAndAHost(t *testing.T) {
 	before, second := x.configfs.Tree(), loopDevice(t)
 	for _, first := range []string{nqnA, nqnB} {
 		x.target(0, x.export()...)
-		x.target(0, x.export("--nqn", nqnB, "--uuid", "", "--destroy", second, "--host", hostB)[0], second, "--destroy", second, "--addr", "127.0.0.1", "--host", hostA, "--host", hostB, "--nqn", nqnB)
+		x.target(0, x.export("--nqn", nqnB, "--uuid", "", "--destroy", second, "--host", hostB)[0], second, "--destroy",
+			second, "--addr", "127.0.0.1", "--host", hostA, "--host", hostB, "--nqn", nqnB)
 		if ports, _ := filepath.Glob(filepath.Join(x.configfs.Root, "nvmet/ports/*")); len(ports) != 1 {
 			t.Errorf("one address has the ports %q", ports)
 		}
@@ -209,7 +217,8 @@ func TestExportsShareAPortAndAHost(t *testing.T) {
 func TestAnExportLeavesOthersAlone(t *testing.T) {
 	x := newExporter(t)
 	k, nvmet := x.configfs, filepath.Join(x.configfs.Root, "nvmet")
-	port, host, subsystem := filepath.Join(nvmet, "ports/7"), filepath.Join(nvmet, "hosts", hostA), filepath.Join(nvmet, "subsystems", nqnA)
+	port, host, subsystem := filepath.Join(nvmet, "ports/7"), filepath.Join(nvmet, "hosts", hostA),
+		filepath.Join(nvmet, "subsystems", nqnA)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -217,7 +226,8 @@ func TestAnExportLeavesOthersAlone(t *testing.T) {
 		}
 	}
 	must(k.Mkdir(port))
-	must(configfs.Set(port, configfs.Attribute{Name: "addr_trtype", Value: "tcp"}, configfs.Attribute{Name: "addr_adrfam", Value: "ipv4"},
+	must(configfs.Set(port, configfs.Attribute{Name: "addr_trtype", Value: "tcp"},
+		configfs.Attribute{Name: "addr_adrfam", Value: "ipv4"},
 		configfs.Attribute{Name: "addr_traddr", Value: "127.0.0.1"}, configfs.Attribute{Name: "addr_trsvcid", Value: "4420"}))
 	must(k.Mkdir(host))
 	before := k.Tree()
@@ -258,19 +268,27 @@ func TestRefusedExports(t *testing.T) {
 		args   []string
 		says   []string
 	}{
-		"not named":    {exitRefused, []string{"export", x.device, "--addr", "127.0.0.1", "--host", hostA}, []string{"whoever connects can overwrite", "--destroy"}},
-		"no such":      {exitRefused, []string{"export", "serial:NONE", "--addr", "127.0.0.1", "--host", hostA}, []string{"no device has that serial"}},
-		"nobody":       {exitUsage, []string{"export", x.device, "--destroy", x.device, "--addr", "127.0.0.1"}, []string{"who may connect?"}},
-		"all and one":  {exitUsage, x.export("--allow-any"), []string{"give one of them"}},
-		"all at once":  {exitUsage, []string{"export", x.device, "--addr", "here", "--port", "0", "--nqn", "x/y", "--uuid", "z", "--host", "me"}, []string{"--addr", "--port", "--nqn", "--uuid", "--host"}},
-		"a transport":  {exitUsage, x.export("--transport", "ip"), []string{"tcp, rdma or loop"}},
-		"no RDMA":      {exitHost, x.export("--transport", "rdma"), []string{"nvmet-rdma"}},
-		"any cause":    {exitUsage, x.export("--destroy", x.device+"=mounted"), []string{"cannot be overlooked"}},
-		"no device":    {exitUsage, []string{"export"}, []string{"takes the device"}},
-		"loop, addr":   {exitUsage, x.export("--transport", "loop"), []string{"has no address"}},
-		"secret, any":  {exitUsage, []string{"export", x.device, "--destroy", x.device, "--addr", "127.0.0.1", "--allow-any", "--secret-file", x.secret(secretA, 0o600)}, []string{"belongs to a host"}},
-		"open secret":  {exitUsage, x.export("--secret-file", x.secret(secretA, 0o644)), []string{"chmod 600"}},
-		"a cut secret": {exitUsage, x.export("--secret-file", x.secret(secretA[:30]+secretA[34:], 0o600)), []string{"DH-HMAC-CHAP"}},
+		"not named": {exitRefused, []string{"export", x.device, "--addr", "127.0.0.1", "--host", hostA},
+			[]string{"whoever connects can overwrite", "--destroy"}},
+		"no such": {exitRefused, []string{"export", "serial:NONE", "--addr", "127.0.0.1", "--host", hostA},
+			[]string{"no device has that serial"}},
+		"nobody": {exitUsage, []string{"export", x.device, "--destroy", x.device, "--addr", "127.0.0.1"},
+			[]string{"who may connect?"}},
+		"all and one": {exitUsage, x.export("--allow-any"), []string{"give one of them"}},
+		"all at once": {exitUsage,
+			[]string{"export", x.device, "--addr", "here", "--port", "0", "--nqn", "x/y", "--uuid", "z", "--host",
+				"me"}, []string{"--addr", "--port", "--nqn", "--uuid", "--host"}},
+		"a transport": {exitUsage, x.export("--transport", "ip"), []string{"tcp, rdma or loop"}},
+		"no RDMA":     {exitHost, x.export("--transport", "rdma"), []string{"nvmet-rdma"}},
+		"any cause":   {exitUsage, x.export("--destroy", x.device+"=mounted"), []string{"cannot be overlooked"}},
+		"no device":   {exitUsage, []string{"export"}, []string{"takes the device"}},
+		"loop, addr":  {exitUsage, x.export("--transport", "loop"), []string{"has no address"}},
+		"secret, any": {exitUsage,
+			[]string{"export", x.device, "--destroy", x.device, "--addr", "127.0.0.1", "--allow-any", "--secret-file",
+				x.secret(secretA, 0o600)}, []string{"belongs to a host"}},
+		"open secret": {exitUsage, x.export("--secret-file", x.secret(secretA, 0o644)), []string{"chmod 600"}},
+		"a cut secret": {exitUsage, x.export("--secret-file", x.secret(secretA[:30]+secretA[34:], 0o600)),
+			[]string{"DH-HMAC-CHAP"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := x.target(c.status, c.args...)

@@ -81,9 +81,11 @@ A named pipe is read, too; a device is refused: it has no end.`,
 	f.BoolVar(&t.csv, "csv", false, "print a row for each interval of each device, operation, size and process")
 	f.BoolVar(&t.perIO, "per-io", false, "print a row of CSV for each request, with the times of its events")
 	f.StringVar(&t.html, "html", "", "write a page with figures to this `file`, too")
-	f.StringVar(&t.by, "by", "", "device, op, size or process: tables of all intervals by it (default device); with --json and --csv, it alone (default all)")
+	f.StringVar(&t.by, "by", "", "device, op, size or process: tables of all intervals by it (default device); with "+
+		"--json and --csv, it alone (default all)")
 	f.BoolVar(&t.strict, "strict", false, "refuse a damaged capture")
-	f.IntVar(&t.threads, "threads", min(2, runtime.GOMAXPROCS(0)), "`number` of threads to use; the output is the same (default 2, or 1 on one CPU)")
+	f.IntVar(&t.threads, "threads", min(2, runtime.GOMAXPROCS(0)),
+		"`number` of threads to use; the output is the same (default 2, or 1 on one CPU)")
 	f.Lookup("threads").DefValue = "" // the text has it
 	excludes(cmd, "json", "csv", "per-io")
 	completes(cmd, "by", completeWords(traceDimensions()...))
@@ -130,7 +132,8 @@ func (t *traceAnalyze) check() error {
 		}
 	}
 	if t.perIO && t.strict && slices.Contains(t.files, standardInput) {
-		problems = append(problems, "--strict with --per-io reads a capture twice, before it prints anything: standard input cannot be; put it into a file")
+		problems = append(problems, "--strict with --per-io reads a capture twice, before it prints anything: "+
+			"standard input cannot be; put it into a file")
 	}
 	if len(problems) > 0 {
 		return errors.New(strings.Join(problems, "\n  "))
@@ -216,7 +219,8 @@ func (t *traceAnalyze) analyze(ctx context.Context, perIO func(*iotrace.IO) erro
 	}
 	defer c.close()
 	progress := newReading(t.stderr, t.perIO && isTerminal(t.stdout))
-	account, err := follow.Analyze(c.reading, c.sources, follow.Options{Strict: t.strict, Threads: t.threads, PerIO: perIO, Progress: progress.tell, DeviceName: c.deviceName})
+	account, err := follow.Analyze(c.reading, c.sources,
+		follow.Options{Strict: t.strict, Threads: t.threads, PerIO: perIO, Progress: progress.tell, DeviceName: c.deviceName})
 	progress.close()
 	if c.reading.Err() != nil { // whatever the reader made of it
 		return nil, c.reading.Err()
@@ -232,7 +236,8 @@ func (t *traceAnalyze) print(account *iotrace.Account) error {
 	case t.csv:
 		err = report.TraceCSV(t.data(), account, t.dimensions...)
 	default:
-		err = report.Trace(t.styled(), account, report.TraceOptions{TerminalOptions: t.terminalOptions(), Source: t.title(), By: report.TraceDimension(t.by)})
+		err = report.Trace(t.styled(), account,
+			report.TraceOptions{TerminalOptions: t.terminalOptions(), Source: t.title(), By: report.TraceDimension(t.by)})
 	}
 	if err == nil && t.html != "" {
 		err = t.writePage(account)

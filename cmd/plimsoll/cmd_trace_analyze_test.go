@@ -32,7 +32,8 @@ func writeCapture(t *testing.T, name string, requests int) {
 		}
 	}
 	for cpu := range uint32(2) {
-		write(blktrace.Record{Time: 1, Action: blktrace.NoteProcess | blktrace.CatNotify, PID: 100 + cpu, CPU: cpu, Device: blktrace.DeviceNumber(7, 0), PDU: []byte("worker\x00")})
+		write(blktrace.Record{Time: 1, Action: blktrace.NoteProcess | blktrace.CatNotify, PID: 100 + cpu, CPU: cpu,
+			Device: blktrace.DeviceNumber(7, 0), PDU: []byte("worker\x00")})
 	}
 	for i := range uint64(requests) {
 		cpu, direction := uint32(i%2), blktrace.CatRead
@@ -44,9 +45,11 @@ func writeCapture(t *testing.T, name string, requests int) {
 			after uint64
 			what  blktrace.Action
 		}{
-			{0, blktrace.Queue | blktrace.CatQueue}, {1000, blktrace.GetRequest}, {2000, blktrace.Insert}, {3000, blktrace.Issue | blktrace.CatIssue}, {103_000, blktrace.Complete | blktrace.CatComplete},
+			{0, blktrace.Queue | blktrace.CatQueue}, {1000, blktrace.GetRequest}, {2000, blktrace.Insert},
+			{3000, blktrace.Issue | blktrace.CatIssue}, {103_000, blktrace.Complete | blktrace.CatComplete},
 		} {
-			write(blktrace.Record{Time: at + e.after, Sector: 8 * i, Bytes: 4096, Action: e.what | direction, PID: 100 + cpu, CPU: cpu, Device: blktrace.DeviceNumber(7, 0)})
+			write(blktrace.Record{Time: at + e.after, Sector: 8 * i, Bytes: 4096, Action: e.what | direction,
+				PID: 100 + cpu, CPU: cpu, Device: blktrace.DeviceNumber(7, 0)})
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -74,7 +77,8 @@ func TestTraceAnalyze(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeCapture(t, "sda", 400)
 	out, errs := plimsoll(t, exitOK, "trace", "analyze", "sda")
-	contains(t, out, "sda.blktrace.0 and 1 more file", "7:0: 400 requests, 1.64 MB", "none lost", "Q2G         400  1.00 µs", "D2C         400   100 µs", "read        300", "write       100", "worker (100)")
+	contains(t, out, "sda.blktrace.0 and 1 more file", "7:0: 400 requests, 1.64 MB", "none lost",
+		"Q2G         400  1.00 µs", "D2C         400   100 µs", "read        300", "write       100", "worker (100)")
 	if errs != "" || strings.Contains(out, "\x1b") {
 		t.Errorf("without a terminal there are colours, or %q", errs)
 	}
@@ -91,7 +95,8 @@ func TestTraceAnalyze(t *testing.T) {
 		if err := os.MkdirAll("packed", 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := errorsOf(os.WriteFile("packed/sda.blktrace.1.gz", packed.Bytes(), 0o644), os.Link("sda.blktrace.0", "packed/sda.blktrace.0")); err != nil {
+		if err := errorsOf(os.WriteFile("packed/sda.blktrace.1.gz", packed.Bytes(), 0o644),
+			os.Link("sda.blktrace.0", "packed/sda.blktrace.0")); err != nil {
 			t.Fatal(err)
 		}
 		want, _ := plimsoll(t, exitOK, "trace", "analyze", "sda", "--json")
@@ -105,14 +110,16 @@ func TestTraceAnalyze(t *testing.T) {
 	t.Run("a page", func(t *testing.T) {
 		out, _ := plimsoll(t, exitOK, "trace", "analyze", "sda", "--html", "sda.html", "--csv", "--by", "op")
 		page, err := os.ReadFile("sda.html")
-		if err != nil || !bytes.Contains(page, []byte("Where block requests spend their time")) || !bytes.Contains(page, []byte("trace of sda.blktrace.0 and 1 more file")) {
+		if err != nil || !bytes.Contains(page, []byte("Where block requests spend their time")) ||
+			!bytes.Contains(page, []byte("trace of sda.blktrace.0 and 1 more file")) {
 			t.Errorf("the page: %v, %d bytes", err, len(page))
 		}
 		records, err := csv.NewReader(strings.NewReader(out)).ReadAll()
 		if err != nil || slices.ContainsFunc(records[1:], func(r []string) bool { return r[0] != "total" && r[0] != "op" }) {
 			t.Errorf("rows by op are %v, %v", records, err)
 		}
-		if _, errs := plimsoll(t, exitFailure, "trace", "analyze", "sda", "--html", "no/such/dir.html"); !strings.Contains(errs, "no/such/dir.html") {
+		if _, errs := plimsoll(t, exitFailure, "trace", "analyze", "sda", "--html",
+			"no/such/dir.html"); !strings.Contains(errs, "no/such/dir.html") {
 			t.Errorf("a page that cannot be written gives %q", errs)
 		}
 	})
@@ -125,7 +132,8 @@ func TestTraceAnalyze(t *testing.T) {
 		}
 		for i, r := range records[1:] {
 			at := func(column string) string { return r[slices.Index(records[0], column)] }
-			if at("op") != map[bool]string{true: "write", false: "read"}[i%4 == 3] || at("bytes") != "4096" || at("command") != "worker" || at("m_ns") != "" || at("n_ns") != "" || at("c_ns") == "" {
+			if at("op") != map[bool]string{true: "write", false: "read"}[i%4 == 3] || at("bytes") != "4096" ||
+				at("command") != "worker" || at("m_ns") != "" || at("n_ns") != "" || at("c_ns") == "" {
 				t.Fatalf("row %d is %v", i, r)
 			}
 		}
@@ -136,7 +144,8 @@ func TestTraceAnalyze(t *testing.T) {
 			t.Error("7:0 is called sda")
 		}
 		for cpu := range 2 {
-			if err := os.Link(blktrace.FileName("sda", uint32(cpu)), blktrace.FileName("packed/loop0", uint32(cpu))); err != nil {
+			if err := os.Link(blktrace.FileName("sda", uint32(cpu)),
+				blktrace.FileName("packed/loop0", uint32(cpu))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -228,7 +237,8 @@ func TestTraceAnalyzeOfDamage(t *testing.T) {
 func TestTraceAnalyzeRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeCapture(t, "sda", 4)
-	if err := errorsOf(os.MkdirAll("dir", 0o755), os.WriteFile("text", []byte(strings.Repeat("no capture\n", 100)), 0o644), os.WriteFile("empty", nil, 0o644),
+	if err := errorsOf(os.MkdirAll("dir", 0o755),
+		os.WriteFile("text", []byte(strings.Repeat("no capture\n", 100)), 0o644), os.WriteFile("empty", nil, 0o644),
 		os.WriteFile("broken.gz", []byte{0x1f, 0x8b, 0}, 0o644)); err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +247,9 @@ func TestTraceAnalyzeRefuses(t *testing.T) {
 		wants []string
 	}{
 		{nil, []string{"takes a capture"}},
-		{[]string{"nosuch", "dir", "--by", "colour", "--threads", "0"}, []string{"nosuch: there is no such file, and no nosuch.blktrace.0", "dir: it is a directory", "--by colour: it takes device, op, size or process", "--threads 0"}},
+		{[]string{"nosuch", "dir", "--by", "colour", "--threads", "0"},
+			[]string{"nosuch: there is no such file, and no nosuch.blktrace.0", "dir: it is a directory",
+				"--by colour: it takes device, op, size or process", "--threads 0"}},
 		{[]string{"sda", "sda.blktrace.0"}, []string{"sda.blktrace.0: it is named twice"}},
 		{[]string{"text"}, []string{"text", "at byte 0"}},
 		{[]string{"empty"}, []string{"empty", "no events"}},

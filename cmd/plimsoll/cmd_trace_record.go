@@ -114,8 +114,10 @@ EXIT STATUS
 	f := cmd.Flags()
 	f.StringSliceVar(&t.devices, "device", nil, "a `device` to record, by path, name or serial; repeatable")
 	f.StringVar(&t.stack, "stack", "", "the `line` of a stack to bring up and record")
-	f.StringSliceVar(&t.exports, "target", nil, "an `export` of this host to record, by NQN, UUID or device, or all; repeatable")
-	f.StringArrayVar(&t.destroy, "destroy", nil, "a `device` of the stack, by serial or path, that may be overwritten; repeatable")
+	f.StringSliceVar(&t.exports, "target", nil, "an `export` of this host to record, by NQN, UUID or device, or all; "+
+		"repeatable")
+	f.StringArrayVar(&t.destroy, "destroy", nil, "a `device` of the stack, by serial or path, that may be "+
+		"overwritten; repeatable")
 	f.DurationVar(&t.duration, "duration", 0, "how long to record; without it, until COMMAND ends, or Ctrl-C")
 	f.BoolVar(&t.options.Application, "application", false, "follow system calls too")
 	f.BoolVar(&t.options.Stages, "stages", false, "record all that lies between Q and D, too")
@@ -151,7 +153,8 @@ func (t *traceRecord) check(dash int) error {
 		say("either --device, --stack or --target names what to record")
 	}
 	if len(t.exports) > 0 && (t.options.Application || t.requests || t.output != "" || t.options.Way == "tracefs") {
-		say("--target gives sums, by BPF, of what other hosts ask for: --application, --requests, -o and --way tracefs are no part of it")
+		say("--target gives sums, by BPF, of what other hosts ask for: --application, --requests, -o and --way " +
+			"tracefs are no part of it")
 	}
 	if len(t.command) > 0 {
 		if _, err := exec.LookPath(t.command[0]); err != nil {
@@ -229,7 +232,8 @@ func (t *traceRecord) run(ctx context.Context) (err error) {
 	defer func() {
 		undone := j.UndoAll(context.WithoutCancel(ctx), nil)
 		if undone != nil {
-			undone = fmt.Errorf("not everything could be undone. See to what is named here, then run plimsoll clean:\n%w", undone)
+			undone = fmt.Errorf("not everything could be undone. See to what is named here, then run plimsoll "+
+				"clean:\n%w", undone)
 		}
 		if failed := errors.Join(undone, j.Close()); failed != nil {
 			err = &exitError{exitFailure, errors.Join(err, failed)}
@@ -250,20 +254,11 @@ func (t *traceRecord) run(ctx context.Context) (err error) {
 
 // coded gives the exit code of what keeps a recording from starting.
 func coded(err error) error {
-	var (
-		refused     *stack.Refused
-		unsupported *stack.Unsupported
-		cannot      *capture.Unsupported
-	)
-	switch {
-	case errors.As(err, &refused):
-		return &exitError{exitRefused, err}
-	case errors.As(err, &unsupported), errors.As(err, &cannot):
-		return &exitError{exitHost, err}
-	case errors.Is(err, context.Canceled):
-		return &exitError{exitInterrupted, errors.New("interrupted before anything was recorded; everything was undone")}
+	code := codeOf(err)
+	if code == exitInterrupted {
+		err = errors.New("interrupted before anything was recorded; everything was undone")
 	}
-	return &exitError{exitFailure, err}
+	return &exitError{code, err}
 }
 
 // up brings the stack up. The journal takes it down.
@@ -274,7 +269,11 @@ func (t *traceRecord) up(ctx context.Context, j *journal.Journal, id string) err
 		return err
 	}
 	e.Scratch = e.Work
-	s, err := e.Up(ctx, "trace", t.line)
+	base, err := e.Up(ctx, "trace", t.line)
+	if err != nil {
+		return err
+	}
+	s, err := base.Place(ctx, stack.PlaceConfig{})
 	if err != nil {
 		return err
 	}
@@ -287,7 +286,8 @@ func (t *traceRecord) up(ctx context.Context, j *journal.Journal, id string) err
 	}
 	t.target = s.Target.Path
 	if _, err := os.Stat(t.target); err != nil {
-		return fmt.Errorf("the path of stack %s is inside of its container: %w; record its --device while something runs there", t.line, err)
+		return fmt.Errorf("the path of stack %s is inside of its container: %w; record its --device while something "+
+			"runs there", t.line, err)
 	}
 	return nil
 }
@@ -343,7 +343,8 @@ func (t *traceRecord) sinks() (closeAll func() error, err error) {
 // captureFiles writes every event into the file of its CPU.
 func (t *traceRecord) captureFiles() (closeAll func() error, err error) {
 	if old, _ := filepath.Glob(t.output + ".blktrace.*"); len(old) > 0 {
-		return nil, fmt.Errorf("%s is there already: a capture of fewer CPUs would be mixed with it; name another, or remove it", strings.Join(old, ", "))
+		return nil, fmt.Errorf("%s is there already: a capture of fewer CPUs would be mixed with it; name another, "+
+			"or remove it", strings.Join(old, ", "))
 	}
 	var files []*os.File
 	w := blktrace.NewWriter(func(cpu uint32) (io.Writer, error) {
@@ -395,7 +396,8 @@ func (t *traceRecord) wait(ctx context.Context, j *journal.Journal) error {
 	}
 	var exit *exec.ExitError
 	if errors.As(failed, &exit) {
-		return &exitError{exitPartial, fmt.Errorf("%s: %w; what is printed is what was recorded until then", t.command[0], failed)}
+		return &exitError{exitPartial,
+			fmt.Errorf("%s: %w; what is printed is what was recorded until then", t.command[0], failed)}
 	}
 	return &exitError{exitFailure, fmt.Errorf("start %s: %w", t.command[0], failed)}
 }
@@ -427,10 +429,13 @@ func (t *traceRecord) print(a *iotrace.Account) error {
 		}
 		return nil
 	case t.output != "" && !t.jsonOutput:
-		fmt.Fprintf(t.stdout, "%s: %s of %s, %d lost; plimsoll trace analyze %s reads it\n", blktrace.FileName(t.output, 0), plural.Count(int(a.Events), "event"), title, a.Lost, t.output)
+		fmt.Fprintf(t.stdout, "%s: %s of %s, %d lost; plimsoll trace analyze %s reads it\n",
+			blktrace.FileName(t.output, 0), plural.Count(int(a.Events), "event"), title, a.Lost, t.output)
 		return nil
 	case t.jsonOutput:
 		return report.TraceJSON(t.data(), a)
 	}
-	return report.Trace(t.styled(), a, report.TraceOptions{TerminalOptions: t.terminalOptions(), Source: "recorded on " + title, By: report.TraceDimension(t.by)})
+	return report.Trace(t.styled(), a,
+		report.TraceOptions{TerminalOptions: t.terminalOptions(), Source: "recorded on " + title,
+			By: report.TraceDimension(t.by)})
 }

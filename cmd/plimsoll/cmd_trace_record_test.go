@@ -35,7 +35,8 @@ func tracer(t *testing.T) string {
 			t.Error(err)
 		}
 	}()
-	files := []string{filepath.Join(dir, "current_tracer"), filepath.Join(dir, "trace_clock"), filepath.Join(dir, "buffer_size_kb")}
+	files := []string{filepath.Join(dir, "current_tracer"), filepath.Join(dir, "trace_clock"),
+		filepath.Join(dir, "buffer_size_kb")}
 	devices, err := filepath.Glob("/sys/block/*/trace/enable")
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +108,8 @@ func TestRecordTellsOfAStack(t *testing.T) {
 		out = recordShown(t, "--way", way, "--stack", "loop(size=16MiB)", "--requests")
 		rows := 0
 		for line := range strings.Lines(out) {
-			if strings.HasPrefix(line, "loop") && strings.Contains(line, ",read,") && strings.Contains(line, ",4096,") && strings.Contains(line, ",dd,") {
+			if strings.HasPrefix(line, "loop") && strings.Contains(line, ",read,") &&
+				strings.Contains(line, ",4096,") && strings.Contains(line, ",dd,") {
 				rows++
 			}
 		}
@@ -145,13 +147,20 @@ func TestRecordRefusals(t *testing.T) {
 		says []string
 	}{
 		{"nothing to record", nil, exitUsage, []string{"either --device, --stack or --target"}},
-		{"all at once", []string{"--device", "/dev/none", "--duration", "-1s", "--by", "moon"}, exitUsage, []string{"--device /dev/none", "--duration", "--by moon"}},
+		{"all at once", []string{"--device", "/dev/none", "--duration", "-1s", "--by", "moon"}, exitUsage,
+			[]string{"--device /dev/none", "--duration", "--by moon"}},
 		{"a stack that is none", []string{"--stack", "loop | ext4"}, exitUsage, []string{"--stack", "column"}},
-		{"two sources", []string{"--stack", "loop", "--target", "all", "--requests"}, exitUsage, []string{"either --device", "--target gives sums"}},
-		{"no target", []string{"--target", "all", "--duration", "1s"}, exitHost, []string{"exports nothing", "plimsoll target export"}},
-		{"an unknown way", []string{"--stack", "loop(size=16MiB)", "--way", "strace"}, exitUsage, []string{"strace", "bpf or tracefs"}},
-		{"a command that fails", []string{"--stack", "loop(size=16MiB)", "--", "sh", "-c", "exit 7"}, exitPartial, []string{"exit status 7"}},
-		{"a command that is none", []string{"--stack", "loop(size=16MiB)", "--by", "op", "-o", "c", "--", "no-such-command"}, exitUsage, []string{"COMMAND", "no-such-command", "--by is of tables"}},
+		{"two sources", []string{"--stack", "loop", "--target", "all", "--requests"}, exitUsage,
+			[]string{"either --device", "--target gives sums"}},
+		{"no target", []string{"--target", "all", "--duration", "1s"}, exitHost,
+			[]string{"exports nothing", "plimsoll target export"}},
+		{"an unknown way", []string{"--stack", "loop(size=16MiB)", "--way", "strace"}, exitUsage,
+			[]string{"strace", "bpf or tracefs"}},
+		{"a command that fails", []string{"--stack", "loop(size=16MiB)", "--", "sh", "-c", "exit 7"}, exitPartial,
+			[]string{"exit status 7"}},
+		{"a command that is none",
+			[]string{"--stack", "loop(size=16MiB)", "--by", "op", "-o", "c", "--", "no-such-command"}, exitUsage,
+			[]string{"COMMAND", "no-such-command", "--by is of tables"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newProgram(t)

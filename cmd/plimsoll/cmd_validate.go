@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/experiment"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/preview"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/trial"
 )
 
@@ -91,7 +91,7 @@ func (a *app) validate(ctx context.Context, file string) (validated, error) {
 		if ctx.Err() != nil {
 			return v, ctx.Err()
 		}
-		v.Problems = problemsOf(err)
+		v.Problems = problemsOf(file, err)
 		return v, nil
 	}
 	p, err := preview.Of(ctx, e, a.state)
@@ -99,24 +99,19 @@ func (a *app) validate(ctx context.Context, file string) (validated, error) {
 	return v, err
 }
 
-// problemsOf takes apart what is wrong with a file.
-func problemsOf(err error) []problemOfFile {
-	var (
-		invalid  *experiment.Invalid
-		declined *trial.Declined
-		out      []problemOfFile
-	)
-	switch {
-	case errors.As(err, &invalid):
-		for _, p := range invalid.Problems {
-			out = append(out, problemOfFile{p.Line, p.What, p.Remedy})
+// problemsOf takes apart what is wrong with a file, or with others that it names.
+func problemsOf(file string, err error) []problemOfFile {
+	var all problem.List
+	if !errors.As(err, &all) {
+		return []problemOfFile{{What: err.Error()}}
+	}
+	var out []problemOfFile
+	for _, p := range all {
+		if p.At.In == file {
+			out = append(out, problemOfFile{p.At.Line, p.What, p.Remedy})
+		} else {
+			out = append(out, problemOfFile{What: p.String()})
 		}
-	case errors.As(err, &declined):
-		for _, text := range declined.Problems {
-			out = append(out, problemOfFile{What: text})
-		}
-	default:
-		out = append(out, problemOfFile{What: err.Error()})
 	}
 	return out
 }
@@ -136,15 +131,8 @@ func (a *app) printValidated(all []validated) error {
 			problems += len(v.Problems)
 		}
 		for _, p := range v.Problems {
-			at := v.File
-			if p.Line > 0 {
-				at += fmt.Sprintf(":%d", p.Line)
-			}
-			remedy := ""
-			if p.Remedy != "" {
-				remedy = " (" + p.Remedy + ")"
-			}
-			fmt.Fprintf(&out, "%s: %s%s\n", at, p.What, remedy)
+			at := problem.Position{In: v.File, Line: p.Line}
+			fmt.Fprintln(&out, problem.Problem{At: at, What: p.What, Remedy: p.Remedy})
 		}
 		if v.Preview != nil {
 			fmt.Fprintf(&out, "%s: fine: %s\n", v.File, v.Preview)

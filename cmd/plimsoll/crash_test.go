@@ -126,7 +126,8 @@ func TestACrashInTheMiddleOfATrialWhileAnotherRunGoesOn(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		within(t, time.Minute, "the trial of "+out+" is under way", func() bool { return p.exists(out + "/artifacts/*/job.fio") })
+		within(t, time.Minute, "the trial of "+out+" is under way",
+			func() bool { return p.exists(out + "/artifacts/*/job.fio") })
 		return func(s os.Signal) int {
 			_ = cmd.Process.Signal(s)
 			return exitCode(t, cmd.Wait())
@@ -171,7 +172,8 @@ workloads:
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, time.Minute, "the third trial is under way", func() bool { return p.exists("plimsoll-runs/*/artifacts/003-*/job.fio") })
+	within(t, time.Minute, "the third trial is under way",
+		func() bool { return p.exists("plimsoll-runs/*/artifacts/003-*/job.fio") })
 	_ = cmd.Process.Signal(os.Interrupt)
 	if code := exitCode(t, cmd.Wait()); code != exitInterrupted {
 		t.Fatalf("ends with %d: %s", code, stderr)
@@ -194,7 +196,8 @@ workloads:
 		t.Fatalf("%d of %d trials done, %s", len(done), len(first.Trials), first.Status)
 	}
 
-	if code, out, errs := p.run("run", "--resume", "last", "--dry-run"); code != 0 || !strings.Contains(out, fmt.Sprintf("\n%d trials", len(first.Trials)-len(done))) {
+	if code, out, errs := p.run("run", "--resume", "last", "--dry-run"); code != 0 ||
+		!strings.Contains(out, fmt.Sprintf("\n%d trials", len(first.Trials)-len(done))) {
 		t.Errorf("a dry run of the rest ends with %d: %s%s", code, out, errs)
 	}
 	if code, _, errs := p.run("run", "--resume", dir); code != 0 {
@@ -211,7 +214,7 @@ workloads:
 		if at, ok := done[trial.Seq]; ok && !at.Equal(trial.Started) {
 			t.Errorf("trial %d was run again", trial.Seq)
 		}
-		if was := first.Trials[i]; was.Stack != trial.Stack || was.Workload != trial.Workload {
+		if was := first.Trials[i]; was.Stack != trial.Stack || was.Mix != trial.Mix {
 			t.Errorf("trial %d changed from %s to %s", trial.Seq, was.Stack, trial.Stack)
 		}
 	}

@@ -36,7 +36,8 @@ workloads:
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, time.Minute, "the first trial is under way", func() bool { return p.exists("plimsoll-runs/*/artifacts/001-*/job.fio") })
+	within(t, time.Minute, "the first trial is under way",
+		func() bool { return p.exists("plimsoll-runs/*/artifacts/001-*/job.fio") })
 	killEngine(t, p.state)
 	if code := exitCode(t, cmd.Wait()); code != exitPartial {
 		t.Fatalf("ends with %d: %s", code, stderr)
@@ -60,7 +61,8 @@ func killEngine(t *testing.T, state string) {
 	}
 	for _, e := range entries {
 		argv, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
-		if pid, err := strconv.Atoi(e.Name()); err == nil && bytes.Contains(argv, []byte("dockerd")) && bytes.Contains(argv, []byte(state+"/")) {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && bytes.Contains(argv, []byte("dockerd")) &&
+			bytes.Contains(argv, []byte(state+"/")) {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +79,8 @@ func TestTheDiskFillsUpInTheMiddleOfATrial(t *testing.T) {
 	if err := os.Mkdir(mnt, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("mount", "-n", "-t", "tmpfs", "-o", "size=24m", "tmpfs", mnt).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-n", "-t", "tmpfs", "-o", "size=24m", "tmpfs",
+		mnt).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
 	t.Cleanup(func() {
@@ -171,7 +174,8 @@ workloads:
 			contains(t, trial.Problem.Why, "the file system of the run directory", "is full")
 		}
 	}
-	if n[result.TrialDone] < 1 || n[result.TrialFailed] != 1 || n[result.TrialPlanned] < 1 || run.Status != result.RunInterrupted {
+	if n[result.TrialDone] < 1 || n[result.TrialFailed] != 1 || n[result.TrialPlanned] < 1 ||
+		run.Status != result.RunInterrupted {
 		t.Fatalf("%v, the run is %s", n, run.Status)
 	}
 
@@ -185,7 +189,8 @@ workloads:
 	}
 
 	before := everyTime(t, dir)
-	for _, args := range [][]string{{"run", "--resume", dir}, {"run", "--resume", dir, "--json"}, {"run", "--resume", dir, "--dry-run"}} {
+	for _, args := range [][]string{{"run", "--resume", dir}, {"run", "--resume", dir, "--json"},
+		{"run", "--resume", dir, "--dry-run"}} {
 		code, out, errs := p.run(args...)
 		if code != exitOK {
 			t.Errorf("%v of a finished run ends with %d: %s", args, code, errs)
@@ -283,13 +288,13 @@ workloads:
 	}
 	_, run := p.result()
 	for _, trial := range run.Trials {
-		if trial.Honesty == nil {
+		if trial.Honesty() == nil {
 			t.Fatalf("trial %d: %+v", trial.Seq, trial.Problem)
 		}
 		// A disk that others keep busy may serve few reads in that time; a warm
 		// trial would have many, and none from the disk.
-		asked := trial.Measurement.Read.Bytes
-		for _, d := range trial.Honesty.Served {
+		asked := trial.Measured().Operation(result.Read).Bytes
+		for _, d := range trial.Honesty().Served {
 			if d.Device.Role == "bottom" && d.ReadBytes < min(1<<20, asked/2) {
 				t.Errorf("trial %d read %d bytes, and %d of them from %s", trial.Seq, asked, d.ReadBytes, d.Device.Name)
 			}

@@ -131,10 +131,12 @@ workloads:
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, time.Minute, "the first trial is under way", func() bool { return p.exists("plimsoll-runs/*/artifacts/001-*/job.fio") })
+	within(t, time.Minute, "the first trial is under way",
+		func() bool { return p.exists("plimsoll-runs/*/artifacts/001-*/job.fio") })
 	killed := false
 	for _, pid := range marked(t, p.state) {
-		if comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil && strings.TrimSpace(string(comm)) == "containerd" {
+		if comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil &&
+			strings.TrimSpace(string(comm)) == "containerd" {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +170,8 @@ func marked(t *testing.T, state string) []int {
 	for _, f := range files {
 		env, _ := os.ReadFile(f)
 		var pid int
-		if _, err := fmt.Sscanf(f, "/proc/%d/environ", &pid); err == nil && strings.Contains(string(env), journal.MarkVariable+"="+state+"/") {
+		if _, err := fmt.Sscanf(f, "/proc/%d/environ", &pid); err == nil &&
+			strings.Contains(string(env), journal.MarkVariable+"="+state+"/") {
 			pids = append(pids, pid)
 		}
 	}
@@ -234,7 +237,8 @@ func startUsersEngine(t *testing.T) *usersEngine {
 	if err := os.WriteFile(config, []byte(`{"deprecated-key-path": "`+dir+`/key.json"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("dockerd", "--config-file", config, "--ip-forward=false", "--ip-masq=false", "--data-root", dir+"/root", "--exec-root", dir+"/exec", "--pidfile", dir+"/pid", "-H", e.socket,
+	cmd := exec.Command("dockerd", "--config-file", config, "--ip-forward=false", "--ip-masq=false", "--data-root",
+		dir+"/root", "--exec-root", dir+"/exec", "--pidfile", dir+"/pid", "-H", e.socket,
 		"--bridge=none", "--iptables=false", "--storage-driver=vfs", "--cgroup-parent=/plimsoll-test-docker")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -281,7 +285,8 @@ func (e *usersEngine) look() []string {
 			if errors.Is(err, os.ErrNotExist) {
 				return nil // it works: its own files come and go
 			}
-			if !strings.HasPrefix(path, filepath.Join(e.dir, "exec")) && !strings.HasPrefix(path, filepath.Join(e.dir, "root/containerd")) {
+			if !strings.HasPrefix(path, filepath.Join(e.dir, "exec")) &&
+				!strings.HasPrefix(path, filepath.Join(e.dir, "root/containerd")) {
 				seen = append(seen, path)
 			}
 			return err
@@ -313,7 +318,8 @@ func TestTheUsersOwnEngineIsLeftAlone(t *testing.T) {
 		do   func()
 	}{
 		{"a run", func() {
-			if code, _, errs := p.run("run", p.experiment(strings.Replace(contained, "1h", "300ms", 1)), "--quiet"); code != exitOK {
+			if code, _, errs := p.run("run", p.experiment(strings.Replace(contained, "1h", "300ms", 1)),
+				"--quiet"); code != exitOK {
 				t.Fatalf("ends with %d: %s", code, errs)
 			}
 			if err := os.RemoveAll(filepath.Join(p.dir, "plimsoll-runs")); err != nil {

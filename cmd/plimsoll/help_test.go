@@ -85,7 +85,8 @@ func TestExamples(t *testing.T) {
 				t.Errorf("%s: there is no command %q: %v", c.CommandPath(), text, err)
 				continue
 			}
-			if own := c.Annotations[groupAnnotation] != "" || found.CommandPath() == c.CommandPath(); !own && !strings.Contains(line, c.Name()) {
+			if own := c.Annotations[groupAnnotation] != "" || found.CommandPath() == c.CommandPath(); !own &&
+				!strings.Contains(line, c.Name()) {
 				t.Errorf("%s: this is no example of it: %s", c.CommandPath(), line)
 			}
 			if err := found.ParseFlags(rest); err != nil {

@@ -22,7 +22,8 @@ func TestInputsThatAreNoFiles(t *testing.T) {
 		}
 		return name
 	}
-	err := errorsOf(syscall.Mkfifo(at("fifo"), 0o600), os.Symlink("/dev/zero", at("zero")), os.WriteFile(at("huge"), nil, 0o600), os.Truncate(at("huge"), 4<<40))
+	err := errorsOf(syscall.Mkfifo(at("fifo"), 0o600), os.Symlink("/dev/zero", at("zero")),
+		os.WriteFile(at("huge"), nil, 0o600), os.Truncate(at("huge"), 4<<40))
 	for run, made := range map[string]func(string) error{
 		"fifo-run": func(f string) error { return syscall.Mkfifo(f, 0o600) },
 		"zero-run": func(f string) error { return os.Symlink("/dev/zero", f) },
@@ -32,7 +33,8 @@ func TestInputsThatAreNoFiles(t *testing.T) {
 	}
 	for _, beside := range []string{"-journal", "-wal"} { // of a database that is a regular file
 		dir := at("beside" + beside)
-		err = errorsOf(err, os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "results.db"), nil, 0o600), syscall.Mkfifo(filepath.Join(dir, "results.db"+beside), 0o600))
+		err = errorsOf(err, os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "results.db"), nil, 0o600),
+			syscall.Mkfifo(filepath.Join(dir, "results.db"+beside), 0o600))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +45,8 @@ func TestInputsThatAreNoFiles(t *testing.T) {
 		says string
 		args []string
 	}
-	attacks := []attack{{exitUsage, pipe, []string{"show", at("beside-journal")}}, {exitUsage, pipe, []string{"show", at("beside-wal")}}}
+	attacks := []attack{{exitUsage, pipe, []string{"show", at("beside-journal")}},
+		{exitUsage, pipe, []string{"show", at("beside-wal")}}}
 	for name, says := range map[string]string{"fifo": pipe, "zero": device, "huge": large} {
 		for _, args := range [][]string{
 			{"run", at(name), "--dry-run"}, {"validate", at(name)}, {"import", at(name), "-o", at("imported")},
@@ -52,17 +55,21 @@ func TestInputsThatAreNoFiles(t *testing.T) {
 			attacks = append(attacks, attack{exitUsage, says, args})
 		}
 	}
-	attacks = append(attacks, attack{exitUsage, device, []string{"run", "/dev/zero", "--dry-run"}}, attack{exitUsage, device, []string{"validate", "/dev/zero"}})
+	attacks = append(attacks, attack{exitUsage, device, []string{"run", "/dev/zero", "--dry-run"}},
+		attack{exitUsage, device, []string{"validate", "/dev/zero"}})
 	for run, says := range map[string]string{"fifo-run": pipe, "zero-run": device, "dir-run": "a directory"} {
 		dir := at(run)
-		attacks = append(attacks, attack{exitUsage, says, []string{"show", dir}}, attack{exitUsage, says, []string{"compare", dir, dir}},
-			attack{exitUsage, says, []string{"export", dir, "-o", "-"}}, attack{exitUsage, says, []string{"run", "--resume", dir}},
+		attacks = append(attacks, attack{exitUsage, says, []string{"show", dir}},
+			attack{exitUsage, says, []string{"compare", dir, dir}},
+			attack{exitUsage, says, []string{"export", dir, "-o", "-"}},
+			attack{exitUsage, says, []string{"run", "--resume", dir}},
 			attack{exitUsage, says, []string{"open", dir}}, attack{exitUsage, says, []string{"show", dir, "--report"}})
 	}
 	for _, c := range attacks {
 		cmd, stdout, stderr := p.command(c.args...)
 		// A gibibyte is ample, and little enough to be no harm to the machine.
-		cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `ulimit -v 3000000; exec "$@"`, "sh", cmd.Path}, cmd.Args[1:]...)
+		cmd.Path, cmd.Args = "/bin/sh",
+			append([]string{"sh", "-c", `ulimit -v 3000000; exec "$@"`, "sh", cmd.Path}, cmd.Args[1:]...)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,8 @@ func TestACommandThatNobodyReadsEndsWhenItIsInterrupted(t *testing.T) {
 	p.dir, _ = os.Getwd()
 	writeCapture(t, "sda", 4000)
 	run := filepath.Join(store.RunsDir, "two-20260513")
-	for _, args := range [][]string{{"show", run, "--json"}, {"compare", run, run, "--json", "--all"}, {"trace", "analyze", "sda", "--per-io"}, {"schema"}} {
+	for _, args := range [][]string{{"show", run, "--json"}, {"compare", run, run, "--json", "--all"},
+		{"trace", "analyze", "sda", "--per-io"}, {"schema"}} {
 		for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 			reader, writer, err := os.Pipe()
 			if err != nil {

@@ -13,8 +13,10 @@ func TestLabArguments(t *testing.T) {
 		want []string
 	}{
 		{[]string{"run"}, exitUsage, []string{"which command?"}},
-		{[]string{"run", "--drives", "1", "--profile", "sata-ssd", "--profile", "nwme", "--", "true"}, exitUsage, []string{`"nwme"`, "--profile is given for 2 drives, and there is 1"}},
-		{[]string{"run", "--size", "1MiB", "--memory", "much", "--profile", "satan-ssd", "--", "true"}, exitUsage, []string{"--size 1MiB", `--memory "much"`, `"satan-ssd"`}},
+		{[]string{"run", "--drives", "1", "--profile", "sata-ssd", "--profile", "nwme", "--", "true"}, exitUsage,
+			[]string{`"nwme"`, "--profile is given for 2 drives, and there is 1"}},
+		{[]string{"run", "--size", "1MiB", "--memory", "much", "--profile", "satan-ssd", "--", "true"}, exitUsage,
+			[]string{"--size 1MiB", `--memory "much"`, `"satan-ssd"`}},
 		{[]string{"run", "--cpus", "0", "--memory", "64MiB", "--", "true"}, exitUsage, []string{"0 CPUs", "64 MiB"}},
 		{[]string{"run", "--drives", "-1", "--", "true"}, exitUsage, []string{"--drives -1"}},
 		{[]string{"run", "--on-target", "true", "--", "true"}, exitUsage, []string{"--target"}},
@@ -44,7 +46,8 @@ func TestProfilesOfDrives(t *testing.T) {
 	}{
 		{nil, "none none none"}, {[]string{"nvme"}, "nvme nvme nvme"}, {[]string{"sata-ssd", "nvme"}, "sata-ssd nvme nvme"},
 	} {
-		o := labOptions{memory: "1GiB", size: "1GiB", drives: 3, profiles: c.profiles, given: func(string) bool { return false }}
+		o := labOptions{memory: "1GiB", size: "1GiB", drives: 3, profiles: c.profiles,
+			given: func(string) bool { return false }}
 		made, err := o.options(t.TempDir())
 		if err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"plimsoll/internal/printable"
+	"plimsoll/internal/problem"
 )
 
 // Exit codes that every command shares. What a command adds is in its help,
@@ -45,6 +46,24 @@ func (e *exitError) Error() string {
 }
 
 func (e *exitError) Unwrap() error { return e.err }
+
+// codeOf is the exit code of an error: the one that it carries, or that of its kind.
+func codeOf(err error) int {
+	var known *exitError
+	switch {
+	case errors.Is(err, problem.Protected):
+		return exitRefused
+	case errors.As(err, &known):
+		return known.code
+	case errors.Is(err, problem.Unsupported):
+		return exitHost
+	case errors.Is(err, problem.Invalid):
+		return exitUsage
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	}
+	return exitFailure
+}
 
 // app is what all commands share.
 type app struct {
@@ -142,14 +161,16 @@ Each command's help tells what these mean for it.`,
 		SilenceErrors: true,
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.state, "state-dir", defaultState(), "`directory` of journals and of what runs are working on (default: $PLIMSOLL_STATE_DIR, or /var/lib/plimsoll for root and ~/.local/state/plimsoll for others)")
+	flags.StringVar(&a.state, "state-dir", defaultState(), "`directory` of journals and of what runs are working on "+
+		"(default: $PLIMSOLL_STATE_DIR, or /var/lib/plimsoll for root and ~/.local/state/plimsoll for others)")
 	flags.Lookup("state-dir").DefValue = "" // the text has it
 	flags.BoolP("help", "h", false, "print this help")
 	root.Flags().BoolP("version", "v", false, "tell which plimsoll this is")
 	root.SetFlagErrorFunc(flagError)
 	cobra.AddTemplateFunc("fitting", fitting)
 	root.SetUsageTemplate(strings.NewReplacer(
-		".LocalFlags.FlagUsages", "fitting .LocalFlags", ".InheritedFlags.FlagUsages", "fitting .InheritedFlags").Replace(root.UsageTemplate()))
+		".LocalFlags.FlagUsages", "fitting .LocalFlags", ".InheritedFlags.FlagUsages",
+		"fitting .InheritedFlags").Replace(root.UsageTemplate()))
 	root.SetVersionTemplate(thisBuild().String() + "\n")
 	isGroup(root)
 	cobra.EnableCommandSorting = false
@@ -162,7 +183,8 @@ Each command's help tells what these mean for it.`,
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(newManCommand(a))
+	root.AddCommand(newManCommand(a), newReadFilesCommand(), newGenerateCommand(a),
+		newServePebbleCommand(a), newLoadPebbleCommand(a))
 	root.SetHelpCommand(newHelpCommand())
 	root.SetHelpCommandGroupID(groups[len(groups)-1].title)
 	root.CompletionOptions.DisableDefaultCmd = true

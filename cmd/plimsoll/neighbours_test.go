@@ -32,8 +32,10 @@ func startNeighbour(t *testing.T, perSecond int) *neighbour {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "neighbours")
 	n := &neighbour{t: t, disk: diskUnder(t, filepath.Dir(file))}
-	n.fio = exec.Command("fio", "--name=neighbour", "--filename="+file, "--size=32m", "--rw=randread", "--bs=128k", "--direct=1",
-		"--ioengine=psync", "--thread", "--rate_iops="+strconv.Itoa(perSecond), "--time_based", "--runtime=600", "--output="+os.DevNull)
+	n.fio = exec.Command("fio", "--name=neighbour", "--filename="+file, "--size=32m", "--rw=randread", "--bs=128k",
+		"--direct=1",
+		"--ioengine=psync", "--thread", "--rate_iops="+strconv.Itoa(perSecond), "--time_based", "--runtime=600",
+		"--output="+os.DevNull)
 	n.fio.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := n.fio.Start(); err != nil {
 		t.Fatal(err)
@@ -79,7 +81,8 @@ func (n *neighbour) read() uint64 {
 // diskUnder names the whole disk that holds a directory.
 func diskUnder(t *testing.T, dir string) string {
 	t.Helper()
-	out, err := exec.Command("sh", "-c", `lsblk -nso NAME,TYPE "$(df --output=source "$0" | tail -n 1)" | tail -n 1`, dir).Output()
+	out, err := exec.Command("sh", "-c", `lsblk -nso NAME,TYPE "$(df --output=source "$0" | tail -n 1)" | tail -n 1`,
+		dir).Output()
 	if err != nil {
 		t.Skipf("what %s lies on cannot be told: %v", dir, err)
 	}
@@ -91,7 +94,7 @@ func diskUnder(t *testing.T, dir string) string {
 func checkDisk(t *testing.T, run *result.Run, disk string) {
 	t.Helper()
 	for _, trial := range run.Trials {
-		what := trial.Stack + " under " + trial.Workload
+		what := trial.Stack + " under " + trial.Mix
 		if trial.Neighbours == nil || trial.Neighbours.CPU == nil {
 			t.Errorf("%s tells nothing of its neighbours: %s, %+v", what, trial.Status, trial.Problem)
 			continue
@@ -105,13 +108,15 @@ func checkDisk(t *testing.T, run *result.Run, disk string) {
 		if d.How != result.ByControlGroup {
 			t.Errorf("%s: who used %s is known by %s", what, disk, d.How)
 		}
-		did := trial.Measurement.Read.Bytes + trial.Measurement.Write.Bytes
+		did := trial.Measured().Operation(result.Read).Bytes + trial.Measured().Operation(result.Write).Bytes
 		if own := d.Own.Bytes(); float64(own) < 0.98*float64(did) || float64(own) > 1.02*float64(did)+1<<20 {
 			t.Errorf("%s did %d bytes, and is told to have asked %s for %d", what, did, disk, own)
 		}
 		c := trial.Neighbours.CPU
-		if spent := trial.Measurement.RuntimeSeconds * (trial.Measurement.UserCPU + trial.Measurement.SystemCPU); c.OwnSeconds < 0.8*spent || c.OwnSeconds > c.BusySeconds+0.5 {
-			t.Errorf("%s took %.2f s of processor time, and is told to have taken %.2f of %.2f", what, spent, c.OwnSeconds, c.BusySeconds)
+		if spent := trial.Measured().Seconds * (trial.Measured().UserCPU +
+			trial.Measured().SystemCPU); c.OwnSeconds < 0.8*spent || c.OwnSeconds > c.BusySeconds+0.5 {
+			t.Errorf("%s took %.2f s of processor time, and is told to have taken %.2f of %.2f", what, spent,
+				c.OwnSeconds, c.BusySeconds)
 		}
 	}
 }
@@ -156,13 +161,16 @@ workloads:
 		d := trial.Neighbours.Disks[0]
 		// On a crowded host it does not keep its pace.
 		if least := uint64(100 * 16 << 10 * trial.Neighbours.CPU.Seconds); d.Others.ReadBytes < least {
-			t.Errorf("%s under %s: others read %d bytes of %s, and one alone read %d", trial.Stack, trial.Workload, d.Others.ReadBytes, d.Device, least)
+			t.Errorf("%s under %s: others read %d bytes of %s, and one alone read %d", trial.Stack, trial.Mix,
+				d.Others.ReadBytes, d.Device, least)
 		}
 		if c := trial.Neighbours.CPU; c.OthersSeconds < 0.2*c.Seconds {
-			t.Errorf("%s under %s: others took %.2f s of processor time in %.2f s, and one took what it got", trial.Stack, trial.Workload, c.OthersSeconds, c.Seconds)
+			t.Errorf("%s under %s: others took %.2f s of processor time in %.2f s, and one took what it got",
+				trial.Stack, trial.Mix, c.OthersSeconds, c.Seconds)
 		}
 	}
-	for _, want := range []string{"The host was not quiet: others, mostly ", " of the I/O on " + n.disk, "other programs used "} {
+	for _, want := range []string{"The host was not quiet: others, mostly ", " of the I/O on " + n.disk,
+		"other programs used "} {
 		if text := strings.Join(strings.Fields(out), " "); strings.Count(text, want) != 1 {
 			t.Errorf("the verdict does not say once %q:\n%s", want, out)
 		}
@@ -204,11 +212,13 @@ workloads: {RR: {fio: {rw: randread, bs: 4KiB, iodepth: 4, size: 16MiB}}}
 		t.Fatalf("it tells of %+v", trial.Neighbours)
 	}
 	d := trial.Neighbours.Disks[0]
-	did := trial.Measurement.Read.Bytes
-	if d.How != result.ByCounters || float64(d.Own.ReadBytes) < 0.98*float64(did) || d.Others.ReadBytes < uint64(100*16<<10*trial.Neighbours.CPU.Seconds) {
+	did := trial.Measured().Operation(result.Read).Bytes
+	if d.How != result.ByCounters || float64(d.Own.ReadBytes) < 0.98*float64(did) ||
+		d.Others.ReadBytes < uint64(100*16<<10*trial.Neighbours.CPU.Seconds) {
 		t.Errorf("it read %d bytes, and tells of %+v", did, d)
 	}
-	if !slices.ContainsFunc(run.Stacks[0].Facts, func(f result.Fact) bool { return strings.HasPrefix(f.Value, "none: only root") }) {
+	if !slices.ContainsFunc(run.Stacks[0].Facts,
+		func(f result.Fact) bool { return strings.HasPrefix(f.Value, "none: only root") }) {
 		t.Errorf("that it had no control group is not said: %+v", run.Stacks[0].Facts)
 	}
 	if !strings.Contains(out.String(), "at least") {

@@ -12,6 +12,7 @@ import (
 
 	"plimsoll/internal/hist"
 	"plimsoll/internal/iotrace/blktrace"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 )
@@ -39,16 +40,22 @@ func TestNothingThatIsPrintedSteersTheTerminal(t *testing.T) {
 	}
 	const head = "name: x\nquestion: \"q \\e]0;owned\\a\"\n"
 	attacks := [][]string{
-		{titled}, {"run", titled, "--dry-run"}, {"run", "quick", "--on", titled, "--size", titled, "--budget", titled, "--dry-run"},
-		{"run", "quick", "--" + titled}, {"show", titled}, {"export", "x", "--format", titled}, {"validate", titled}, {"import", titled},
-		{"trace", "analyze", titled}, {"trace", "analyze", "x", "--by", titled}, {"compare", titled, titled}, {"runs", titled}, {"clean", titled},
-		{"list", titled}, {"help", titled}, {"trace", titled}, {"run", "--resume", titled}, {"target", "unexport", titled}, {"doctor", titled},
+		{titled}, {"run", titled, "--dry-run"},
+		{"run", "quick", "--on", titled, "--size", titled, "--budget", titled, "--dry-run"},
+		{"run", "quick", "--" + titled}, {"show", titled}, {"export", "x", "--format", titled}, {"validate", titled},
+		{"import", titled},
+		{"trace", "analyze", titled}, {"trace", "analyze", "x", "--by", titled}, {"compare", titled, titled},
+		{"runs", titled}, {"clean", titled},
+		{"list", titled}, {"help", titled}, {"trace", titled}, {"run", "--resume", titled},
+		{"target", "unexport", titled}, {"doctor", titled},
 	}
 	for name, text := range map[string]string{
-		"key":      head + "\"x\\e]0;owned\\a\": 1\n",
-		"raw":      head + "x\x1b]0;owned\a: 1\n",
-		"stack":    head + "stacks: {\"a\\e]0;owned\\a\": \"loop(size=1GiB, x=\\e[2J) > \\e[2J\"}\nworkloads: {w: {fio: {rw: \"\\e[2J\"}}}\n",
-		"workload": head + "stacks: {a: loop(size=1GiB)}\nworkloads: {\"w\\e[2J\": {fio: {\"rw\\e[2J\": \"\\e[2J\", size: \"1\\a\"}}}\n",
+		"key": head + "\"x\\e]0;owned\\a\": 1\n",
+		"raw": head + "x\x1b]0;owned\a: 1\n",
+		"stack": head + "stacks: {\"a\\e]0;owned\\a\": \"loop(size=1GiB, x=\\e[2J) > \\e[2J\"}\nworkloads: {w: " +
+			"{fio: {rw: \"\\e[2J\"}}}\n",
+		"workload": head + "stacks: {a: loop(size=1GiB)}\nworkloads: {\"w\\e[2J\": {fio: {\"rw\\e[2J\": \"\\e[2J\", " +
+			"size: \"1\\a\"}}}\n",
 		"job":      head + "stacks: {a: loop(size=1GiB)}\nworkloads: {w: {fio: {file: \"job\\e]0;owned\\a.fio\"}}}\n",
 		"question": head + "stacks: {a: \"dir:/tmp\"}\nworkloads: {w: {fio: {rw: read, size: 1MiB}}}\n",
 	} {
@@ -56,13 +63,20 @@ func TestNothingThatIsPrintedSteersTheTerminal(t *testing.T) {
 		attacks = append(attacks, []string{"run", file, "--dry-run"}, []string{"validate", file})
 	}
 	hostile("job\x1b]0;owned\a.fio", "[job\x1b]0;owned\a]\nrw"+titled+"=read\nioengine="+titled+"\nsize=1m\nbs=\x1b[2J\n")
-	attacks = append(attacks, []string{"import", hostile("fio"+titled+".json", `{"fio version": "fio-3.33`+titled+`", "jobs": [{"jobname": "`+titled+`"}]}`)},
-		[]string{"import", hostile("good.json", strings.ReplaceAll(string(good), `"jobname" : "`, `"jobname" : "\u001b]0;owned\u0007\u009b`)), "-o", "imported" + titled})
+	attacks = append(attacks,
+		[]string{"import",
+			hostile("fio"+titled+".json", `{"fio version": "fio-3.33`+titled+`", "jobs": [{"jobname": "`+titled+`"}]}`)},
+		[]string{"import",
+			hostile("good.json",
+				strings.ReplaceAll(string(good), `"jobname" : "`, `"jobname" : "\u001b]0;owned\u0007\u009b`)), "-o",
+			"imported" + titled})
 
 	dir := filepath.Join(store.RunsDir, "run"+titled)
 	storeHostile(t, dir)
-	attacks = append(attacks, []string{"show"}, []string{"show", dir}, []string{"runs"}, []string{"compare", dir, dir}, []string{"compare", dir, dir, "--quiet"},
-		[]string{"show", "--report"}, []string{"export", dir, "-o", "out" + titled}, []string{"run", "--resume", dir}, []string{"run", "--resume", "run"})
+	attacks = append(attacks, []string{"show"}, []string{"show", dir}, []string{"runs"}, []string{"compare", dir, dir},
+		[]string{"compare", dir, dir, "--quiet"},
+		[]string{"show", "--report"}, []string{"export", dir, "-o", "out" + titled}, []string{"run", "--resume", dir},
+		[]string{"run", "--resume", "run"})
 	hostile(filepath.Join(store.RunsDir, "run"+titled, "x"), "")
 	damaged := filepath.Join(store.RunsDir, "damaged"+titled)
 	if err := os.MkdirAll(damaged, 0o755); err != nil {
@@ -71,7 +85,8 @@ func TestNothingThatIsPrintedSteersTheTerminal(t *testing.T) {
 	hostile(filepath.Join(damaged, store.ResultsFile), strings.Repeat("x"+titled, 5000))
 	attacks = append(attacks, []string{"show", damaged}, []string{"runs"})
 	capture := hostileCapture(t)
-	attacks = append(attacks, []string{"trace", "analyze", capture}, []string{"trace", "analyze", capture, "--by", "process"})
+	attacks = append(attacks, []string{"trace", "analyze", capture},
+		[]string{"trace", "analyze", capture, "--by", "process"})
 
 	said := 0
 	for _, args := range attacks {
@@ -114,14 +129,18 @@ func storeHostile(t *testing.T, dir string) {
 	t.Helper()
 	at := time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC)
 	run := result.Run{
-		ID: "hostile-1", Command: []string{"plimsoll", titled}, Version: titled, Started: at, Seed: 1, Status: result.RunRunning,
-		Experiment:  result.Experiment{Name: "x" + titled, Question: "q" + titled, Baseline: "a" + titled, Repeat: 1, Source: "name: " + titled, LeftOut: []string{titled}},
-		Environment: result.Environment{Hostname: titled, Kernel: titled, CPUModel: titled, Notes: []string{titled}, Devices: []result.DeviceInfo{{Path: titled, Model: titled + "<script>alert(1)</script>", Serial: titled}}},
-		Stacks:      []result.Stack{{Name: "a" + titled, Line: titled, Facts: []result.Fact{{Name: titled, Value: titled}}}, {Name: "b" + titled}},
-		Workloads:   []result.Workload{{Name: "w" + titled, Summary: titled}},
+		ID: "hostile-1", Command: []string{"plimsoll", titled}, Version: titled, Started: at, Seed: 1,
+		Status: result.RunRunning,
+		Experiment: result.Experiment{Name: "x" + titled, Question: "q" + titled, Baseline: "a" + titled, Repeat: 1,
+			Source: "name: " + titled, LeftOut: []string{titled}},
+		Environment: result.Environment{Hostname: titled, Kernel: titled, CPUModel: titled, Notes: []string{titled},
+			Devices: []result.DeviceInfo{{Path: titled, Model: titled + "<script>alert(1)</script>", Serial: titled}}},
+		Stacks: []result.Stack{{Name: "a" + titled, Line: titled,
+			Facts: []result.Fact{{Name: titled, Value: titled}}}, {Name: "b" + titled}},
+		Workloads: []result.Workload{{Name: "w" + titled, Summary: titled}},
 		Trials: []result.Trial{
-			{Seq: 1, Block: 1, Stack: "a" + titled, Workload: "w" + titled, Repeat: 1, Status: result.TrialPlanned},
-			{Seq: 2, Block: 1, Stack: "b" + titled, Workload: "w" + titled, Repeat: 1, Status: result.TrialPlanned},
+			{Seq: 1, Block: 1, Stack: "a" + titled, Mix: "w" + titled, Repeat: 1, Status: result.TrialPlanned},
+			{Seq: 2, Block: 1, Stack: "b" + titled, Mix: "w" + titled, Repeat: 1, Status: result.TrialPlanned},
 		},
 	}
 	s, err := store.Create(dir, run)
@@ -131,9 +150,14 @@ func storeHostile(t *testing.T, dir string) {
 	defer s.Close()
 	done, failed := s.Run().Trials[0], s.Run().Trials[1]
 	done.Status, done.Started = result.TrialDone, at
-	total := hist.Histogram{Count: 10, MeanNS: 1e6, MinNS: 1e6, MaxNS: 1e6, Bins: []hist.Bin{{NS: 1e6, Count: 10}}}
-	done.Measurement = &result.Measurement{RuntimeSeconds: 1, Read: result.Direction{IOs: 10, IOPS: 12345, Total: total}}
-	failed.Status, failed.Problem = result.TrialFailed, &result.Problem{What: titled, Why: "fio: " + titled, Remedy: titled}
+	total := hist.Histogram{Count: 10, MeanNS: 1e6, MinNS: 1e6, MaxNS: 1e6,
+		Bins: hist.Pack([]hist.Bin{{NS: 1e6, Count: 10}})}
+	done.Instances = result.One(&result.Measurement{Seconds: 1,
+		Operations: result.ReadsWrites(result.Operation{Count: 10, Rate: 12345,
+			Latency: map[result.Stage]hist.Histogram{result.Submission: total, result.Completion: total,
+				result.Total: total}}, result.Operation{})})
+	failed.Status, failed.Problem = result.TrialFailed,
+		&problem.Problem{What: titled, Why: "fio: " + titled, Remedy: titled}
 	if err := errorsOf(s.SaveTrial(done), s.SaveTrial(failed), s.Finish(result.RunComplete)); err != nil {
 		t.Fatal(err)
 	}
@@ -146,10 +170,14 @@ func hostileCapture(t *testing.T) string {
 	var file bytes.Buffer
 	w := blktrace.NewWriter(func(uint32) (io.Writer, error) { return &file, nil })
 	comm := append([]byte("\x1b]0;owned\a\x9b"), 0)
-	err := w.Write(&blktrace.Record{Time: 1, Action: blktrace.NoteProcess | blktrace.CatNotify, PID: 100, Device: blktrace.DeviceNumber(7, 0), PDU: comm})
+	err := w.Write(&blktrace.Record{Time: 1, Action: blktrace.NoteProcess | blktrace.CatNotify, PID: 100,
+		Device: blktrace.DeviceNumber(7, 0), PDU: comm})
 	for i := range uint64(20) {
-		for after, what := range []blktrace.Action{blktrace.Queue | blktrace.CatQueue, blktrace.Issue | blktrace.CatIssue, blktrace.Complete | blktrace.CatComplete} {
-			err = errorsOf(err, w.Write(&blktrace.Record{Time: 1000 + 1000*i + 100*uint64(after), Sector: 8 * i, Bytes: 4096, Action: what | blktrace.CatRead, PID: 100, Device: blktrace.DeviceNumber(7, 0)}))
+		for after, what := range []blktrace.Action{blktrace.Queue | blktrace.CatQueue,
+			blktrace.Issue | blktrace.CatIssue, blktrace.Complete | blktrace.CatComplete} {
+			err = errorsOf(err,
+				w.Write(&blktrace.Record{Time: 1000 + 1000*i + 100*uint64(after), Sector: 8 * i, Bytes: 4096,
+					Action: what | blktrace.CatRead, PID: 100, Device: blktrace.DeviceNumber(7, 0)}))
 		}
 	}
 	err = errorsOf(err, os.WriteFile(name+".blktrace.0", file.Bytes(), 0o644))

@@ -161,7 +161,7 @@ func (b *bar) Note(text string) { b.show(func() { b.text = text }) }
 func (b *bar) Begin(t result.Trial, done, all int) {
 	b.show(func() {
 		b.begin(done)
-		b.text, b.done, b.all = t.Stack+" "+t.Workload, done, all
+		b.text, b.done, b.all = t.Stack+" "+t.Mix, done, all
 	})
 }
 
@@ -219,15 +219,15 @@ func (l *lines) End(t result.Trial, done, all int) {
 	l.begin(done)
 	what := string(t.Status)
 	switch {
-	case t.Measurement != nil:
-		what = fmt.Sprintf("%.0f IOPS", t.Measurement.IOPS())
-		if t.Honesty != nil && t.Honesty.Source == result.SourceMemory {
+	case t.Measured() != nil:
+		what = fmt.Sprintf("%.0f IOPS", t.Measured().IOPS())
+		if t.Honesty() != nil && t.Honesty().Source == result.SourceMemory {
 			what += " (served from memory)"
 		}
 	case t.Problem != nil:
-		what += ": " + t.Problem.What + ": " + t.Problem.Why
+		what += ": " + t.Problem.Text()
 	}
-	fmt.Fprintf(l.w, "[%d/%d] %s %s: %s; %s left\n", done, all, t.Stack, t.Workload, what, l.left(done))
+	fmt.Fprintf(l.w, "[%d/%d] %s %s: %s; %s left\n", done, all, t.Stack, t.Mix, what, l.left(done))
 }
 
 func (l *lines) Close() {}

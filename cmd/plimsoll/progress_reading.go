@@ -40,7 +40,8 @@ func (r *reading) tell(done, total int64) {
 			most = -1 // it turns a wheel
 		}
 		r.bar = progressbar.NewOptions64(most, progressbar.OptionSetWriter(r.w), progressbar.OptionSetWidth(24),
-			progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false), progressbar.OptionUseANSICodes(true))
+			progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
+			progressbar.OptionUseANSICodes(true))
 	}
 	r.bar.Describe(readingText(done, total, now.Sub(r.began)))
 	_ = r.bar.Set64(done) // a terminal that is gone has nobody to tell

@@ -29,13 +29,15 @@ func TestTimeLeft(t *testing.T) {
 	} {
 		now := time.Now()
 		// A run that is resumed: three trials were done before.
-		p := pace{experiment: &experiment.Experiment{}, costs: append(append([]time.Duration{}, c.past...), c.rest...), first: 3, start: now.Add(-c.took), last: now}
+		p := pace{experiment: &experiment.Experiment{}, costs: append(append([]time.Duration{}, c.past...), c.rest...),
+			first: 3, start: now.Add(-c.took), last: now}
 		if got := p.left(3 + len(c.past)); got > c.want || got < c.want-5*time.Minute {
 			t.Errorf("%s: %s left, want %s", c.name, got, c.want)
 		}
 	}
 	// A budget is what it is, however long trials take.
-	p := pace{experiment: &experiment.Experiment{Budget: 3 * hour}, began: time.Now().Add(-hour), costs: []time.Duration{hour}}
+	p := pace{experiment: &experiment.Experiment{Budget: 3 * hour}, began: time.Now().Add(-hour),
+		costs: []time.Duration{hour}}
 	if got := p.left(0); got > 2*hour || got < 2*hour-5*time.Minute {
 		t.Errorf("%s of the budget left", got)
 	}

@@ -64,7 +64,7 @@ workloads:
 	}
 	_, run := p.result()
 	for _, trial := range run.Trials {
-		if trial.Status != result.TrialDone || trial.Honesty.Source != result.SourceDevice {
+		if trial.Status != result.TrialDone || trial.Honesty().Source != result.SourceDevice {
 			t.Errorf("trial %d on %s: %s, %+v", trial.Seq, trial.Stack, trial.Status, trial.Problem)
 		}
 	}
@@ -86,7 +86,8 @@ func TestAProtectedDeviceEndsTheRunBeforeItStarts(t *testing.T) {
 	}{
 		{name: "not allowed", device: device, says: []string{device, "ext4", "--destroy " + device}},
 		{name: "signature", device: device, args: []string{"--destroy", device}, says: []string{"ext4", "signature"}},
-		{name: "unknown", device: "/dev/nvme9n9", args: []string{"--destroy", "/dev/nvme9n9"}, says: []string{"/dev/nvme9n9", "plimsoll doctor"}},
+		{name: "unknown", device: "/dev/nvme9n9", args: []string{"--destroy", "/dev/nvme9n9"},
+			says: []string{"/dev/nvme9n9", "plimsoll doctor"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newProgram(t)
@@ -105,7 +106,8 @@ func TestAProtectedDeviceEndsTheRunBeforeItStarts(t *testing.T) {
 	}
 	// Allowed for that very device, in spite of its signature, it runs.
 	p := newProgram(t)
-	code, _, errs := p.run("run", p.experiment(strings.ReplaceAll(onDevice, "DEVICE", device)), "--destroy", device+"=signature")
+	code, _, errs := p.run("run", p.experiment(strings.ReplaceAll(onDevice, "DEVICE", device)), "--destroy",
+		device+"=signature")
 	if code != 0 {
 		t.Errorf("allowed, it ends with %d: %s", code, errs)
 	}
@@ -120,14 +122,18 @@ func TestBadInputIsRefusedWithAllItsProblems(t *testing.T) {
 	}{
 		{
 			name: "malformed stack and unknown options",
-			args: []string{"run", p.experiment("name: bad\nquestion: q\nstacks:\n  a: loop(size=1GiB >\n  b: loop(sise=1GiB)\n  c: loop > zfz\nworkloads:\n  R: {fio: {rw: randread, iodpeth: 3}}\n")},
-			says: []string{"experiment.yaml:4:", "experiment.yaml:5:", "size", "experiment.yaml:6:", "experiment.yaml:8:", "iodepth"},
+			args: []string{"run", p.experiment("name: bad\nquestion: q\nstacks:\n  a: loop(size=1GiB >\n  b: " +
+				"loop(sise=1GiB)\n  c: loop > zfz\nworkloads:\n  R: {fio: {rw: randread, iodpeth: 3}}\n")},
+			says: []string{"experiment.yaml:4:", "experiment.yaml:5:", "size", "experiment.yaml:6:",
+				"experiment.yaml:8:", "iodepth"},
 		},
 		{name: "no such experiment", args: []string{"run", "quikc"}, says: []string{"quikc", "plimsoll list"}},
 		{name: "no such file", args: []string{"run", "./nothing.yaml"}, says: []string{"nothing.yaml"}},
 		{name: "no experiment", args: []string{"run"}, says: []string{"plimsoll list"}},
-		{name: "overlooking what cannot be", args: []string{"run", "quick", "--destroy", "/dev/sdz=mounted"}, says: []string{"mounted"}},
-		{name: "settings of a run that is resumed", args: []string{"run", "--resume", ".", "--repeat", "3"}, says: []string{"--resume"}},
+		{name: "overlooking what cannot be", args: []string{"run", "quick", "--destroy", "/dev/sdz=mounted"},
+			says: []string{"mounted"}},
+		{name: "settings of a run that is resumed", args: []string{"run", "--resume", ".", "--repeat", "3"},
+			says: []string{"--resume"}},
 		{
 			name: "an experiment and settings that are wrong",
 			args: []string{"run", "quikc", "--repeat", "0", "--runtime", "5", "--ramp", "-1s", "--seed", "x"},
@@ -135,30 +141,54 @@ func TestBadInputIsRefusedWithAllItsProblems(t *testing.T) {
 		},
 		{
 			name: "settings that exclude each other",
-			args: []string{"run", "quick", "--budget", "3m", "--fixed", "10s", "--repeat", "3", "--runtime", "5s", "--target", "nan%", "--jobs", "0", "--size", "large", "--on", "tmpfs(size=1GiB)", "--precondition", "snai,passes=0", "--trace", "--no-trace"},
+			args: []string{"run", "quick", "--budget", "3m", "--fixed", "10s", "--repeat", "3", "--runtime", "5s",
+				"--target", "nan%", "--jobs", "0", "--size", "large", "--on", "tmpfs(size=1GiB)", "--precondition",
+				"snai,passes=0", "--trace", "--no-trace"},
 			says: []string{
-				"--budget 3m does not go together with --fixed 10s", "--budget 3m does not go together with --repeat 3", "--fixed 10s does not go together with --runtime 5s",
-				"--fixed 10s does not go together with --target nan%", "--trace does not go together with --no-trace", "--target takes", "--jobs takes", "--size takes", "--on takes", `unknown setting "snai"`, "passes is a number",
+				"--budget 3m does not go together with --fixed 10s", "--budget 3m does not go together with --repeat 3",
+				"--fixed 10s does not go together with --runtime 5s",
+				"--fixed 10s does not go together with --target nan%", "--trace does not go together with --no-trace",
+				"--target takes", "--jobs takes", "--size takes", "--on takes", `unknown setting "snai"`, "passes is a number",
 			},
 		},
-		{name: "targets that nobody named", args: []string{"run", "local-vs-remote"}, says: []string{"over rdma and tcp", "plimsoll target export", "--remote"}},
-		{name: "what is no target", args: []string{"run", "local-vs-remote", "--remote", "serial:X", "--remote", "nvmeof(transport=tcp)", "--remote", "nvmeof(transport=tcp, nqm=a)"},
+		{name: "targets that nobody named", args: []string{"run", "local-vs-remote"},
+			says: []string{"over rdma and tcp", "plimsoll target export", "--remote"}},
+		{name: "what is no target",
+			args: []string{"run", "local-vs-remote", "--remote", "serial:X", "--remote", "nvmeof(transport=tcp)",
+				"--remote", "nvmeof(transport=tcp, nqm=a)"},
 			says: []string{`not "serial:X"`, "a target's nqn= too", "nqm"}},
-		{name: "a target that no stack takes", args: []string{"run", "quick", "--remote", "nvmeof(transport=tcp, addr=10.0.0.1, nqn=nqn.x)"}, says: []string{"no stack of quick takes it"}},
-		{name: "settings of a directory", args: []string{"run", "quick", "--on", "dir:/tmp(size=3)"}, says: []string{"--on takes", "dir:/srv/data"}},
-		{name: "a directory beside a device", args: []string{"run", "quick", "--on", "dir:/tmp", "--on", "/dev/sda", "--on", "tmpfs(size=1GiB)"}, says: []string{"--on dir:/tmp: several --on name block devices", "--on takes"}},
-		{name: "one device twice", args: []string{"run", "quick", "--on", "/dev/sda", "--on", "serial:sda"}, says: []string{"two devices would be called sda"}},
-		{name: "a directory that replaces nothing", args: []string{"run", "directory", "--on", "dir:/tmp"}, says: []string{"--on dir:/tmp would replace nothing", "takes the place of loop devices", "stack here: dir:", "name it in a copy"}},
-		{name: "a directory that replaces nothing, in a dry run", args: []string{"run", "directory", "--on", "dir:/tmp", "--dry-run"}, says: []string{"would replace nothing"}},
-		{name: "a device that replaces nothing", args: []string{"run", "directory", "--on", "/dev/sda"}, says: []string{"--on /dev/sda would replace nothing", "block devices that a stack names", "stack here: dir:"}},
-		{name: "a size that is two", args: []string{"run", "quick", "--size", "1GB"}, says: []string{"--size 1GB: GB is 1000 to some and 1024 to others: write 1GiB"}},
+		{name: "a target that no stack takes",
+			args: []string{"run", "quick", "--remote", "nvmeof(transport=tcp, addr=10.0.0.1, nqn=nqn.x)"},
+			says: []string{"no stack of quick takes it"}},
+		{name: "settings of a directory", args: []string{"run", "quick", "--on", "dir:/tmp(size=3)"},
+			says: []string{"--on takes", "dir:/srv/data"}},
+		{name: "a directory beside a device",
+			args: []string{"run", "quick", "--on", "dir:/tmp", "--on", "/dev/sda", "--on", "tmpfs(size=1GiB)"},
+			says: []string{"--on dir:/tmp: several --on name block devices", "--on takes"}},
+		{name: "one device twice", args: []string{"run", "quick", "--on", "/dev/sda", "--on", "serial:sda"},
+			says: []string{"two devices would be called sda"}},
+		{name: "a directory that replaces nothing", args: []string{"run", "directory", "--on", "dir:/tmp"},
+			says: []string{"--on dir:/tmp would replace nothing", "takes the place of loop devices", "stack here: dir:",
+				"name it in a copy"}},
+		{name: "a directory that replaces nothing, in a dry run",
+			args: []string{"run", "directory", "--on", "dir:/tmp", "--dry-run"}, says: []string{"would replace nothing"}},
+		{name: "a device that replaces nothing", args: []string{"run", "directory", "--on", "/dev/sda"},
+			says: []string{"--on /dev/sda would replace nothing", "block devices that a stack names", "stack here: dir:"}},
+		{name: "a size that is two", args: []string{"run", "quick", "--size", "1GB"},
+			says: []string{"--size 1GB: GB is 1000 to some and 1024 to others: write 1GiB"}},
 		{name: "no directory", args: []string{"run", "quick", "--on", "dir:"}, says: []string{"--on takes"}},
-		{name: "no such directory", args: []string{"run", "quick", "--on", "dir:/no/such"}, says: []string{"--on dir:/no/such", "no such file"}},
-		{name: "a precision that nothing ends at", args: []string{"run", "quick", "--target", "1%"}, says: []string{"--target 1% would change nothing", "40s", "--budget"}},
-		{name: "a budget that is too short", args: []string{"run", "quick", "--budget", "10s"}, says: []string{"a budget of 10s is too short for quick", "takes about", "--size"}},
-		{name: "settings that leave nothing", args: []string{"run", "write-scaling", "--on", "dir:/proc"}, says: []string{"no stack of write-scaling is left", "a directory has no raw device", "/proc lies on proc"}},
-		{name: "a budget of a run that is resumed", args: []string{"run", "--resume", ".", "--budget", "3m"}, says: []string{"--resume"}},
-		{name: "a device that nothing stands on", args: []string{"run", "quick", "--destroy", "/dev/sdz"}, says: []string{"no stack of quick"}},
+		{name: "no such directory", args: []string{"run", "quick", "--on", "dir:/no/such"},
+			says: []string{"--on dir:/no/such", "no such file"}},
+		{name: "a precision that nothing ends at", args: []string{"run", "quick", "--target", "1%"},
+			says: []string{"--target 1% would change nothing", "40s", "--budget"}},
+		{name: "a budget that is too short", args: []string{"run", "quick", "--budget", "10s"},
+			says: []string{"a budget of 10s is too short for quick", "takes about", "--size"}},
+		{name: "settings that leave nothing", args: []string{"run", "write-scaling", "--on", "dir:/proc"},
+			says: []string{"no stack of write-scaling is left", "a directory has no raw device", "/proc lies on proc"}},
+		{name: "a budget of a run that is resumed", args: []string{"run", "--resume", ".", "--budget", "3m"},
+			says: []string{"--resume"}},
+		{name: "a device that nothing stands on", args: []string{"run", "quick", "--destroy", "/dev/sdz"},
+			says: []string{"no stack of quick"}},
 		{name: "no such run", args: []string{"run", "--resume", "last"}, says: []string{"no run"}},
 		{name: "too many experiments", args: []string{"run", "quick", "nvme"}, says: []string{"one experiment", "nvme"}},
 		{name: "an argument too many", args: []string{"list", "quick"}, says: []string{"list takes no argument"}},
@@ -179,7 +209,8 @@ func TestBadInputIsRefusedWithAllItsProblems(t *testing.T) {
 func TestPreconditioningThatNoWorkloadCanDo(t *testing.T) {
 	p := newProgram(t)
 	p.file("mine.fio", "[job]\nrw=randread\nsize=8m\ntime_based=1\nruntime=1\n")
-	name := p.experiment("name: mine\nquestion: q\nstacks: {raw: /dev/sdz}\nworkloads: {M: {fio: {file: mine.fio}}}\nprecondition: snia\n")
+	name := p.experiment("name: mine\nquestion: q\nstacks: {raw: /dev/sdz}\nworkloads: {M: {fio: {file: " +
+		"mine.fio}}}\nprecondition: snia\n")
 	code, out, errs := p.run("run", name, "--destroy", "/dev/sdz")
 	if code != exitUsage || out != "" {
 		t.Errorf("ends with %d: %s%s", code, out, errs)
@@ -221,7 +252,8 @@ func TestDryRunChangesNothing(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("ends with %d: %s", code, errs)
 	}
-	contains(t, out, "Nothing was changed", "attach a loop device", "make xfs on it", "private Docker engine", "120 trials", "seed 1")
+	contains(t, out, "Nothing was changed", "attach a loop device", "make xfs on it", "private Docker engine",
+		"120 trials", "seed 1")
 	if p.exists("*") {
 		t.Error("files were made")
 	}
@@ -233,18 +265,21 @@ func TestAJobThatNamesAFileHasNoPlaceOnARawStack(t *testing.T) {
 	p := newProgram(t)
 	p.file("named.fio", "[global]\nname=anything at all\nrw=randread\nsize=1m\n[job]\nfilename=data\n")
 	p.file("plain.fio", "[global]\nname=anything at all\nrw=randread\nsize=1m\n[job]\n")
-	file := p.experiment("name: raw\nquestion: q\nstacks:\n  raw: loop(size=64MiB)\n  ext4: loop(size=64MiB) > ext4\nworkloads:\n  N: {fio: {file: named.fio}}\n")
+	file := p.experiment("name: raw\nquestion: q\nstacks:\n  raw: loop(size=64MiB)\n  ext4: loop(size=64MiB) > " +
+		"ext4\nworkloads:\n  N: {fio: {file: named.fio}}\n")
 	for _, args := range [][]string{{"run", file, "--dry-run"}, {"run", file}, {"validate", file}} {
 		code, out, errs := p.run(args...)
 		if code != exitUsage {
 			t.Errorf("%v ends with %d", args, code)
 		}
-		contains(t, out+errs, "experiment.yaml:4: workload N cannot run on stack raw", "named.fio sets filename=data", "leave it out of the job file")
+		contains(t, out+errs, "experiment.yaml:4: workload N cannot run on stack raw", "named.fio sets filename=data",
+			"leave it out of the job file")
 		if strings.Contains(out+errs, "on stack ext4") {
 			t.Errorf("a file system has files: %s%s", out, errs)
 		}
 	}
-	file = p.experiment("name: raw\nquestion: q\nstacks:\n  raw: loop(size=64MiB)\nworkloads:\n  N: {fio: {file: plain.fio}}\n")
+	file = p.experiment("name: raw\nquestion: q\nstacks:\n  raw: loop(size=64MiB)\nworkloads:\n  N: {fio: {file: " +
+		"plain.fio}}\n")
 	if code, _, errs := p.run("run", file, "--dry-run"); code != exitOK && code != exitHost { // without root
 		t.Errorf("a job that names no file ends with %d: %s", code, errs)
 	}

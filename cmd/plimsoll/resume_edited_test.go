@@ -1,13 +1,16 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"plimsoll/internal/hosttest"
 )
 
-// A job file that was edited since the run began is refused by its name, and the
-// run goes on once it is what it was.
+// A job file that was edited since the run began is refused by its name. The run goes on
+// once it is what it was, or where it is gone with the experiment's file, with what it was.
 func TestAnEditedJobFileIsNotMixedIn(t *testing.T) {
 	hosttest.Exclusive(t)
 	p := newProgram(t)
@@ -34,7 +37,22 @@ workloads: {mine: {fio: {file: mine.fio}}}
 	if code, _, errs := p.run("run", "--resume", "last", "--budget", "+3s", "--quiet"); code != 0 {
 		t.Errorf("with the file as it was it ends with %d: %s", code, errs)
 	}
-	if _, run := p.result(); len(run.Trials) <= 2 || len(run.Experiment.Files) != 1 || run.Experiment.Files[0].Name != "mine.fio" {
+	for _, name := range []string{"mine.fio", name} { // the run has the texts of both
+		if err := os.Remove(filepath.Join(p.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, _, errs := p.run("run", "--resume", "last", "--budget", "+2s", "--quiet"); code != 0 {
+		t.Errorf("without the files it ends with %d: %s", code, errs)
+	}
+	dir, run := p.result()
+	if len(run.Trials) <= 2 || len(run.Experiment.Files) != 1 || run.Experiment.Files[0].Name != "mine.fio" {
 		t.Errorf("%d trials, of %+v", len(run.Trials), run.Experiment.Files)
+	}
+	for _, trial := range run.Trials {
+		ran, err := os.ReadFile(filepath.Join(dir, trial.Artifacts, "job.fio"))
+		if err != nil || strings.Contains(string(ran), "rwmixread") {
+			t.Errorf("trial %d ran another job than the first: %v\n%s", trial.Seq, err, ran)
+		}
 	}
 }

@@ -5,44 +5,25 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
+	"plimsoll/internal/blockdev"
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/observe"
-	"plimsoll/internal/result"
+	"plimsoll/internal/hostfs"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/steady"
 	"plimsoll/internal/trial"
-	"plimsoll/internal/units"
-	"plimsoll/internal/workload"
 )
 
 // runOptions are the flags of plimsoll run.
 type runOptions struct {
-	seed    string
-	repeat  string
-	trials  string
-	runtime string
-	ramp    string
-	fixed   string
-	target  string
-	budget  string
-	jobs    string
-	size    string
-	ons     []string
-	remotes []string
-	trace   bool
-	noTrace bool
-
-	noControl    bool
-	precondition string
+	texts    map[string]*string // of experiment.Flags, by flag: "" for one that was not given
+	switches map[string]*bool   // of those that take no value, and of those that switch off what a file switches on
+	ons      []string
+	remotes  []string
 
 	out     string
 	resume  string
@@ -53,28 +34,45 @@ type runOptions struct {
 
 // addTo adds the flags that change an experiment.
 func (o *runOptions) addTo(f *pflag.FlagSet) {
-	f.StringVar(&o.seed, "seed", "", "`number` that fixes the trials' random order (default: the file's, or a random one)")
-	f.StringVar(&o.repeat, "repeat", "", "`number` of blocks: in each, every stack is brought up anew and measured (default: the file's)")
-	f.StringVar(&o.trials, "trials", "", "`number` of trials of each workload in one bring-up (default: the file's, or two in the first block and one in the others)")
-	f.StringVar(&o.runtime, "runtime", "", "measured `time` of each trial, such as 30s; of longer ones than 40s, the most (default: the file's)")
-	f.StringVar(&o.ramp, "ramp", "", "`time` before it that is not measured (default: the file's)")
-	f.StringVar(&o.fixed, "fixed", "", "measure every trial for exactly this `time`, such as 10m, however soon its mean is known")
-	f.StringVar(&o.target, "target", "", "how precisely to know a mean: half of its 95% interval, as a `share` of it (default: the file's, or 3%)")
-	f.StringVar(&o.budget, "budget", "", "`time` for the whole run, such as 15m: it goes where intervals are widest; with --resume, +6m is so much more")
-	f.StringVar(&o.jobs, "jobs", "", "`number` of jobs of the workloads that have most; the others get no more")
-	f.StringVar(&o.size, "size", "", "`size` of every workload's file, such as 4GiB; loop devices grow with it")
-	f.StringVar(&o.precondition, "precondition", "", "what is written before the first trial, such as `snia`, or passes=2,rounds=25,round=10s (default: the file's, or the workload's files once)")
-	f.BoolVar(&o.trace, "trace", false, "record what block requests do meanwhile, and tell where the latency of I/Os is spent (default: the file's)")
-	f.BoolVar(&o.noTrace, "no-trace", false, "record nothing, whatever the file says")
-	f.BoolVar(&o.noControl, "no-control", false, "measure no twin of the baseline, which tells the run's noise floor")
-	f.StringArrayVar(&o.ons, "on", nil, "a `device` (see --destroy) or dir:PATH to take the place of loop devices; with several --on, each stack is measured on each device")
-	f.StringArrayVar(&o.remotes, "remote", nil, "where stacks on nvmeof(transport=T) find their target: `nvmeof(...)`, as plimsoll target export prints it; one for each transport")
+	o.texts, o.switches = map[string]*string{}, map[string]*bool{}
+	lists := map[string]*[]string{"on": &o.ons, "remote": &o.remotes}
+	for _, s := range experiment.Flags() {
+		switch {
+		case s.Repeats:
+			f.StringArrayVar(lists[s.Flag], s.Flag, nil, s.Help)
+		case s.IsSwitch() && s.Flag != "":
+			o.switches[s.Flag] = f.Bool(s.Flag, false, s.Help)
+		case s.Flag != "":
+			o.texts[s.Flag] = f.String(s.Flag, "", s.Help)
+		}
+		if s.Without != "" {
+			o.switches[s.Without] = f.Bool(s.Without, false, s.Off)
+		}
+	}
 }
 
-// given tells whether one of these flags was used.
-func (o runOptions) given() bool {
-	return slices.ContainsFunc([]string{o.seed, o.repeat, o.trials, o.runtime, o.ramp, o.fixed, o.target, o.budget, o.jobs, o.size, o.precondition},
-		func(s string) bool { return s != "" }) || len(o.ons) > 0 || len(o.remotes) > 0 || o.trace || o.noTrace || o.noControl
+// text returns what a flag was given; "" when it was not.
+func (o runOptions) text(flag string) string {
+	if o.texts[flag] == nil {
+		return ""
+	}
+	return *o.texts[flag]
+}
+
+// isOn reports whether a flag that takes no value was given.
+func (o runOptions) isOn(flag string) bool { return o.switches[flag] != nil && *o.switches[flag] }
+
+// given reports whether one of these flags was used, --budget aside where more of it was asked for.
+func (o runOptions) given(more bool) bool {
+	for _, s := range experiment.Flags() {
+		if s.Flag == "budget" && more {
+			continue
+		}
+		if o.text(s.Flag) != "" || o.isOn(s.Flag) || o.isOn(s.Without) {
+			return true
+		}
+	}
+	return len(o.ons) > 0 || len(o.remotes) > 0
 }
 
 // settings has the command line win over the experiment, which is nil when it
@@ -85,52 +83,21 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 	if !known {
 		e = new(experiment.Experiment)
 	}
-	r.times("repeat", o.repeat, &e.Repeat)
-	r.times("trials", o.trials, &e.Trials)
-	e.NoControl = e.NoControl || o.noControl
-	const aTime = "a time of more than nothing with its unit, such as 500ms, 10s or 2m30s"
-	r.time("runtime", o.runtime, 1, aTime, &e.Timing.Runtime)
-	r.time("ramp", o.ramp, 0, "a time with its unit, such as 5s, or 0s for none", &e.Timing.Ramp)
-	if r.time("fixed", o.fixed, 1, aTime, &e.Timing.Runtime); o.fixed != "" {
-		e.Fixed = true
+	for _, s := range experiment.Flags() {
+		r.setting(e, o, s)
 	}
-	if o.target != "" {
-		share, err := strconv.ParseFloat(strings.TrimSuffix(o.target, "%"), 64)
-		if e.Target = share / 100; err != nil || !strings.HasSuffix(o.target, "%") || !(share > 0 && share < 100) {
-			r.wrong("target", o.target, "a share of the mean, above 0% and below 100%, such as 3%")
-		}
-	}
-	switch {
-	case o.seed != "":
-		seed, err := strconv.ParseUint(o.seed, 10, 64)
-		if t.Seed = seed; err != nil {
-			r.wrong("seed", o.seed, "a whole number from 0 to 2^64-1")
-		}
-	case e.Seed != nil:
-		t.Seed = *e.Seed
-	default:
-		t.Seed = rand.Uint64() >> 11 // exact in every JSON reader
-	}
-	if o.precondition != "" {
-		p, err := experiment.ParsePrecondition(o.precondition)
-		if e.Precondition = p; err != nil {
-			r.problems = append(r.problems, fmt.Errorf("--precondition %s: %w", o.precondition, err))
-		}
-	}
-	if e.Trace = (e.Trace || o.trace) && !o.noTrace; o.trace && o.noTrace {
-		r.problems = append(r.problems, errors.New("--trace does not go together with --no-trace"))
-	}
-	scale := r.scale(o)
+	scale := r.scale(o, e.Scaled)
 	remotes := r.remotes(o.remotes, scale.Catalog)
-	var budget time.Duration
-	r.time("budget", o.budget, 1, "a time of more than nothing with its unit, such as 3m or 1h30m", &budget)
-	r.exclude("budget", o.budget, "fixed", o.fixed, "in a budget, trials take what time there is")
-	r.exclude("budget", o.budget, "repeat", o.repeat, "in a budget, each point gets as many trials as it needs")
-	r.exclude("fixed", o.fixed, "runtime", o.runtime, "both are the measured time")
-	r.exclude("fixed", o.fixed, "target", o.target, "a fixed time ends at no precision")
 	if len(r.problems) > 0 || !known {
 		return errors.Join(r.problems...)
 	}
+	if e.Seed != nil {
+		t.Seed = *e.Seed
+	} else {
+		t.Seed = rand.Uint64() >> 11 // exact in every JSON reader
+	}
+	budget := e.Budget
+	e.Budget = 0 // until Fit knows what all of it costs
 	leftOut, err := scale.Apply(e)
 	if err != nil {
 		return err
@@ -148,20 +115,23 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 	if budget > 0 {
 		return experiment.Fit(e, budget)
 	}
-	ends := func(w experiment.Workload) bool { return experiment.MayEndEarly(e, w) }
-	if o.target != "" && !slices.ContainsFunc(e.Workloads, ends) {
-		return fmt.Errorf("--target %s would change nothing: only a trial of more than %s that is not of a fixed time ends at a precision, and %s has none; give it --runtime 10m, or a --budget",
-			o.target, steady.DefaultRule.Min, e.Name)
+	ends := func(m experiment.Mix) bool { return experiment.MayEndEarly(e, e.WorkloadsOf(m)...) }
+	target := o.text("target")
+	if target != "" && !slices.ContainsFunc(e.Mixes, ends) {
+		return fmt.Errorf("--target %s would change nothing: only a trial of more than %s that is not of a fixed time "+
+			"ends at a precision, and %s has none; give it --runtime 10m, or a --budget",
+			target, steady.DefaultRule.Min, e.Name)
 	}
 	return nil
 }
 
 // checkPreconditioning refuses to write whole devices where no workload can.
 func checkPreconditioning(e *experiment.Experiment) error {
-	fills := func(w experiment.Workload) bool { _, ok := w.Workload.(workload.Filler); return ok }
+	fills := func(w experiment.Workload) bool { return w.Abilities().Filling != nil }
 	onDevice := func(s experiment.Stack) bool { return stack.WritesDevice(s.Line) }
 	if e.Precondition.Device && slices.ContainsFunc(e.Stacks, onDevice) && !slices.ContainsFunc(e.Workloads, fills) {
-		return fmt.Errorf("no workload of %s can write a whole device, as preconditioning asks for (%s): job files do only what they say; add one like W: {fio: {rw: randwrite, size: 1GiB}}",
+		return fmt.Errorf("no workload of %s can write a whole device, as preconditioning asks for (%s): job files "+
+			"do only what they say; add one like W: {fio: {rw: randwrite, size: 1GiB}}",
 			e.Name, e.Precondition)
 	}
 	return nil
@@ -174,61 +144,40 @@ func (r *settingsReader) wrong(flag, text, what string) {
 	r.problems = append(r.problems, fmt.Errorf("--%s takes %s, not %q", flag, what, text))
 }
 
-// times reads a number of repetitions into to, if the flag was given.
-func (r *settingsReader) times(flag, text string, to *int) {
-	if text == "" {
-		return
+// setting reads the flags of one setting.
+func (r *settingsReader) setting(e *experiment.Experiment, o runOptions, s experiment.Setting) {
+	text := o.text(s.Flag)
+	if o.isOn(s.Flag) && o.isOn(s.Without) {
+		r.problems = append(r.problems, fmt.Errorf("--%s does not go together with --%s", s.Flag, s.Without))
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > experiment.MaxRepeat {
-		r.wrong(flag, text, fmt.Sprintf("a number from 1 to %d", experiment.MaxRepeat))
-		return
+	for _, c := range s.Not {
+		other := o.text(c.Flag)
+		if text != "" && other != "" {
+			r.problems = append(r.problems, fmt.Errorf("--%s %s does not go together with --%s %s: %s",
+				s.Flag, text, c.Flag, other, c.Why))
+		}
 	}
-	*to = n
+	var err error
+	switch {
+	case o.isOn(s.Without):
+		err = s.SetOff(e)
+	case o.isOn(s.Flag):
+		err = s.SetOn(e)
+	case text != "":
+		err = s.Set(e, text)
+	}
+	var wrong *experiment.FlagError
+	switch {
+	case errors.As(err, &wrong):
+		r.wrong(s.Flag, text, wrong.Takes)
+	case err != nil:
+		r.problems = append(r.problems, fmt.Errorf("--%s %s: %w", s.Flag, text, err))
+	}
 }
 
-// time reads a time of at least least into to, if the flag was given.
-func (r *settingsReader) time(flag, text string, least time.Duration, what string, to *time.Duration) {
-	if text == "" {
-		return
-	}
-	d, err := time.ParseDuration(text)
-	if *to = d; err != nil || d < least {
-		r.wrong(flag, text, what)
-	}
-}
-
-// exclude refuses two flags that cannot go together.
-func (r *settingsReader) exclude(flag, text, other, otherText, why string) {
-	if text != "" && otherText != "" {
-		r.problems = append(r.problems, fmt.Errorf("--%s %s does not go together with --%s %s: %s", flag, text, other, otherText, why))
-	}
-}
-
-// decimalSize is a size in units that not everybody reads alike.
-var decimalSize = regexp.MustCompile(`^\s*(\d+)\s*([kKmMgGtT][bB])\s*$`)
-
-// scale reads what fits an experiment to the host.
-func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
+// scale reads what else fits an experiment to the host.
+func (r *settingsReader) scale(o runOptions, s experiment.Scale) experiment.Scale {
 	s.Catalog = stack.Catalog()
-	if o.jobs != "" {
-		n, err := strconv.Atoi(o.jobs)
-		if s.Jobs = n; err != nil || n < 1 {
-			r.wrong("jobs", o.jobs, "a number from 1")
-		}
-	}
-	if o.size != "" {
-		bytes, err := units.ParseSize(o.size)
-		s.Bytes = bytes
-		decimal := decimalSize.FindStringSubmatch(o.size)
-		switch {
-		case err != nil || bytes <= 0:
-			r.wrong("size", o.size, "a size with its unit, such as 512MiB or 4GiB")
-		case decimal != nil: // as sizes of workloads are read
-			r.problems = append(r.problems, fmt.Errorf("--size %s: %s is 1000 to some and 1024 to others: write %s%siB",
-				o.size, decimal[2], decimal[1], strings.ToUpper(decimal[2][:1])))
-		}
-	}
 	for _, text := range o.ons {
 		n := r.source(text, s.Catalog)
 		if n == nil {
@@ -239,10 +188,11 @@ func (r *settingsReader) scale(o runOptions) (s experiment.Scale) {
 			continue
 		}
 		if len(o.ons) > 1 {
-			r.problems = append(r.problems, fmt.Errorf("--on %s: several --on name block devices, each of which makes a stack of its own; a directory goes alone", text))
+			r.problems = append(r.problems, fmt.Errorf("--on %s: several --on name block devices, each of which "+
+				"makes a stack of its own; a directory goes alone", text))
 			continue
 		}
-		mount, err := observe.MountOf(n.Arg)
+		mount, err := blockdev.MountOf(hostfs.Default(), n.Arg)
 		if err != nil {
 			r.problems = append(r.problems, fmt.Errorf("--on %s: %w", text, err))
 			continue
@@ -258,7 +208,8 @@ func (r *settingsReader) source(text string, catalog *line.Catalog) *line.Node {
 	if err == nil && len(l.Nodes) == 1 {
 		n := &l.Nodes[0]
 		joined := len(n.And) > 0
-		device := !slices.ContainsFunc(l.Sources(), func(n line.Node) bool { return !stack.WritesDevice(line.Line{Nodes: []line.Node{n}}) })
+		device := !slices.ContainsFunc(l.Sources(),
+			func(n line.Node) bool { return !stack.WritesDevice(line.Line{Nodes: []line.Node{n}}) })
 		if n.Name == "dir" && n.Arg != "" {
 			if n.Arg, err = filepath.Abs(n.Arg); err != nil {
 				r.problems = append(r.problems, err)
@@ -270,7 +221,8 @@ func (r *settingsReader) source(text string, catalog *line.Catalog) *line.Node {
 			return n
 		}
 	}
-	r.wrong("on", text, "a block device (/dev/nvme0n1, by-id:NAME, serial:NUMBER, uuid:UUID, nguid:NGUID, nvmeof(...)), several joined with +, or a directory (dir:/srv/data)")
+	r.wrong("on", text, "a block device (/dev/nvme0n1, by-id:NAME, serial:NUMBER, uuid:UUID, nguid:NGUID, "+
+		"nvmeof(...)), several joined with +, or a directory (dir:/srv/data)")
 	return nil
 }
 
@@ -279,7 +231,8 @@ func (r *settingsReader) remotes(texts []string, catalog *line.Catalog) (out []l
 	for _, text := range texts {
 		l, err := line.Parse(text)
 		if err != nil || len(l.Nodes) != 1 || l.Nodes[0].Name != "nvmeof" || len(l.Nodes[0].And) > 0 {
-			r.wrong("remote", text, "one nvmeof(transport=T, addr=ADDRESS, nqn=NQN, uuid=UUID), as plimsoll target export prints it")
+			r.wrong("remote", text, "one nvmeof(transport=T, addr=ADDRESS, nqn=NQN, uuid=UUID), as plimsoll target "+
+				"export prints it")
 			continue
 		}
 		if problems := catalog.Check(l); len(problems) > 0 {
@@ -293,46 +246,4 @@ func (r *settingsReader) remotes(texts []string, catalog *line.Catalog) (out []l
 		out = append(out, l.Nodes[0])
 	}
 	return out
-}
-
-// restore gives an experiment the settings that a run was started with.
-func restore(e *experiment.Experiment, run *result.Run) error {
-	was := run.Experiment
-	if _, err := (experiment.Scale{Jobs: was.Jobs, Bytes: was.SizeBytes, Catalog: stack.Catalog()}).Apply(e); err != nil {
-		return err
-	}
-	var stacks []experiment.Stack
-	for _, s := range run.Stacks { // with devices and directories as they were then
-		// Of several devices, each made a stack of those of the file.
-		name := strings.TrimSuffix(s.Name, "-"+s.Levels[experiment.FactorDevice])
-		at := slices.IndexFunc(e.Stacks, func(d experiment.Stack) bool { return d.Name == s.Name })
-		if at < 0 {
-			at = slices.IndexFunc(e.Stacks, func(d experiment.Stack) bool { return d.Name == name })
-		}
-		if at < 0 && s.Control != "" { // it is in no file
-			at = slices.IndexFunc(e.Stacks, func(d experiment.Stack) bool {
-				return d.Name == s.Control || d.Name == strings.TrimSuffix(s.Control, "-"+s.Levels[experiment.FactorDevice])
-			})
-		}
-		if at < 0 {
-			return fmt.Errorf("run %s has a stack %s that its experiment does not", run.ID, s.Name)
-		}
-		l, err := line.Parse(s.Line)
-		if err != nil {
-			return err
-		}
-		declared := e.Stacks[at]
-		declared.Name, declared.Line, declared.Levels, declared.Control = s.Name, l, s.Levels, s.Control
-		stacks = append(stacks, declared)
-	}
-	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-	e.Stacks, e.Baseline, e.Repeat, e.Trials, e.NoControl = stacks, was.Baseline, was.Repeat, was.Trials, was.NoControl
-	e.Timing.Runtime, e.Timing.Ramp, e.Budget = seconds(was.RuntimeSeconds), seconds(was.RampSeconds), seconds(was.BudgetSeconds)
-	e.Fixed, e.Target, e.Trace, e.Precondition = was.Fixed, was.Target, was.Trace, experiment.Precondition{}
-	if was.Precondition == "" {
-		return nil
-	}
-	var err error
-	e.Precondition, err = experiment.ParsePrecondition(was.Precondition)
-	return err
 }

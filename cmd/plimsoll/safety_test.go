@@ -15,15 +15,17 @@ import (
 // stackFile writes an experiment of one stack, with a workload that takes a moment.
 func (p *program) stackFile(line string) string {
 	p.t.Helper()
-	return p.experiment("name: attack\nquestion: Does it lead elsewhere?\nrepeat: 1\nruntime: 1s\nramp: 0s\nstacks:\n  it: '" + line + "'\nworkloads:\n  rr: {fio: {rw: randread, size: 4MiB}}\n")
+	return p.experiment("name: attack\nquestion: Does it lead elsewhere?\nrepeat: 1\nruntime: 1s\nramp: " +
+		"0s\nstacks:\n  it: '" + line + "'\nworkloads:\n  rr: {fio: {rw: randread, size: 4MiB}}\n")
 }
 
 // Once each of these wrote to a device or a file that no stack named.
 func TestOptionsThatLeadElsewhereAreRefusedByName(t *testing.T) {
 	p := newProgram(t)
 	for line, says := range map[string][]string{
-		`loop(size=200MiB) > btrfs(mkfs="/dev/loop30")`:                        {`"/dev/loop30" is no option`},
-		`loop > xfs(mkfs="-l logdev=/dev/loop30,size=100m", mount="helper=x")`: {"logdev of -l is refused", "helper of a mount of xfs is refused"},
+		`loop(size=200MiB) > btrfs(mkfs="/dev/loop30")`: {`"/dev/loop30" is no option`},
+		`loop > xfs(mkfs="-l logdev=/dev/loop30,size=100m", mount="helper=x")`: {"logdev of -l is refused",
+			"helper of a mount of xfs is refused"},
 		`loop > ext4(mkfs="-z FILE -d /etc/apt", mount="loop,journal_path=/dev/sda")`: {
 			"-z of mkfs.ext4", "-d of mkfs.ext4", "loop of a mount of ext4", "journal_path of a mount of ext4",
 		},
@@ -74,8 +76,10 @@ func TestTheDryRunNamesEveryPlaceThatIsWritten(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("ends with %d: %s", code, errs)
 	}
-	contains(t, out, "writes "+p.dir+"/plimsoll-RUN-regions/regions.img", "writes /dev/loopN", "writes "+p.state+"/work-RUN/it",
-		"writes "+p.state+"/work-RUN/engine-N-overlay2", "writes /run/plimsoll/RUN-", "writes "+p.state+"/journal/RUN.jsonl", "writes control groups plimsoll-RUN-")
+	contains(t, out, "writes "+p.dir+"/plimsoll-RUN-regions/regions.img", "writes /dev/loopN",
+		"writes "+p.state+"/work-RUN/it",
+		"writes "+p.state+"/work-RUN/engine-N-overlay2", "writes /run/plimsoll/RUN-",
+		"writes "+p.state+"/journal/RUN.jsonl", "writes control groups plimsoll-RUN-")
 }
 
 // TestCleanDoesNotObeyAnotherUsersJournal has a user leave a journal in a state

@@ -23,6 +23,7 @@ import (
 //	exits CODE PROGRAM ARGUMENTS...             runs a program, which must end with that status
 //	terminal COLUMNS CODE PROGRAM ARGUMENTS...  the same on a terminal of its own: stdout is what it shows
 //	made DIRECTORY DATE                         makes a run directory, whose run began on that day
+//	sampled DIRECTORY DATE                      the same of a run of a mix, with series
 //	belongs UID PATH...                         checks whose files are; links are not followed
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -48,6 +49,7 @@ func TestScripts(t *testing.T) {
 			"exits":    scriptExits,
 			"terminal": scriptTerminal,
 			"made":     scriptMade,
+			"sampled":  scriptSampled,
 			"belongs":  scriptBelongs,
 		},
 		Condition: func(condition string) (bool, error) {
@@ -95,7 +97,8 @@ func scriptTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	cmd := exec.Command(program, args[3:]...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{asProgram, "PATH", "HOME", "TMPDIR", "PLIMSOLL_STATE_DIR", "NO_COLOR", "TERM", "BROWSER", "DISPLAY"} {
+	for _, name := range []string{asProgram, "PATH", "HOME", "TMPDIR", "PLIMSOLL_STATE_DIR", "NO_COLOR", "TERM",
+		"BROWSER", "DISPLAY"} {
 		if value := ts.Getenv(name); value != "" {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}

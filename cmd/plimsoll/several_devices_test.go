@@ -26,7 +26,8 @@ func TestRestoreOnSeveralDevices(t *testing.T) {
 	run := &result.Run{ID: "r"}
 	run.Experiment.Repeat = began.Repeat
 	for _, s := range began.Stacks {
-		run.Stacks = append(run.Stacks, result.Stack{Name: s.Name, Line: s.Line.String(), Levels: s.Levels, Control: s.Control})
+		run.Stacks = append(run.Stacks,
+			result.Stack{Name: s.Name, Line: s.Line.String(), Levels: s.Levels, Control: s.Control})
 	}
 	goesOn := load()
 	if err := restore(goesOn, run); err != nil {
@@ -37,7 +38,8 @@ func TestRestoreOnSeveralDevices(t *testing.T) {
 	}
 	for i, s := range goesOn.Stacks {
 		was := began.Stacks[i]
-		if s.Name != was.Name || s.Line.String() != was.Line.String() || s.Raw != was.Raw || !reflect.DeepEqual(s.Levels, was.Levels) {
+		if s.Name != was.Name || s.Line.String() != was.Line.String() || s.Raw != was.Raw ||
+			!reflect.DeepEqual(s.Levels, was.Levels) {
 			t.Errorf("%+v is restored as %+v", was, s)
 		}
 	}

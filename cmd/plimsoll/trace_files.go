@@ -49,7 +49,8 @@ func captureFiles(name string) ([]string, error) {
 	switch {
 	case len(found) > 0:
 	case info != nil:
-		return nil, fmt.Errorf("%s: it is a directory; add the base name of a capture in it: %s for its sda.blktrace.0", name, filepath.Join(name, "sda"))
+		return nil, fmt.Errorf("%s: it is a directory; add the base name of a capture in it: %s for its "+
+			"sda.blktrace.0", name, filepath.Join(name, "sda"))
 	case readErr != nil && !errors.Is(readErr, os.ErrNotExist):
 		return nil, readErr
 	default:
@@ -59,7 +60,8 @@ func captureFiles(name string) ([]string, error) {
 	var files []string
 	for i, f := range found {
 		if i > 0 && found[i-1].cpu == f.cpu {
-			return nil, fmt.Errorf("%s: CPU %d has two files, %s and %s; name the files that count", name, f.cpu, found[i-1].name, f.name)
+			return nil,
+				fmt.Errorf("%s: CPU %d has two files, %s and %s; name the files that count", name, f.cpu, found[i-1].name, f.name)
 		}
 		files = append(files, f.name)
 	}
@@ -150,7 +152,8 @@ func (c *openedCapture) learnName(file string, in *bufio.Reader) {
 	base, _, ofCPU := strings.Cut(filepath.Base(file), ".blktrace.")
 	beginning, _ := in.Peek(in.Size()) // shorter where the file is
 	first := make([]blktrace.Record, 1)
-	if n, _ := blktrace.NewReader(file, bytes.NewReader(beginning)).Read(first); ofCPU && n > 0 && blktrace.MayBe(base, first[0].Device) {
+	if n, _ := blktrace.NewReader(file, bytes.NewReader(beginning)).Read(first); ofCPU && n > 0 &&
+		blktrace.MayBe(base, first[0].Device) {
 		c.names[first[0].Device] = base
 	}
 }

@@ -56,7 +56,8 @@ func standardInputReader(ctx context.Context) (io.Reader, error) {
 		return nil, fmt.Errorf("standard input: it is %s, which is not read: a pipe or a file is needed",
 			inputfile.Kind(mode))
 	}
-	return &patientPipe{ctx: ctx, file: os.Stdin, grace: lastWords, most: lastSpeech, ends: func() error { return io.EOF }}, nil
+	return &patientPipe{ctx: ctx, file: os.Stdin, grace: lastWords, most: lastSpeech,
+		ends: func() error { return io.EOF }}, nil
 }
 
 // lastWords is how long a writer that was interrupted is waited for when it says

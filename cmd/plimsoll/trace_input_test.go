@@ -47,7 +47,8 @@ func interruptSoon(t *testing.T, cmd *exec.Cmd) (code int, lived time.Duration) 
 func TestTraceAnalyzeEndsWhateverItReads(t *testing.T) {
 	p := newProgram(t)
 	fifo, held, sparse := filepath.Join(p.dir, "fifo"), filepath.Join(p.dir, "held"), filepath.Join(p.dir, "sparse")
-	if err := errorsOf(syscall.Mkfifo(fifo, 0o600), syscall.Mkfifo(held, 0o600), os.WriteFile(sparse, nil, 0o600), os.Truncate(sparse, 8<<40)); err != nil {
+	if err := errorsOf(syscall.Mkfifo(fifo, 0o600), syscall.Mkfifo(held, 0o600), os.WriteFile(sparse, nil, 0o600),
+		os.Truncate(sparse, 8<<40)); err != nil {
 		t.Fatal(err)
 	}
 	writer, err := os.OpenFile(held, os.O_RDWR, 0)
@@ -55,7 +56,8 @@ func TestTraceAnalyzeEndsWhateverItReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer writer.Close()
-	for _, args := range [][]string{{fifo}, {held}, {sparse}, {sparse, "--threads", "1"}, {sparse, "--per-io"}, {fifo, sparse, "--strict"}} {
+	for _, args := range [][]string{{fifo}, {held}, {sparse}, {sparse, "--threads", "1"}, {sparse, "--per-io"},
+		{fifo, sparse, "--strict"}} {
 		cmd, stdout, stderr := p.command(append([]string{"trace", "analyze"}, args...)...)
 		code, lived := interruptSoon(t, cmd)
 		if code != exitInterrupted || lived > 2*time.Second { // a second, on a machine that others use, too
@@ -158,7 +160,8 @@ func TestAnEndlessWriterIsNotHeardToItsEnd(t *testing.T) {
 	}()
 	defer to.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	pipe := &patientPipe{ctx: ctx, file: from, grace: time.Minute, most: 200 * time.Millisecond, ends: func() error { return io.EOF }}
+	pipe := &patientPipe{ctx: ctx, file: from, grace: time.Minute, most: 200 * time.Millisecond,
+		ends: func() error { return io.EOF }}
 	into := make([]byte, 4096)
 	if n, err := pipe.Read(into); n == 0 || err != nil {
 		t.Fatalf("%d bytes, %v", n, err)

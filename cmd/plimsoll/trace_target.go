@@ -10,7 +10,7 @@ func (t *traceRecord) chooseExports() error {
 	exports := &target.Targets{State: t.state, Configfs: configfs.Root, Host: t.env.Host}
 	recorded, err := exports.Recorded(t.exports)
 	if err != nil {
-		return targetError(err)
+		return &exitError{codeOf(err), err}
 	}
 	t.options.Namespaces = recorded.Name
 	t.names = recorded.Titles

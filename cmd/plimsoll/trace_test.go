@@ -36,11 +36,11 @@ func accounts(run *result.Run) string {
 	var b strings.Builder
 	for _, t := range run.Trials {
 		if t.Trace == nil {
-			fmt.Fprintf(&b, "%-9s %-7s not traced: %s\n", t.Stack, t.Workload, t.Untraced)
+			fmt.Fprintf(&b, "%-9s %-7s not traced: %s\n", t.Stack, t.Mix, t.Untraced)
 			continue
 		}
 		for _, d := range breakdownsOf(t.Trace) {
-			fmt.Fprintf(&b, "%-9s %-7s %7d I/Os of %9.0f ns:", t.Stack, t.Workload, d.IOs, d.TotalNS)
+			fmt.Fprintf(&b, "%-9s %-7s %7d I/Os of %9.0f ns:", t.Stack, t.Mix, d.IOs, d.TotalNS)
 			for _, p := range d.Parts {
 				fmt.Fprintf(&b, " %s %.0f", p.Name, p.MeanNS)
 			}
@@ -67,19 +67,19 @@ func breakdownsOf(t *result.Trace) (out []*result.Breakdown) {
 func checkCloses(t *testing.T, run *result.Run) {
 	t.Helper()
 	for _, trial := range run.Trials {
-		what := trial.Stack + " under " + trial.Workload
+		what := trial.Stack + " under " + trial.Mix
 		if trial.Trace == nil {
 			t.Errorf("%s is not traced: %s", what, trial.Untraced)
 			continue
 		}
 		// A sandbox's kernel may hide events of a crowded host; the parts are
 		// means, and do not mind.
-		lost := float64(trial.Trace.Lost) / float64(trial.Measurement.IOs())
+		lost := float64(trial.Trace.Lost) / float64(trial.Measured().IOs())
 		if lost > 0.05 {
 			t.Errorf("%s: %d events were lost", what, trial.Trace.Lost)
 		}
 		tolerance := closesAlone
-		if strings.HasSuffix(trial.Workload, "32") {
+		if strings.HasSuffix(trial.Mix, "32") {
 			tolerance = closesDeep
 		}
 		all := breakdownsOf(trial.Trace)
@@ -94,7 +94,8 @@ func checkCloses(t *testing.T, run *result.Run) {
 				t.Errorf("%s: %.3f requests for an I/O of 4 KiB", what, b.PerIO)
 			}
 			for _, name := range []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDevice} {
-				if i := slices.IndexFunc(b.Parts, func(p result.TracePart) bool { return p.Name == name }); i < 0 || !(b.Parts[i].MeanNS > 0) && name != result.PartUser {
+				if i := slices.IndexFunc(b.Parts, func(p result.TracePart) bool { return p.Name == name }); i < 0 ||
+					!(b.Parts[i].MeanNS > 0) && name != result.PartUser {
 					t.Errorf("%s has no time in part %s", what, name)
 				}
 			}
@@ -127,7 +128,7 @@ workloads: {RR: {fio: {rw: randread, size: 4MiB}}}
 		t.Error("that it was to be traced is not in the results")
 	}
 	for _, trial := range run.Trials {
-		if trial.Measurement == nil || trial.Trace != nil || trial.Untraced != why {
+		if trial.Measured() == nil || trial.Trace != nil || trial.Untraced != why {
 			t.Errorf("trial %d: %+v, %q", trial.Seq, trial.Trace, trial.Untraced)
 		}
 	}

@@ -54,16 +54,17 @@ func TestStories(t *testing.T) {
 					if err != nil {
 						d.Fatalf(t, "%v", err)
 					}
-					trial.Measurement = &result.Measurement{Read: result.Direction{IOPS: iops}}
+					done := result.ReadsWrites(result.Operation{Rate: iops}, result.Operation{})
+					trial.Instances = result.One(&result.Measurement{Operations: done})
 				}
 				trials[words[0]] = append(trials[words[0]], &trial)
 			}
 		}
 		rate := func(t *result.Trial) (float64, bool) {
-			if t.Measurement == nil {
+			if t.Measured() == nil {
 				return 0, false
 			}
-			return t.Measurement.IOPS(), true
+			return t.Measured().IOPS(), true
 		}
 		var b strings.Builder
 		switch d.Cmd {
@@ -93,11 +94,14 @@ func TestStories(t *testing.T) {
 
 // Exchanging the two inverts the ratio and keeps the rest.
 func TestCompareIsSymmetric(t *testing.T) {
-	a := Sample{{Block: 1, BringUp: 1, Values: []float64{10, 11}}, {Block: 2, BringUp: 2, Values: []float64{5}}, {Block: 3, BringUp: 3, Values: []float64{8}}, {Block: 4, BringUp: 4, Values: []float64{9}}}
-	b := Sample{{Block: 2, BringUp: 1, Values: []float64{6}}, {Block: 1, BringUp: 2, Values: []float64{12}}, {Block: 4, BringUp: 3, Values: []float64{10}}, {Block: 3, BringUp: 4, Values: []float64{10}}}
+	a := Sample{{Block: 1, BringUp: 1, Values: []float64{10, 11}}, {Block: 2, BringUp: 2, Values: []float64{5}},
+		{Block: 3, BringUp: 3, Values: []float64{8}}, {Block: 4, BringUp: 4, Values: []float64{9}}}
+	b := Sample{{Block: 2, BringUp: 1, Values: []float64{6}}, {Block: 1, BringUp: 2, Values: []float64{12}},
+		{Block: 4, BringUp: 3, Values: []float64{10}}, {Block: 3, BringUp: 4, Values: []float64{10}}}
 	e, ok := Compare(a, b, 1)
 	back, okBack := Compare(b, a, 1)
-	if !ok || !okBack || e.Pairs != 4 || math.Abs(e.Ratio*back.Ratio-1) > 1e-12 || math.Abs(e.Low*back.High-1) > 1e-12 || e.P != back.P {
+	if !ok || !okBack || e.Pairs != 4 || math.Abs(e.Ratio*back.Ratio-1) > 1e-12 ||
+		math.Abs(e.Low*back.High-1) > 1e-12 || e.P != back.P {
 		t.Errorf("%+v, and the other way round %+v", e, back)
 	}
 }

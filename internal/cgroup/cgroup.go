@@ -1,17 +1,29 @@
 // Package cgroup makes control groups of a run's own, starts processes in them,
-// and reads what they used: so that a workload's block requests and processor
-// time are told from those of its neighbours, whatever these are called.
+// limits them, and reads what they used: so that a workload's block requests and
+// processor time are told from those of its neighbours, whatever these are
+// called, and so that a group of a run is a smaller host inside of this one.
 //
-// A group is made in the hierarchies that are needed for that, and in no other:
-// the one whose groups block I/O is charged to (the controller blkio of version
-// 1 where it is in use, else version 2), and the one that accounts for processor
-// time (cpuacct of version 1, else version 2). Memory is not among them with
-// version 1, so that a workload stays within whatever limit its caller set.
+// A group that only measures is made in the hierarchies that are needed for that,
+// and in no other: the one whose groups block I/O is charged to (the controller
+// blkio of version 1 where it is in use, else version 2), and the one that accounts
+// for processor time (cpuacct of version 1, else version 2). It is below the group of
+// this process, so that limits set on us limit the workload too; with version 2 every
+// controller that is switched on for children of our group counts for it. Memory is
+// not among them with version 1, so that a workload stays within whatever limit its
+// caller set. A group that carries limits (Options.Limits) is made in the hierarchies
+// of cpu, cpuset, memory and blkio as well, and by the same path in each, from their
+// roots: an engine can then put containers below it. Limits set on us do not hold there.
 //
-// Hazards. The group is below that of this process, so that limits set on us
-// limit the workload too; with version 2 every controller that is switched on
-// for children of our group counts for it. It has no limits of its own. Making
-// one is a change to the host, and journalled.
+// Hazards. Making a group is a change to the host, and journalled. With version 2 the
+// controllers that limits need are switched on for the children of the root, and stay
+// so, as every container's runtime leaves them. With version 1:
+//   - limits on devices do not hold for groups below, so all processes that are to share
+//     one have to be in ONE blkio group: see Options.ShareDevices and Gather;
+//   - buffered writes are charged to whoever writes them back, mostly the root, and no
+//     limit on devices holds them: see HoldsBufferedWrites;
+//   - counters of block I/O stay 0 until there is a limit on the device;
+//   - no child may have other processors than its parent, nor with some kernels more of
+//     their time: limit the parent first, and make children then.
 package cgroup
 
 import (
@@ -24,57 +36,84 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"plimsoll/internal/journal"
 )
 
-// Group is a control group, in one hierarchy or in two.
+// Controllers, as version 1 calls them.
+const (
+	blkio   = "blkio"
+	cpuacct = "cpuacct"
+	cpu     = "cpu"
+	cpuset  = "cpuset"
+	memory  = "memory"
+)
+
+var (
+	measuring = []string{blkio, cpuacct}                      // what every group has
+	limiting  = []string{blkio, cpuacct, cpu, cpuset, memory} // what one has that carries limits
+)
+
+// Group is a control group, in one hierarchy or in several.
 type Group struct {
-	charged place // where its block I/O is charged
-	timed   place // where its processor time is accounted; often the same
+	places  []place          // one in each hierarchy
+	missing map[string]error // why there is no place for a controller that limits need
+	limits  bool             // it was made to carry limits
 }
 
 // place is a control group in one hierarchy.
 type place struct {
 	hierarchy
-	dir string // of the group
+	dir         string   // of the group
+	home        string   // of the group that this process is in
+	controllers []string // that the group uses the hierarchy for
+	shared      bool     // it is the place of another group, and is neither made nor limited for this one
 }
 
 // Prefix is how the name of every group begins that a run makes.
 const Prefix = "plimsoll-"
 
-// New journals and makes a group below that of this process and reports, by
-// starting a program in it, that it can be used. name must begin with Prefix. The error says why
-// this host, or this user, can have none; nothing is left behind then.
-func New(ctx context.Context, j *journal.Journal, name string) (_ *Group, made []*journal.Entry, err error) {
+// Options say what a group is for.
+type Options struct {
+	// Limits asks for a group that can carry limits, and can have groups and containers below it.
+	Limits bool
+	// Below is a group with Limits that the new one is made in, and that it shares the limits of: a
+	// miniature host. The new one can carry limits too.
+	Below *Group
+	// ShareDevices puts the block I/O of the new group under the limits on devices of Below. With version 1
+	// that means that it is charged as Below's own, and cannot be told from that of others there. With
+	// version 2 such limits hold for groups below in any case.
+	ShareDevices bool
+}
+
+// New journals and makes a group and reports, by starting a program in it, that it
+// can be used. name must begin with Prefix. The error says why this host, or this
+// user, can have none; nothing is left behind then.
+func New(ctx context.Context, j *journal.Journal, name string, o Options) (_ *Group, made []*journal.Entry, err error) {
 	if os.Getuid() != 0 {
 		return nil, nil, errors.New("only root may make one")
 	}
-	charged, timed, err := own()
+	g, err := thisHost().plan(name, o)
 	if err != nil {
 		return nil, nil, err
-	}
-	g := &Group{
-		charged: place{charged, filepath.Join(charged.mount, charged.own, name)},
-		timed:   place{timed, filepath.Join(timed.mount, timed.own, name)},
 	}
 	defer func() {
 		if err == nil {
 			return
 		}
-		for _, e := range slices.Backward(made) {
-			err = errors.Join(err, j.Undo(context.WithoutCancel(ctx), e))
-		}
+		err = errors.Join(err, j.UndoEach(context.WithoutCancel(ctx), made))
 		made = nil
 	}()
-	parents := []string{charged.own, timed.own}
-	for _, parent := range slices.Compact(parents) {
-		path := strings.TrimPrefix(filepath.Join(parent, name), "/")
-		e, err := j.Do(ctx, &journal.Cgroup{Path: path}, func(string) error { return g.mkdir(parent) })
+	var paths []string
+	for _, p := range g.places {
+		if !p.shared && !slices.Contains(paths, p.path()) {
+			paths = append(paths, p.path())
+		}
+	}
+	for _, path := range paths {
+		e, err := j.Do(ctx, &journal.Cgroup{Path: path}, func(string) error { return g.make(path) })
 		if err != nil {
 			return nil, made, err
 		}
@@ -86,18 +125,91 @@ func New(ctx context.Context, j *journal.Journal, name string) (_ *Group, made [
 	return g, made, nil
 }
 
-// NewAt makes a group at a path from the root of each hierarchy, as New does. It
-// is the caller's to journal, and to undo where it fails.
-func NewAt(ctx context.Context, path string) (*Group, error) {
-	charged, timed, err := own()
+// plan returns the group that is to be made.
+func (h host) plan(name string, o Options) (*Group, error) {
+	controllers, limits := measuring, o.Limits || o.Below != nil
+	if limits {
+		controllers = limiting
+	}
+	g, err := h.of("self", controllers)
 	if err != nil {
 		return nil, err
 	}
-	g := &Group{
-		charged: place{charged, filepath.Join(charged.mount, path)},
-		timed:   place{timed, filepath.Join(timed.mount, path)},
+	g.limits = limits
+	for i := range g.places {
+		p := &g.places[i]
+		switch {
+		case o.Below != nil:
+			above, err := o.Below.in(p.mount)
+			if err != nil {
+				return nil, err
+			}
+			p.dir = filepath.Join(above.dir, name)
+			if o.ShareDevices && !p.unified && slices.Equal(p.controllers, []string{blkio}) {
+				p.dir, p.shared = above.dir, true
+			}
+		case o.Limits:
+			p.dir = filepath.Join(p.mount, name)
+		default:
+			p.dir = filepath.Join(p.home, name)
+		}
+		if o.ShareDevices && slices.Contains(p.controllers, blkio) && !p.unified && !p.shared {
+			return nil, fmt.Errorf("limits on devices cannot be shared: there is no group to share them with, or %s "+
+				"has other controllers than blkio", p.mount)
+		}
 	}
-	for _, p := range g.places() {
+	return g, nil
+}
+
+// in returns the group's place in the hierarchy that is mounted there.
+func (g *Group) in(mount string) (place, error) {
+	for _, p := range g.places {
+		if p.mount == mount {
+			return p, nil
+		}
+	}
+	return place{}, fmt.Errorf("the group above has no place in %s: it was not made to carry limits", mount)
+}
+
+// of returns the place that serves a controller.
+func (g *Group) of(controller string) (place, bool) {
+	for _, p := range g.places {
+		if slices.Contains(p.controllers, controller) {
+			return p, true
+		}
+	}
+	return place{}, false
+}
+
+// charged is where the group's block I/O is charged, and timed where its processor
+// time is accounted. Every group has both, and often they are the same.
+func (g *Group) charged() place {
+	p, _ := g.of(blkio)
+	return p
+}
+
+func (g *Group) timed() place {
+	p, _ := g.of(cpuacct)
+	return p
+}
+
+// path is the group's from the root of what is mounted, as the journal has it.
+func (p place) path() string { return strings.TrimPrefix(strings.TrimPrefix(p.dir, p.mount), "/") }
+
+// Path returns where the group is, from the root of each hierarchy. It is the same in
+// all of them for a group that was made with Options.Limits or Below.
+func (g *Group) Path() string { return g.timed().path() }
+
+// NewAt makes a group that measures at a path from the root of each hierarchy, as New
+// does. It is the caller's to journal, and to undo where it fails.
+func NewAt(ctx context.Context, path string) (*Group, error) {
+	g, err := thisHost().of("self", measuring)
+	if err != nil {
+		return nil, err
+	}
+	for i := range g.places {
+		p := &g.places[i]
+		p.dir = filepath.Join(p.mount, path)
 		if err := os.MkdirAll(p.dir, 0o755); err != nil {
 			return nil, err
 		}
@@ -110,42 +222,84 @@ func NewAt(ctx context.Context, path string) (*Group, error) {
 
 // Parent returns the group that this one is in.
 func (g *Group) Parent() *Group {
-	up := *g
-	up.charged.dir, up.timed.dir = filepath.Dir(g.charged.dir), filepath.Dir(g.timed.dir)
-	return &up
-}
-
-// Of returns the group that a process is in.
-func Of(pid int) (*Group, error) {
-	charged, timed, err := groupsOf(strconv.Itoa(pid))
-	if err != nil {
-		return nil, err
+	up := &Group{places: slices.Clone(g.places), missing: g.missing}
+	for i := range up.places {
+		up.places[i].dir = filepath.Dir(up.places[i].dir)
 	}
-	return &Group{
-		charged: place{charged, filepath.Join(charged.mount, charged.own)},
-		timed:   place{timed, filepath.Join(timed.mount, timed.own)},
-	}, nil
+	return up
 }
 
-// places are the group's, each once.
-func (g *Group) places() []place {
-	if g.charged.dir == g.timed.dir {
-		return []place{g.charged}
-	}
-	return []place{g.charged, g.timed}
-}
-
-// mkdir makes the group where it is to be right below parent.
-func (g *Group) mkdir(parent string) error {
-	for _, p := range g.places() {
-		if p.own != parent {
+// make makes the group where it is to be at that path, as far as it can carry limits
+// there. A controller that cannot be had is left to whoever sets a limit of it.
+func (g *Group) make(path string) error {
+	for _, p := range g.places {
+		if p.shared || p.path() != path {
 			continue
+		}
+		if p.unified && g.limits {
+			g.switchOn(p)
 		}
 		if err := os.Mkdir(p.dir, 0o755); err != nil {
 			return err
 		}
+		if !p.unified {
+			if err := p.fill(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// unifiedName is what version 2 calls a controller; "" for what needs none.
+var unifiedName = map[string]string{blkio: "io", cpu: "cpu", cpuset: "cpuset", memory: "memory"}
+
+// switchOn has version 2's controllers hold for the group: each has to be switched on
+// by every group above it.
+func (g *Group) switchOn(p place) {
+	above, rest := p.mount, strings.Split(p.path(), "/")
+	for _, name := range rest {
+		on, _ := os.ReadFile(filepath.Join(above, "cgroup.subtree_control")) // else switching on says why
+		for _, c := range p.controllers {
+			name := unifiedName[c]
+			if name == "" || g.missing[c] != nil || slices.Contains(strings.Fields(string(on)), name) {
+				continue
+			}
+			if err := write(filepath.Join(above, "cgroup.subtree_control"), "+"+name); err != nil {
+				g.missing[c] = err
+			}
+		}
+		above = filepath.Join(above, name)
+	}
+}
+
+// fill gives a new group of version 1 what it needs before a process can enter it, and
+// before its limits hold for groups below it.
+func (p place) fill() error {
+	if slices.Contains(p.controllers, cpuset) {
+		for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
+			if err := p.inherit(name); err != nil {
+				return err
+			}
+		}
+	}
+	if slices.Contains(p.controllers, memory) {
+		// Before Linux 5.11 a group's limit did not hold below it unless it said so.
+		each, err := p.read("memory.use_hierarchy")
+		if err == nil && each == "0" {
+			return write(filepath.Join(p.dir, "memory.use_hierarchy"), "1")
+		}
+	}
+	return nil
+}
+
+// inherit sets a file to what the group above has.
+func (p place) inherit(name string) error {
+	above, err := os.ReadFile(filepath.Join(filepath.Dir(p.dir), name))
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join(p.dir, name), strings.TrimSpace(string(above)))
 }
 
 // try starts a program in the group: kernels before 5.7 cannot with version 2,
@@ -173,14 +327,14 @@ func (g *Group) Start(cmd *exec.Cmd) (err error) {
 	moved := false
 	defer func() {
 		if moved {
-			back := g.enter(func(p place) string { return filepath.Join(p.mount, p.own) })
+			back := g.enter(func(p place) string { return p.home })
 			if err = errors.Join(err, back); back != nil {
 				return // the thread stays locked, and ends with its goroutine
 			}
 		}
 		runtime.UnlockOSThread()
 	}()
-	for _, p := range g.places() {
+	for _, p := range g.places {
 		if !p.unified {
 			continue
 		}
@@ -201,7 +355,7 @@ func (g *Group) Start(cmd *exec.Cmd) (err error) {
 // enter moves the calling thread to a group of each hierarchy of version 1.
 func (g *Group) enter(dir func(place) string) error {
 	var all []error
-	for _, p := range g.places() {
+	for _, p := range g.places {
 		if p.unified {
 			continue
 		}
@@ -215,7 +369,7 @@ func (g *Group) enter(dir func(place) string) error {
 
 // ID returns the number under which accounts of block I/O know the group.
 func (g *Group) ID() (uint64, error) {
-	return inode(g.charged.dir)
+	return inode(g.charged().dir)
 }
 
 func inode(path string) (uint64, error) {
@@ -232,10 +386,11 @@ func inode(path string) (uint64, error) {
 
 // IDs returns the numbers of the group and of those below it.
 func (g *Group) IDs() ([]uint64, error) {
+	top := g.charged().dir
 	var all []uint64
-	err := filepath.WalkDir(g.charged.dir, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && path != g.charged.dir:
+		case errors.Is(err, fs.ErrNotExist) && path != top:
 			return nil // it ended meanwhile
 		case err != nil:
 			return err
@@ -255,35 +410,11 @@ func (g *Group) IDs() ([]uint64, error) {
 // where a controller is not switched on for it, they are charged in its place.
 func (g *Group) Above() []uint64 {
 	var all []uint64
-	for dir := filepath.Dir(g.charged.dir); len(dir) > len(g.charged.mount); dir = filepath.Dir(dir) {
+	charged := g.charged()
+	for dir := filepath.Dir(charged.dir); len(dir) > len(charged.mount); dir = filepath.Dir(dir) {
 		if id, err := inode(dir); err == nil {
 			all = append(all, id)
 		}
 	}
 	return all
-}
-
-// CPU returns the processor time that processes of the group, and of groups
-// below it, have used.
-func (g *Group) CPU() (time.Duration, error) {
-	if !g.timed.unified {
-		text, err := os.ReadFile(filepath.Join(g.timed.dir, "cpuacct.usage"))
-		if err != nil {
-			return 0, err
-		}
-		ns, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-		return time.Duration(ns), err
-	}
-	name := filepath.Join(g.timed.dir, "cpu.stat")
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if v, ok := strings.CutPrefix(line, "usage_usec "); ok {
-			us, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
-			return time.Duration(us) * time.Microsecond, err
-		}
-	}
-	return 0, fmt.Errorf("%s does not tell usage_usec", name)
 }

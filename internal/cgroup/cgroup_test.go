@@ -20,7 +20,7 @@ func newGroup(t *testing.T) (*Group, func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, _, err := New(t.Context(), j, fmt.Sprintf("%stest-%d", Prefix, os.Getpid()))
+	g, _, err := New(t.Context(), j, fmt.Sprintf("%stest-%d", Prefix, os.Getpid()), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,20 +77,20 @@ func TestAProcessOfAGroup(t *testing.T) {
 		if err := cmd.Wait(); err == nil {
 			t.Error("read has read something")
 		}
-		if n := strings.Count(out.String(), "/"+Prefix); n != 2*len(g.places()) {
-			t.Errorf("it is in %d groups of ours, with its child, want %d:\n%s", n, 2*len(g.places()), &out)
+		if n := strings.Count(out.String(), "/"+Prefix); n != 2*len(g.places) {
+			t.Errorf("it is in %d groups of ours, with its child, want %d:\n%s", n, 2*len(g.places), &out)
 		}
 	}
 	if after := threads(); after != before {
 		t.Errorf("this process was in\n%sand is in\n%s", before, after)
 	}
-	for _, p := range g.places() {
+	for _, p := range g.places {
 		if _, err := os.Stat(p.dir); err != nil {
 			t.Error(err)
 		}
 	}
 	undo()
-	for _, p := range g.places() {
+	for _, p := range g.places {
 		if _, err := os.Stat(p.dir); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s stays behind: %v", p.dir, err)
 		}
@@ -134,7 +134,7 @@ func TestNoGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", t.TempDir()) // no program can be started in it
-	g, made, err := New(t.Context(), j, fmt.Sprintf("%stest-%d", Prefix, os.Getpid()))
+	g, made, err := New(t.Context(), j, fmt.Sprintf("%stest-%d", Prefix, os.Getpid()), Options{})
 	if err == nil || g != nil || made != nil || !strings.Contains(err.Error(), "start a program") {
 		t.Errorf("%v, %v, %v", g, made, err)
 	}

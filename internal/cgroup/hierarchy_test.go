@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -26,8 +27,9 @@ func TestWhereAProcessIsCharged(t *testing.T) {
 			timed:   "/sys/fs/cgroup /user.slice/user-0.slice/session-3.scope v2",
 		},
 		{
-			name:   "both, as systemd mounts them",
-			cgroup: "5:blkio:/user.slice\n4:cpu,cpuacct:/user.slice/a:b\n3:cpuset:/\n1:name=systemd:/user.slice/x\n0::/user.slice/x\n",
+			name: "both, as systemd mounts them",
+			cgroup: "5:blkio:/user.slice\n4:cpu,cpuacct:/user.slice/a:b\n3:cpuset:/\n" +
+				"1:name=systemd:/user.slice/x\n0::/user.slice/x\n",
 			mounts: both, charged: "/sys/fs/cgroup/blkio /user.slice v1", timed: "/sys/fs/cgroup/cpu,cpuacct /user.slice/a:b v1",
 		},
 		{
@@ -64,14 +66,15 @@ func TestWhereAProcessIsCharged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			charged, timed, err := find(c.cgroup, mounts)
+			charged, err := find(c.cgroup, mounts, blkio)
+			timed, errTimed := find(c.cgroup, mounts, cpuacct)
 			if c.problem != "" {
 				if err == nil || !strings.Contains(err.Error(), c.problem) {
 					t.Errorf("%v, want %q", err, c.problem)
 				}
 				return
 			}
-			if err != nil {
+			if err := errors.Join(err, errTimed); err != nil {
 				t.Fatal(err)
 			}
 			if got := tell(charged); got != c.charged {

@@ -42,6 +42,7 @@ type Claim struct {
 	Unit      string
 	Model     bool // the performance model must reproduce it too
 	Note      string
+	Test      *Test // how a run tests it; nil for a claim that none does
 }
 
 // Paper is where a claim was published.

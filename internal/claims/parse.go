@@ -26,6 +26,7 @@ type row struct {
 	Unit      string    `yaml:"unit"`
 	Model     bool      `yaml:"model"`
 	Note      string    `yaml:"note"`
+	Test      *Test     `yaml:"test"`
 }
 
 // texts is a list of texts, or a text alone.
@@ -74,7 +75,7 @@ func Parse(text []byte) ([]Claim, error) {
 func (r row) claim() (Claim, error) {
 	c := Claim{
 		ID: r.ID, Paper: Paper(r.Paper), Where: r.Where, Subject: r.Subject, Baseline: r.Baseline, Workloads: r.Workloads,
-		Kind: Kind(r.Kind), Tolerance: r.Tolerance, Unit: r.Unit, Model: r.Model, Note: r.Note,
+		Kind: Kind(r.Kind), Tolerance: r.Tolerance, Unit: r.Unit, Model: r.Model, Note: r.Note, Test: r.Test,
 	}
 	var problems []error
 	wrong := func(so bool, format string, args ...any) {
@@ -88,6 +89,15 @@ func (r row) claim() (Claim, error) {
 	wrong(!slices.Contains([]Kind{Ratio, Absolute, Location, Ordering}, c.Kind), "there is no kind %q", r.Kind)
 	wrong(c.Kind != Absolute && len(c.Subject) == 0, "a claim of kind %s has a subject", c.Kind)
 	wrong(!(c.Tolerance >= 0) || math.IsInf(c.Tolerance, 0), "a tolerance is not negative")
+	if c.Test != nil {
+		if len(c.Test.Roles) == 0 {
+			c.Test.Roles = c.Workloads
+		}
+		err := c.Test.check()
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
 	if r.Value.Kind == 0 {
 		wrong(c.Kind != Ordering, "a claim of kind %s has a value", c.Kind)
 		return c, errors.Join(problems...)

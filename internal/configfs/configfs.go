@@ -4,7 +4,7 @@
 // ends one, which the kernel refuses while others stand on it.
 //
 // Hazards. What is written takes effect at once. Whoever makes something here
-// journals it first (journal.ConfigDir, journal.ConfigLink); nothing of it
+// journals it first (objectChange and linkChange of internal/target); nothing of it
 // outlives the kernel.
 package configfs
 

@@ -50,7 +50,8 @@ func TestCgroupV2(t *testing.T) {
 			t.Errorf("the group has the controllers %q, and not %s", got, controller)
 		}
 	}
-	argv := []string{"fio", "--name=w", "--filename=/data/w", "--rw=write", "--direct=1", "--bs=256k", "--size=" + strconv.Itoa(written), "--output-format=terse"}
+	argv := []string{"fio", "--name=w", "--filename=/data/w", "--rw=write", "--direct=1", "--bs=256k",
+		"--size=" + strconv.Itoa(written), "--output-format=terse"}
 	if exit, err := c.Exec(t.Context(), argv, ""); err != nil || exit.Code != 0 {
 		t.Fatalf("%v: %+v", err, exit)
 	}

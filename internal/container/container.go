@@ -36,6 +36,9 @@ type ContainerConfig struct {
 	User        string // "" for root
 	Seccomp     string // "" for the engine's own profile, or "unconfined"
 	MemoryBytes int64  // limit, with no swap on top; 0 for none
+	// CgroupParent is the path, from the root of each hierarchy, of a control group that the run made for this
+	// container alone; "" for that of the engine.
+	CgroupParent string
 }
 
 // Container is a container that idles until steps are executed in it.
@@ -46,7 +49,8 @@ type Container struct {
 	entry  *journal.Entry
 	env    []string
 	user   string
-	pid    int // of its first process, on the host
+	parent string // path of the control group that it has its own in
+	pid    int    // of its first process, on the host
 }
 
 // Run journals and starts a container without a network.
@@ -55,8 +59,12 @@ func (e *Engine) Run(ctx context.Context, j *journal.Journal, cfg ContainerConfi
 	if err != nil {
 		return nil, fmt.Errorf("container %s: %w", cfg.Name, err)
 	}
-	c := &Container{Name: cfg.Name, engine: e, env: cfg.Env, user: cfg.User}
-	c.entry, err = j.Do(ctx, &journal.Container{Socket: e.Socket, Name: cfg.Name}, func(string) error {
+	c := &Container{Name: cfg.Name, engine: e, env: cfg.Env, user: cfg.User, parent: e.change.Cgroup}
+	change := &containerChange{Socket: e.Socket, Name: cfg.Name}
+	if cfg.CgroupParent != "" {
+		c.parent, change.Cgroup = cfg.CgroupParent, cfg.CgroupParent
+	}
+	c.entry, err = j.Do(ctx, change, func(string) error {
 		if _, err := e.api.ContainerCreate(ctx, create); err != nil {
 			return fmt.Errorf("create container %s: %w", cfg.Name, e.down(err))
 		}
@@ -71,7 +79,7 @@ func (e *Engine) Run(ctx context.Context, j *journal.Journal, cfg ContainerConfi
 			return fmt.Errorf("container %s ended at once with exit code %d: %s", cfg.Name, state.ExitCode, state.Error)
 		}
 		c.pid = state.Pid
-		return e.change.KeepSockets()
+		return e.change.keepSockets()
 	})
 	if err != nil {
 		return nil, err
@@ -95,13 +103,18 @@ func (e *Engine) creation(cfg ContainerConfig) (client.ContainerCreateOptions, e
 		if !filepath.IsAbs(b.Host) || !filepath.IsAbs(b.Inside) {
 			all = append(all, fmt.Errorf("bind %s at %s: both must be absolute paths", b.Host, b.Inside))
 		}
-		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeBind, Source: b.Host, Target: b.Inside, ReadOnly: b.ReadOnly})
+		host.Mounts = append(host.Mounts,
+			mount.Mount{Type: mount.TypeBind, Source: b.Host, Target: b.Inside, ReadOnly: b.ReadOnly})
 	}
 	for _, d := range cfg.Devices {
 		if _, err := os.Stat(d); err != nil {
 			all = append(all, fmt.Errorf("device: %w", err))
 		}
-		host.Devices = append(host.Devices, container.DeviceMapping{PathOnHost: d, PathInContainer: d, CgroupPermissions: "rw"})
+		host.Devices = append(host.Devices,
+			container.DeviceMapping{PathOnHost: d, PathInContainer: d, CgroupPermissions: "rw"})
+	}
+	if cfg.CgroupParent != "" {
+		host.Resources.CgroupParent = "/" + cfg.CgroupParent
 	}
 	if cfg.Seccomp != "" {
 		host.SecurityOpt = []string{"seccomp=" + cfg.Seccomp}

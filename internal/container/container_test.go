@@ -15,6 +15,7 @@ import (
 
 	"plimsoll/internal/hosttest"
 	"plimsoll/internal/journal"
+	"plimsoll/internal/problem"
 )
 
 // childVariable makes the test binary a program that starts an engine below
@@ -125,11 +126,11 @@ func TestDriversThatAreRefused(t *testing.T) {
 	} {
 		t.Run(driver, func(t *testing.T) {
 			_, err := newBench(t).start(t.Context(), driver)
-			var refused *StartError
+			var refused *problem.Problem
 			if !errors.As(err, &refused) {
-				t.Fatalf("got %v, want a *StartError", err)
+				t.Fatalf("got %v, want a *problem.Problem", err)
 			}
-			if !refused.Refused || !strings.Contains(refused.Reason, reason) || refused.Remedy == "" {
+			if refused.Kind != problem.Unsupported || !strings.Contains(refused.Why, reason) || refused.Remedy == "" {
 				t.Errorf("got %+v, want it refused with %q and a remedy", refused, reason)
 			}
 		})
@@ -147,17 +148,19 @@ func TestEngineThatCrashesIsNotRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Start(t.Context(), b.journal, Config{Run: runID(), Driver: "vfs", DataRoot: root})
-	var crash *StartError
-	if !errors.As(err, &crash) || crash.Refused || !strings.Contains(crash.Reason, "not a directory") {
+	var crash *problem.Problem
+	if !errors.As(err, &crash) || crash.Kind != problem.Failed || !strings.Contains(crash.Why, "not a directory") {
 		t.Errorf("got %+v, want a failure with the engine's reason", err)
 	}
 }
 
 func TestEngineThatIsMissing(t *testing.T) {
 	b := newBench(t)
-	_, err := Start(t.Context(), b.journal, Config{Run: runID(), Dockerd: "/nowhere/dockerd-99", Driver: "vfs", DataRoot: b.dir})
-	var missing *StartError
-	if !errors.As(err, &missing) || missing.Reason != "dockerd-99 is not installed" || !strings.Contains(missing.Remedy, "docker.io") {
+	_, err := Start(t.Context(), b.journal,
+		Config{Run: runID(), Dockerd: "/nowhere/dockerd-99", Driver: "vfs", DataRoot: b.dir})
+	var missing *problem.Problem
+	if !errors.As(err, &missing) || missing.Why != "dockerd-99 is not installed" ||
+		!strings.Contains(missing.Remedy, "docker.io") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -186,7 +189,8 @@ func TestExec(t *testing.T) {
 	b := newBench(t)
 	seen := t.TempDir()
 	_, c := b.mustRun(t, "overlay2", ContainerConfig{
-		Binds: []Bind{{Host: seen, Inside: "/seen"}}, WorkingDir: "/data", Env: []string{"COLOUR=green"}, MemoryBytes: 128 << 20,
+		Binds: []Bind{{Host: seen, Inside: "/seen"}}, WorkingDir: "/data", Env: []string{"COLOUR=green"},
+		MemoryBytes: 128 << 20,
 	})
 	for _, test := range []struct {
 		name   string
@@ -209,7 +213,8 @@ func TestExec(t *testing.T) {
 		{"signal", []string{"sh", "-c", "kill -TERM $$"}, "", 143, "terminated", false, ""},
 		{"error of fio", []string{"fio", "--name=x", "--rw=sideways"}, "", 1, "", false, "sideways"},
 		{"out of memory", []string{"sh", "-c", "x=aaaaaaaa; while :; do x=$x$x; done"}, "", 137, "killed", true, ""},
-		{"child out of memory", []string{"sh", "-c", "sh -c 'x=aaaaaaaa; while :; do x=$x$x; done'; exit 0"}, "", 0, "", true, ""},
+		{"child out of memory", []string{"sh", "-c", "sh -c 'x=aaaaaaaa; while :; do x=$x$x; done'; exit 0"}, "", 0, "",
+			true, ""},
 		{"and memory is no matter afterwards", []string{"sh", "-c", "exit 3"}, "", 3, "", false, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -217,7 +222,8 @@ func TestExec(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if exit.Code != test.code || exit.Signal != test.signal || exit.OOMKilled != test.oom || !strings.Contains(exit.Stderr, test.says) {
+			if exit.Code != test.code || exit.Signal != test.signal || exit.OOMKilled != test.oom ||
+				!strings.Contains(exit.Stderr, test.says) {
 				t.Errorf("got %+v", exit)
 			}
 		})
@@ -395,7 +401,9 @@ func TestContainerThatCannotBe(t *testing.T) {
 	}
 	missing := filepath.Join(b.dir, "missing")
 	_, err = e.Run(t.Context(), b.journal, ContainerConfig{
-		Name: "bad", Image: Image{Ref: "nosuch"}, Binds: []Bind{{Host: missing, Inside: "/data"}, {Host: "relative", Inside: "inside"}}, Devices: []string{missing + "-device"},
+		Name: "bad", Image: Image{Ref: "nosuch"},
+		Binds:   []Bind{{Host: missing, Inside: "/data"}, {Host: "relative", Inside: "inside"}},
+		Devices: []string{missing + "-device"},
 	})
 	for _, problem := range []string{missing + ":", "relative at inside", missing + "-device"} {
 		if err == nil || !strings.Contains(err.Error(), problem) {
@@ -451,7 +459,8 @@ func TestKilledProgram(t *testing.T) {
 			hosttest.Exclusive(t)
 			dir := t.TempDir()
 			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), childVariable+"="+dir, childVariable+"_RUN="+runID(), childVariable+"_DRIVER="+test.driver,
+			cmd.Env = append(os.Environ(), childVariable+"="+dir, childVariable+"_RUN="+runID(),
+				childVariable+"_DRIVER="+test.driver,
 				journal.CrashVariable+"="+test.crashAt)
 			cmd.Stderr = os.Stderr
 			if err := cmd.Start(); err != nil {

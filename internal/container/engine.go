@@ -30,6 +30,7 @@ import (
 
 	"plimsoll/internal/cgroup"
 	"plimsoll/internal/journal"
+	"plimsoll/internal/problem"
 )
 
 // Config says which engine to start.
@@ -53,7 +54,7 @@ type Engine struct {
 	journal    *journal.Journal
 	entries    []*journal.Entry // oldest first
 	execRoot   string
-	change     *journal.Engine
+	change     *engineChange
 	api        *client.Client
 	dockerd    <-chan struct{} // closed once it ended
 	containerd <-chan struct{} // closed once it ended; dockerd would wait for it forever
@@ -67,7 +68,7 @@ const startLimit = 90 * time.Second
 const maxSocket = 107
 
 // Start journals and starts an engine and waits until it answers. An engine
-// that does not start gives a *StartError, and leaves nothing but files in
+// that does not start gives a *problem.Problem, and leaves nothing but files in
 // the data-root.
 func Start(ctx context.Context, j *journal.Journal, cfg Config) (*Engine, error) {
 	programs, err := find(cfg)
@@ -82,11 +83,9 @@ func Start(ctx context.Context, j *journal.Journal, cfg Config) (*Engine, error)
 		return nil, fmt.Errorf("data-root %s of a private engine is a mount point: give a directory below it", cfg.DataRoot)
 	}
 	if strings.ContainsAny(cfg.DataRoot, ",:") {
-		return nil, &StartError{
-			Name: cfg.Name, Driver: cfg.Driver, Refused: true,
-			Reason: "Docker takes a comma or a colon in the path of its data-root for a separator: " + cfg.DataRoot,
-			Remedy: "name a state directory (--state-dir), or a directory of the stack, without",
-		}
+		return nil, notStarted(cfg, problem.Unsupported,
+			"Docker takes a comma or a colon in the path of its data-root for a separator: "+cfg.DataRoot,
+			"name a state directory (--state-dir), or a directory of the stack, without")
 	}
 	id := name(cfg.Run)
 	e := &Engine{journal: j, execRoot: filepath.Join(journal.RunDir, id)}
@@ -106,9 +105,9 @@ func Start(ctx context.Context, j *journal.Journal, cfg Config) (*Engine, error)
 		return nil, err
 	}
 	e.entries = append(e.entries, entry)
-	e.change = &journal.Engine{DataRoot: cfg.DataRoot, ExecRoot: e.execRoot, Cgroup: group.Path}
+	e.change = &engineChange{DataRoot: cfg.DataRoot, ExecRoot: e.execRoot, Cgroup: group.Path}
 	entry, err = j.Do(ctx, e.change, func(mark string) error {
-		if err := e.change.MakeDirs(); err != nil {
+		if err := e.change.makeDirs(); err != nil {
 			return err
 		}
 		return e.start(ctx, cfg, programs, mark)
@@ -144,10 +143,7 @@ func find(cfg Config) (programs, error) {
 	}
 	for name, at := range map[string]*string{name: &p.dockerd, "containerd": &p.containerd} {
 		if *at = lookIn(p.path, name); *at == "" {
-			return p, &StartError{
-				Name: cfg.Name, Driver: cfg.Driver, Refused: true,
-				Reason: name + " is not installed", Remedy: "apt-get install docker.io",
-			}
+			return p, notStarted(cfg, problem.Unsupported, name+" is not installed", "apt-get install docker.io")
 		}
 	}
 	return p, nil
@@ -211,7 +207,8 @@ func Command(cfg Config, execRoot, cgroup string) []string {
 		"--storage-driver", cfg.Driver,
 		"--exec-opt", "native.cgroupdriver=cgroupfs",
 		"--cgroup-parent", "/" + cgroup,
-		"--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false", "--userland-proxy=false",
+		"--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
+		"--userland-proxy=false",
 		"--live-restore=false", "--shutdown-timeout", "3", "--log-level", "warn",
 	}
 	for _, o := range cfg.Options {
@@ -288,7 +285,7 @@ func (e *Engine) ready(ctx context.Context, cfg Config) error {
 			return startError(cfg, e.logTail("containerd.log"))
 		case <-ctx.Done():
 			if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
-				return &StartError{Name: cfg.Name, Driver: cfg.Driver, Reason: cause.Error(), Log: e.logTail("dockerd.log")}
+				return notStarted(cfg, problem.Failed, cause.Error(), "").CausedBy(cause)
 			}
 			return ctx.Err()
 		case <-poll.C:
@@ -300,10 +297,7 @@ func (e *Engine) ready(ctx context.Context, cfg Config) error {
 	}
 	e.Driver, e.Version = info.Info.Driver, info.Info.ServerVersion
 	if e.Driver != cfg.Driver {
-		return &StartError{
-			Name: cfg.Name, Driver: cfg.Driver, Refused: true,
-			Reason: "the engine took storage driver " + e.Driver + " instead", Log: e.logTail("dockerd.log"),
-		}
+		return notStarted(cfg, problem.Unsupported, "the engine took storage driver "+e.Driver+" instead", "")
 	}
 	return nil
 }
@@ -348,11 +342,7 @@ func (e *Engine) Entries() []*journal.Entry { return slices.Clone(e.entries) }
 // Stop ends the engine with all its containers, and takes back everything
 // that it made outside its data-root.
 func (e *Engine) Stop(ctx context.Context) error {
-	var all []error
-	for _, entry := range slices.Backward(e.entries) {
-		all = append(all, e.journal.Undo(ctx, entry))
-	}
-	return errors.Join(append(all, e.api.Close())...)
+	return errors.Join(e.journal.UndoEach(ctx, e.entries), e.api.Close())
 }
 
 // down makes an error of a request clear when it failed because the engine is

@@ -38,13 +38,15 @@ var noticeLimit = 10 * time.Second
 // returns. A program that cannot be started, and an engine that ends
 // meanwhile, are errors; how the program itself ends is not.
 func (c *Container) Exec(ctx context.Context, argv []string, dir string) (workload.Exit, error) {
-	return c.ExecUntil(ctx, nil, argv, dir)
+	return c.ExecUntil(ctx, nil, unix.SIGINT, argv, dir)
 }
 
-// ExecUntil is Exec for a program that gets SIGINT once enough is closed, and
+// ExecUntil is Exec for a program that gets a signal once enough is closed, and
 // is then waited for.
-func (c *Container) ExecUntil(ctx context.Context, enough <-chan struct{}, argv []string, dir string) (workload.Exit, error) {
-	p := &process{container: c, ended: make(chan error, 1)}
+func (c *Container) ExecUntil(
+	ctx context.Context, enough <-chan struct{}, signal unix.Signal, argv []string, dir string,
+) (workload.Exit, error) {
+	p := &process{container: c, asks: signal, ended: make(chan error, 1)}
 	files := c.cgroupFiles()
 	before, _ := oomKills(files)
 	entry, err := c.engine.journal.Do(ctx, &journal.Process{Argv: argv}, func(mark string) error {
@@ -79,9 +81,10 @@ func (c *Container) ExecUntil(ctx context.Context, enough <-chan struct{}, argv 
 // process is one execution in a container.
 type process struct {
 	container *Container
-	id        string   // the engine's
-	handle    *os.File // pidfd, nil while the engine has not told the pid
-	said      tail     // stdout and stderr, as on a terminal; read after ended
+	id        string      // the engine's
+	asks      unix.Signal // it to end
+	handle    *os.File    // pidfd, nil while the engine has not told the pid
+	said      tail        // stdout and stderr, as on a terminal; read after ended
 	ended     chan error
 }
 
@@ -139,7 +142,7 @@ func (p *process) wait(ctx context.Context, enough <-chan struct{}) error {
 			return engine.down(errors.New("nobody waits for the process any more"))
 		case <-enough:
 			enough = nil
-			p.signal(ctx, unix.SIGINT)
+			p.signal(ctx, p.asks)
 		case <-look.C:
 			if p.lives(ctx) {
 				gone = 0
@@ -209,7 +212,7 @@ func (p *process) find(ctx context.Context) {
 	}
 	handle := os.NewFile(uintptr(fd), "pidfd")
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", in.PID))
-	if err != nil || !strings.Contains(string(groups), "/"+p.container.engine.change.Cgroup+"/") {
+	if err != nil || !strings.Contains(string(groups), "/"+p.container.parent+"/") {
 		handle.Close()
 		return
 	}
@@ -228,7 +231,8 @@ func (p *process) signal(ctx context.Context, s unix.Signal) {
 // read asks the engine how the process ended. Its output may end a moment
 // before the engine knows.
 func (p *process) read(ctx context.Context, exit *workload.Exit) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, noticeLimit, errors.New("the process ended, and its engine did not notice"))
+	ctx, cancel := context.WithTimeoutCause(ctx, noticeLimit,
+		errors.New("the process ended, and its engine did not notice"))
 	defer cancel()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
@@ -238,6 +242,10 @@ func (p *process) read(ctx context.Context, exit *workload.Exit) error {
 			return p.container.engine.down(err)
 		}
 		if err == nil && !in.Running {
+			if in.ExitCode == 0 && errors.Is(unix.Kill(p.container.pid, 0), unix.ESRCH) {
+				// An engine that lost its container does not know how what ran in it ended.
+				return p.container.engine.down(errors.New("the container ended, and with it the process"))
+			}
 			exit.Code = in.ExitCode
 			break
 		}

@@ -49,7 +49,8 @@ func (e *Engine) Import(ctx context.Context, names []string, dir string) (Image,
 		return Image{}, err
 	}
 	defer f.Close()
-	resp, err := e.api.ImageImport(ctx, client.ImageImportSource{Source: f, SourceName: "-"}, img.Ref, client.ImageImportOptions{Changes: img.changes})
+	resp, err := e.api.ImageImport(ctx, client.ImageImportSource{Source: f, SourceName: "-"}, img.Ref,
+		client.ImageImportOptions{Changes: img.changes})
 	if err != nil {
 		return Image{}, fmt.Errorf("import an image: %w", e.down(err))
 	}
@@ -136,7 +137,8 @@ func makeImage(ctx context.Context, names []string, dir string) (_ image, err er
 	}
 
 	img := image{changes: []string{"ENV PATH=" + strings.Join(folders, ":"), fmt.Sprintf("CMD [%q, \"infinity\"]", pause)}}
-	if img.dir, err = os.MkdirTemp(dir, "image-"); err != nil {
+	img.dir, err = os.MkdirTemp(dir, "image-")
+	if err != nil {
 		return image{}, err
 	}
 	defer func() {

@@ -17,8 +17,10 @@ import (
 )
 
 func TestLibraries(t *testing.T) {
-	got, err := parseLibraries("\tlinux-vdso.so.1 (0x00007ffc)\n\tlibaio.so.1 => /lib/x86_64-linux-gnu/libaio.so.1 (0x00007f3a)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f3b)\n")
-	if want := []string{"/lib/x86_64-linux-gnu/libaio.so.1", "/lib64/ld-linux-x86-64.so.2"}; err != nil || !slices.Equal(got, want) {
+	got, err := parseLibraries("\tlinux-vdso.so.1 (0x00007ffc)\n\tlibaio.so.1 => /lib/x86_64-linux-gnu/libaio.so.1 " +
+		"(0x00007f3a)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f3b)\n")
+	if want := []string{"/lib/x86_64-linux-gnu/libaio.so.1", "/lib64/ld-linux-x86-64.so.2"}; err != nil ||
+		!slices.Equal(got, want) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	_, err = parseLibraries("\tlibgone.so.2 => not found\n")

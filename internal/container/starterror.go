@@ -1,31 +1,22 @@
 package container
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"plimsoll/internal/problem"
 )
 
-// StartError is why a private engine did not start.
-type StartError struct {
-	Name    string // Config.Name
-	Driver  string
-	Reason  string // the engine's own
-	Remedy  string // "" when there is none to offer
-	Refused bool   // this host cannot; false: the engine crashed or was disturbed
-	Log     string // the last it said
-}
-
-func (e *StartError) Error() string {
-	s := fmt.Sprintf("Docker engine with storage driver %s: %s", e.Driver, e.Reason)
-	if e.Name != "" {
-		s = e.Name + ": " + s
+// notStarted is why a private engine did not start. Its Kind is
+// problem.Unsupported where this host cannot have it, and else the engine crashed
+// or was disturbed.
+func notStarted(cfg Config, kind problem.Kind, why, remedy string) *problem.Problem {
+	what := "Docker engine with storage driver " + cfg.Driver
+	if cfg.Name != "" {
+		what = cfg.Name + ": " + what
 	}
-	if e.Remedy != "" {
-		s += " (" + e.Remedy + ")"
-	}
-	return s
+	return problem.New(kind, what, why, remedy)
 }
 
 // remedies say what would make a storage driver start.
@@ -40,13 +31,12 @@ var remedies = map[string]string{
 }
 
 // startError makes an error of the log of an engine that did not start.
-func startError(cfg Config, log string) *StartError {
-	e := &StartError{Name: cfg.Name, Driver: cfg.Driver, Log: log}
-	e.Reason, e.Refused = reason(log)
-	if e.Refused {
-		e.Remedy = remedies[cfg.Driver]
+func startError(cfg Config, log string) *problem.Problem {
+	why, refused := reason(log)
+	if !refused {
+		return notStarted(cfg, problem.Failed, why, "")
 	}
-	return e
+	return notStarted(cfg, problem.Unsupported, why, remedies[cfg.Driver])
 }
 
 const (
@@ -57,7 +47,8 @@ const (
 // cannot are the words in which engines say that the host, or the file system
 // below the data-root, cannot have a driver. Whatever else goes wrong with a
 // driver (no space, I/O error) is a failure.
-var cannot = []string{"not supported", "unsupported", "prerequisites for driver not satisfied", "not found", "no such file", "d_type", "removed", "deprecated"}
+var cannot = []string{"not supported", "unsupported", "prerequisites for driver not satisfied", "not found",
+	"no such file", "d_type", "removed", "deprecated"}
 
 var logMessage = regexp.MustCompile(`level=(?:error|fatal) msg=("(?:[^"\\]|\\.)*"|\S+)(?:.* error=("(?:[^"\\]|\\.)*"|\S+))?`)
 

@@ -10,14 +10,16 @@ func TestReason(t *testing.T) {
 		refused         bool
 	}{
 		{
-			name:    "wrong file system",
-			log:     "time=\"2026-11-21T07:31:54Z\" level=info msg=\"Starting up\"\nfailed to start daemon: error initializing graphdriver: prerequisites for driver not satisfied (wrong filesystem?)\n",
+			name: "wrong file system",
+			log: "time=\"2026-11-21T07:31:54Z\" level=info msg=\"Starting up\"\nfailed to start daemon: error " +
+				"initializing graphdriver: prerequisites for driver not satisfied (wrong filesystem?)\n",
 			want:    "prerequisites for driver not satisfied (wrong filesystem?)",
 			refused: true,
 		},
 		{
 			name: "kernel without it",
-			log: "time=\"2026-11-21T07:32:01Z\" level=warning msg=\"[graphdriver] WARNING: the aufs storage-driver is deprecated\"\n" +
+			log: "time=\"2026-11-21T07:32:01Z\" level=warning msg=\"[graphdriver] WARNING: the aufs storage-driver " +
+				"is deprecated\"\n" +
 				"time=\"2026-11-21T07:32:01Z\" level=error msg=\"AUFS was not found in /proc/filesystems\" storage-driver=aufs\n" +
 				"failed to start daemon: error initializing graphdriver: driver not supported\n",
 			want:    "driver not supported: AUFS was not found in /proc/filesystems",
@@ -25,9 +27,11 @@ func TestReason(t *testing.T) {
 		},
 		{
 			name: "unknown driver",
-			log: "time=\"2026-11-21T07:32:09Z\" level=error msg=\"Failed to GetDriver graph\" driver=nonsense error=\"graphdriver plugins are only supported with experimental mode\" home-dir=/d\n" +
+			log: "time=\"2026-11-21T07:32:09Z\" level=error msg=\"Failed to GetDriver graph\" driver=nonsense " +
+				"error=\"graphdriver plugins are only supported with experimental mode\" home-dir=/d\n" +
 				"failed to start daemon: error initializing graphdriver: driver not supported\n",
-			want:    "driver not supported: Failed to GetDriver graph: graphdriver plugins are only supported with experimental mode",
+			want: "driver not supported: Failed to GetDriver graph: graphdriver plugins are only supported with " +
+				"experimental mode",
 			refused: true,
 		},
 		{

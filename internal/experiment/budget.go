@@ -36,7 +36,8 @@ func Fit(e *Experiment, budget time.Duration) error {
 	}
 	least := min(1, float64(shortest)/float64(full.Runtime))
 	if need := takes(1, least); need > budget {
-		return fmt.Errorf("a budget of %s is too short for %s: to set up its %s and measure each point once takes about %s; give it more, smaller files (--size), or an experiment with fewer stacks and workloads",
+		return fmt.Errorf("a budget of %s is too short for %s: to set up its %s and measure each point once takes "+
+			"about %s; give it more, smaller files (--size), or an experiment with fewer stacks and workloads",
 			budget, e.Name, plural.Count(len(e.Stacks), "stack"), need.Round(time.Second))
 	}
 	first := time.Duration(firstShare * float64(budget))
@@ -63,12 +64,17 @@ func Fit(e *Experiment, budget time.Duration) error {
 	return nil
 }
 
-// MayEndEarly tells whether trials of a workload end once their mean is known:
-// it can be watched, its time is not fixed, and longer than the shortest after
-// which a mean can be judged.
-func MayEndEarly(e *Experiment, w Workload) bool {
-	_, watchable := w.Workload.(workload.Watchable)
-	return watchable && !e.Fixed && w.Timing(e.Timing).Runtime > steady.DefaultRule.Min
+// MayEndEarly reports whether trials of workloads that run together end once
+// their mean is known: all can be watched, their time is not fixed, and longer
+// than the shortest after which a mean can be judged.
+func MayEndEarly(e *Experiment, together ...Workload) bool {
+	for _, w := range together {
+		watchable := w.Abilities().Watch != nil
+		if !watchable {
+			return false
+		}
+	}
+	return !e.Fixed && longest(e, together).Runtime > steady.DefaultRule.Min
 }
 
 // scaled is a part of both times, in whole milliseconds.

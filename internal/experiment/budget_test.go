@@ -73,10 +73,12 @@ func (w ownTiming) Timing(workload.Timing) workload.Timing { return w.own }
 
 func TestFitProperties(t *testing.T) {
 	duration := func(least, most time.Duration) *rapid.Generator[time.Duration] {
-		return rapid.Map(rapid.Int64Range(int64(least), int64(most)), func(ns int64) time.Duration { return time.Duration(ns) })
+		return rapid.Map(rapid.Int64Range(int64(least), int64(most)),
+			func(ns int64) time.Duration { return time.Duration(ns) })
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		e := made(rapid.IntRange(1, 6).Draw(t, "stacks"), rapid.IntRange(1, 4).Draw(t, "workloads"), rapid.IntRange(1, 9).Draw(t, "repeat"))
+		e := made(rapid.IntRange(1, 6).Draw(t, "stacks"), rapid.IntRange(1, 4).Draw(t, "workloads"),
+			rapid.IntRange(1, 9).Draw(t, "repeat"))
 		e.Name = "drawn"
 		e.Timing = workload.Timing{
 			Runtime: duration(1, time.Hour).Draw(t, "runtime"), Ramp: duration(0, time.Minute).Draw(t, "ramp"),

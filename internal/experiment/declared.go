@@ -8,9 +8,10 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/plural"
+	"plimsoll/internal/problem"
 )
 
-// declared is a stack or a workload as the file has it. It stands for one of
+// declared is a stack, a workload or a mix as the file has it. It stands for one of
 // each combination of the levels of the factors that it mentions.
 type declared struct {
 	key, value *yaml.Node
@@ -19,23 +20,26 @@ type declared struct {
 	nameless   bool      // its name does not tell its expansions apart
 }
 
-// read is what a stack or workload is read from.
+// read is what a stack, workload or mix is read from.
 type read struct {
 	declared string // its name as in the file, for messages
 	name     string
 	value    *yaml.Node
 	levels   map[string]string // of each factor that it mentions, the level's name
+	raw      *yaml.Node        // value before levels were filled in
+	choice   choice
 }
 
-// declarations reads the names of stacks or workloads, and what factors each
-// depends on.
+// declarations reads the names of stacks, workloads or mixes, and what factors
+// each depends on.
 func (p *parser) declarations(n *yaml.Node, what, example string) []*declared {
 	if isNull(n) || n.Kind == yaml.MappingNode && len(n.Content) == 0 {
 		p.problem(n, fmt.Sprintf("the experiment has no %s", what), "write below it "+example)
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		p.problem(n, fmt.Sprintf("%ss are written as names and values, not as %s", what, describe(n)), "write "+example)
+		p.problem(n, fmt.Sprintf("%s are written as names and values, not as %s", plural.Of(2, what), describe(n)),
+			"write "+example)
 		return nil
 	}
 	var all []*declared
@@ -49,13 +53,22 @@ func (p *parser) declarations(n *yaml.Node, what, example string) []*declared {
 	return all
 }
 
-// declaration finds out which factors a stack or workload depends on. All of
-// them belong into its name, and no other.
+// declaration finds out which factors a stack, workload or mix depends on. All
+// of them belong into its name, and no other. A mix depends on those of the host
+// as well: it runs there.
 func (p *parser) declaration(what string, key, value *yaml.Node) *declared {
 	d := &declared{key: key, value: value}
 	of := what + " " + key.Value
+	met := "workload"
+	if what == "mix" {
+		met = what
+	}
 	inName := p.mentions(of, &d.broken, key)
-	inValue := p.mentions(of, &d.broken, scalars(value)...)
+	values := scalars(value)
+	if what == "mix" {
+		values = append(values, p.scalarsOfMix(value)...)
+	}
+	inValue := p.mentions(of, &d.broken, values...)
 	for _, f := range p.factors {
 		switch {
 		case !inName[f.name] && !inValue[f.name]:
@@ -63,8 +76,9 @@ func (p *parser) declaration(what string, key, value *yaml.Node) *declared {
 		case len(f.levels) == 0:
 			d.broken = true // which was said where the factor is declared
 		case !inValue[f.name]:
-			p.problem(key, fmt.Sprintf("the name of %s mentions %s, but the %s is the same at each of its levels", of, f.name, what),
-				"take it out of the name: every workload meets every stack")
+			p.problem(key,
+				fmt.Sprintf("the name of %s mentions %s, but the %s is the same at each of its levels", of, f.name, what),
+				"take it out of the name: every "+met+" meets every stack")
 			d.nameless = true
 			continue
 		case !inName[f.name] && len(f.levels) > 1:
@@ -75,6 +89,30 @@ func (p *parser) declaration(what string, key, value *yaml.Node) *declared {
 		d.factors = append(d.factors, f)
 	}
 	return d
+}
+
+// scalarsOfMix returns what else a mix may mention factors in: the host that it
+// runs in, and, to refuse that once, the names of its tenants.
+func (p *parser) scalarsOfMix(value *yaml.Node) []*yaml.Node {
+	var all []*yaml.Node
+	if p.hostNode != nil {
+		for _, s := range scalars(p.hostNode) {
+			known := true
+			substitute(s.Value, func(name string) string {
+				known = known && p.factor(name) != nil
+				return ""
+			})
+			if known { // what is not is said of the host
+				all = append(all, s)
+			}
+		}
+	}
+	if value.Kind == yaml.MappingNode {
+		for pair := range slices.Chunk(value.Content, 2) {
+			all = append(all, pair[0])
+		}
+	}
+	return all
 }
 
 // each reads what every declaration stands for. With brief, one combination
@@ -89,10 +127,12 @@ func (p *parser) each(all []*declared, what string, brief bool, one func(read)) 
 		p.filled += count(d.factors) * values(d.value)
 		if !brief && p.filled > maxFilled {
 			brief = true
-			p.problem(d.key, fmt.Sprintf("%s %s is too long to be written out for each combination of levels", what, d.key.Value), "take fewer levels, or fewer factors")
+			p.problem(d.key,
+				fmt.Sprintf("%s %s is too long to be written out for each combination of levels", what, d.key.Value),
+				"take fewer levels, or fewer factors")
 		}
 		said := p.problems
-		var found [][]Problem
+		var found []problem.List
 		var made []choice
 		for _, c := range choices(d.factors, brief) {
 			p.problems = nil
@@ -102,10 +142,10 @@ func (p *parser) each(all []*declared, what string, brief bool, one func(read)) 
 				taken[name] = d
 				names = append(names, name)
 			case other != d || !d.nameless:
-				p.problem(d.key, fmt.Sprintf("two %ss are called %s", what, name), "give each a name of its own")
+				p.problem(d.key, fmt.Sprintf("two %s are called %s", plural.Of(2, what), name), "give each a name of its own")
 			}
 			p.checkName(&yaml.Node{Line: d.key.Line, Value: name}, "the name of a "+what)
-			one(read{d.key.Value, name, c.fill(d.value), c.names()})
+			one(read{d.key.Value, name, c.fill(d.value), c.names(), d.value, c})
 			found, made = append(found, p.problems), append(made, c)
 		}
 		p.problems = said
@@ -135,12 +175,12 @@ func (d *declared) name(c choice) string {
 
 // together joins the problems of all combinations. What is wrong in each of
 // them is said once; what is wrong in some is said with the first of these.
-func together(made []choice, found [][]Problem) []Problem {
+func together(made []choice, found []problem.List) problem.List {
 	if len(found) == 1 {
 		return found[0]
 	}
-	var all []Problem
-	first, in := map[Problem]int{}, map[Problem]int{}
+	var all problem.List
+	first, in := map[problem.Problem]int{}, map[problem.Problem]int{}
 	for i, problems := range found {
 		for j, problem := range problems {
 			if slices.Contains(problems[:j], problem) {
@@ -172,12 +212,35 @@ func count(factors []*factor) int {
 	return n
 }
 
-// countTrials is how many trials stacks and workloads make, or something
-// above MaxTrials.
-func (p *parser) countTrials(stacks, workloads []*declared) int {
+// countAll is how many stacks, workloads or mixes come of declarations, or
+// something above MaxTrials.
+func countAll(all []*declared) int {
 	n := 0
+	for _, d := range all {
+		if n <= MaxTrials {
+			n += count(d.factors)
+		}
+	}
+	return n
+}
+
+// countTrials is how many trials stacks and what runs on them make, or
+// something above MaxTrials.
+func (p *parser) countTrials(stacks, running []*declared) int {
+	n := 0
+	for _, w := range running {
+		if namesStacks(w.value) {
+			n += max(1, count(w.factors)) * p.times()
+			if n > MaxTrials {
+				return n
+			}
+		}
+	}
 	for _, s := range stacks {
-		for _, w := range workloads {
+		for _, w := range running {
+			if namesStacks(w.value) {
+				continue
+			}
 			// A factor that both depend on has one level in a trial.
 			both := slices.Clone(s.factors)
 			for _, f := range w.factors {
@@ -193,6 +256,23 @@ func (p *parser) countTrials(stacks, workloads []*declared) int {
 	return n
 }
 
+// namesStacks reports whether a value is that of a mix with a tenant that says
+// on which stacks it stands.
+func namesStacks(n *yaml.Node) bool {
+	for i, tenant := range n.Content {
+		isTenant := n.Kind == yaml.SequenceNode || n.Kind == yaml.MappingNode && i%2 == 1
+		if !isTenant || tenant.Kind != yaml.MappingNode {
+			continue
+		}
+		for pair := range slices.Chunk(tenant.Content, 2) {
+			if pair[0].Value == "on" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // times is how many trials a stack and a workload make, or something above
 // MaxTrials.
 func (p *parser) times() int {
@@ -201,24 +281,38 @@ func (p *parser) times() int {
 }
 
 // checkCount notes when there are too many trials.
-func (p *parser) checkCount(at *yaml.Node, stacks, workloads []*declared) (ok bool) {
-	if p.countTrials(stacks, workloads) <= MaxTrials {
+func (p *parser) checkCount(at *yaml.Node, stacks, workloads, mixes []*declared) (ok bool) {
+	what, running := "workload", workloads
+	if p.mixNode != nil {
+		what, running = "mix", mixes
+	}
+	if p.mixNode != nil {
+		// What no mix takes is written out all the same.
+		for _, of := range []struct {
+			what string
+			all  []*declared
+		}{{"stack", stacks}, {"workload", workloads}} {
+			if countAll(of.all) > MaxTrials {
+				p.problem(at, fmt.Sprintf("this makes %s", product(of.what, of.all)),
+					"take fewer levels, or fewer factors in one experiment")
+				return false
+			}
+		}
+	}
+	if p.countTrials(stacks, running) <= MaxTrials {
 		return true
 	}
-	what := fmt.Sprintf("this makes more than %d trials: %s and %s, %s each",
-		MaxTrials, product("stack", stacks), product("workload", workloads), plural.Count(p.times(), "time"))
-	p.problem(at, what, "take fewer levels, or fewer factors in one experiment: every stack meets every workload")
+	many := fmt.Sprintf("this makes more than %d trials: %s and %s, %s each",
+		MaxTrials, product("stack", stacks), product(what, running), plural.Count(p.times(), "time"))
+	p.problem(at, many, "take fewer levels, or fewer factors in one experiment: every stack meets every "+what)
 	return false
 }
 
 // product spells out how many stacks or workloads there are and why.
 func product(what string, all []*declared) string {
-	n := 0
+	n := countAll(all)
 	var sweeps []string
 	for _, d := range all {
-		if n <= MaxTrials {
-			n += count(d.factors)
-		}
 		var sizes []string
 		for _, f := range d.factors {
 			sizes = append(sizes, fmt.Sprintf("%d %s", len(f.levels), f.name))
@@ -227,12 +321,9 @@ func product(what string, all []*declared) string {
 			sweeps = append(sweeps, d.key.Value+": "+strings.Join(sizes, " x "))
 		}
 	}
-	text := fmt.Sprintf("%d %ss", n, what)
+	text := plural.Count(n, what)
 	if n > MaxTrials {
-		text = fmt.Sprintf("more than %d %ss", MaxTrials, what)
-	}
-	if n == 1 {
-		text = "1 " + what
+		text = fmt.Sprintf("more than %d %s", MaxTrials, plural.Of(n, what))
 	}
 	if len(sweeps) > 0 {
 		text += " (" + strings.Join(sweeps, ", ") + ")"

@@ -2,20 +2,24 @@ package experiment
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/steady"
 	"plimsoll/internal/units"
+	"plimsoll/internal/workload"
 )
 
 // What a run spends beside the measured time, as seen on a host of two slow
 // cores. Estimates need not be better than a third off.
 const (
-	perTrial  = 450 * time.Millisecond // start of the load generator, flushing, counters, storing
-	perNode   = 300 * time.Millisecond // attach, make a file system, mount, and undo it
-	perView   = 1 * time.Second        // a container on an engine that is up, and undo it
-	perEngine = 2 * time.Second        // an engine of the stack's own, its image, and undo them
+	perTrial    = 450 * time.Millisecond // start of the load generator, flushing, counters, storing
+	perNode     = 300 * time.Millisecond // attach, make a file system, mount, and undo it
+	perInstance = 100 * time.Millisecond // one more instance of a mix: its start, its output
+	perServer   = 1 * time.Second        // start of the servers of a trial until they answer, and their end
+	perView     = 1 * time.Second        // a container on an engine that is up, and undo it
+	perEngine   = 2 * time.Second        // an engine of the stack's own, its image, and undo them
 
 	// Bytes per second that files are laid out with: on a device of its own,
 	// and on whatever a loop device or directory shares with others.
@@ -40,51 +44,76 @@ func Estimate(e *Experiment) time.Duration {
 // needs to come up, and to go, counts for the trial that brings it up, and what
 // a region of the disk needs to be made for the first trial on it.
 func Costs(e *Experiment, trials []Planned) []time.Duration {
-	stacks, workloads := map[string]line.Line{}, map[string]Workload{}
+	stacks, mixes := map[string]line.Line{}, map[string]Mix{}
 	for _, s := range e.Stacks {
 		stacks[s.Name] = s.Line
 	}
-	for _, w := range e.Workloads {
-		workloads[w.Name] = w
+	workloads, timings := e.workloads(), map[string]workload.Timing{}
+	for _, m := range e.Mixes {
+		mixes[m.Name], timings[m.Name] = m, longest(e, workloads.of(m))
 	}
 	type bringUp struct {
-		stack string
+		base  string
 		block int
 	}
 	var (
 		up     bringUp
-		laid   map[string]bool    // of the stack that is up: files that were laid out, rounds that were driven
-		region = map[int64]bool{} // files of so many bytes were made, in the block
+		laid   map[string]bool   // of what is up: files that were laid out, rounds that were driven
+		region = map[int64]int{} // how many files of so many bytes were made, in the block
 		block  int
 		costs  = make([]time.Duration, len(trials))
 	)
 	for i, t := range trials {
-		l, w := stacks[t.Stack], workloads[t.Workload]
-		timing := w.Timing(e.Timing)
-		costs[i] = timing.Ramp + timing.Runtime + perTrial
-		speed := sharedSpeed
-		if len(devices(l)) > 0 {
-			speed = deviceSpeed
-		}
+		m := mixes[t.Mix]
+		timing := timings[t.Mix]
+		costs[i] = timing.Ramp + timing.Runtime + perTrial + time.Duration(m.Count()-1)*perInstance
 		if t.Block != block {
-			block, region = t.Block, map[int64]bool{}
+			block, region = t.Block, map[int64]int{}
 		}
-		if now := (bringUp{t.Stack, t.Block}); now != up {
+		on := m.On()
+		if m.Crossed() {
+			on = []string{t.Stack}
+		}
+		now := bringUp{strings.Join(on, "\x00"), t.Block}
+		if now != up {
 			up, laid = now, map[string]bool{}
-			costs[i] += setUp(l)
-			if bytes := loopBytes(l); bytes > 0 && !region[bytes] {
-				region[bytes] = true
-				costs[i] += seconds(float64(bytes) / regionSpeed)
+			made := map[int64]int{}
+			for _, s := range on {
+				l := stacks[s]
+				costs[i] += setUp(l)
+				bytes := loopBytes(l)
+				made[bytes]++
+				if bytes > 0 && made[bytes] > region[bytes] {
+					region[bytes]++
+					costs[i] += seconds(float64(bytes) / regionSpeed)
+				}
 			}
 		}
-		// Workloads that need the same space of the same files lay them out once.
-		if files := fmt.Sprint(w.Layout(), w.NeedBytes()); !laid[files] {
-			laid[files] = true
-			passes := max(1, e.Precondition.Passes)
-			costs[i] += seconds(float64(passes) * float64(w.NeedBytes()) / float64(speed))
+		for _, instance := range m.Instances(t.Stack) {
+			w := workloads[instance.Workload]
+			speed := sharedSpeed
+			if len(devices(stacks[instance.Stack])) > 0 {
+				speed = deviceSpeed
+			}
+			// Workloads that need the same space of the same files lay them out once.
+			files := fmt.Sprint(instance.Stack, instance.Place, w.Layout(), w.NeedBytes())
+			if w.Abilities().Serving != nil { // places get copies, which file systems share
+				files = fmt.Sprint(instance.Stack, "golden", w.Layout(), w.NeedBytes())
+				costs[i] += perServer / time.Duration(m.Count()) // they start at the same time
+			}
+			if !laid[files] {
+				laid[files] = true
+				passes := max(1, e.Precondition.Passes)
+				costs[i] += seconds(float64(passes) * float64(w.NeedBytes()) / float64(speed))
+			}
+			place := fmt.Sprint("place ", instance.Stack, instance.Place)
+			if instance.Place > 0 && !laid[place] {
+				laid[place] = true
+				costs[i] += perView
+			}
 		}
 		// At least a window of rounds; how many more it takes is not known.
-		if rounds := "rounds of " + t.Workload; e.Precondition.Rounds > 0 && !laid[rounds] {
+		if rounds := "rounds of " + t.Mix; e.Precondition.Rounds > 0 && !laid[rounds] {
 			laid[rounds] = true
 			costs[i] += time.Duration(steady.SNIA.Window) * e.Precondition.Round
 		}
@@ -113,10 +142,19 @@ func loopBytes(l line.Line) (bytes int64) {
 }
 
 // Undo is how long it takes to undo what a run of e changes, at its end: one
-// stack is up then.
+// stack is up then, or those that a mix names.
 func Undo(e *Experiment) (longest time.Duration) {
+	takes := map[string]time.Duration{}
 	for _, s := range e.Stacks {
-		longest = max(longest, setUp(s.Line))
+		takes[s.Name] = setUp(s.Line)
+		longest = max(longest, takes[s.Name])
+	}
+	for _, m := range e.Mixes {
+		var all time.Duration
+		for _, s := range m.On() {
+			all += takes[s]
+		}
+		longest = max(longest, all)
 	}
 	return longest/2 + perNode
 }

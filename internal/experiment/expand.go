@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/problem"
 )
 
 // Limits of an experiment file. A real one is far below them; they stop files
@@ -19,13 +21,13 @@ const (
 // the pairs that they bring in, so that whoever reads the tree need not know
 // of them. Nodes keep the line where they were written.
 type expander struct {
-	values  int
-	problem *Problem // why it gave up
+	values   int
+	problems problem.List // why it gave up: one, or none
 }
 
 func (x *expander) giveUp(n *yaml.Node, what, remedy string) {
-	if x.problem == nil {
-		x.problem = &Problem{Line: n.Line, What: what, Remedy: remedy}
+	if len(x.problems) == 0 {
+		x.problems.InLine(n.Line, what, remedy)
 	}
 }
 
@@ -34,11 +36,12 @@ func (x *expander) expand(n *yaml.Node, depth int) *yaml.Node {
 	x.values++
 	switch {
 	case x.values > maxValues:
-		x.giveUp(n, "the file holds too many values once its aliases are filled in", "write stacks and workloads out instead of nesting aliases")
+		x.giveUp(n, "the file holds too many values once its aliases are filled in",
+			"write stacks and workloads out instead of nesting aliases")
 	case depth > maxDepth:
 		x.giveUp(n, "values are nested too deep, or an alias stands within what it names", "")
 	}
-	if x.problem != nil {
+	if len(x.problems) > 0 {
 		return n
 	}
 	if n.Kind == yaml.AliasNode {
@@ -80,7 +83,8 @@ func (x *expander) merge(pairs []*yaml.Node) []*yaml.Node {
 		}
 		for _, source := range sources {
 			if source.Kind != yaml.MappingNode {
-				x.giveUp(pair[0], "<< merges keys and values, and this is neither", "write <<: *name, where &name stands before keys and values")
+				x.giveUp(pair[0], "<< merges keys and values, and this is neither",
+					"write <<: *name, where &name stands before keys and values")
 				return nil
 			}
 			for p := range slices.Chunk(source.Content, 2) {

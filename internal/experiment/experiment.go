@@ -1,13 +1,11 @@
-// Package experiment reads experiment files: a question, the stacks and
-// workloads that answer it, and how often each is tried. It validates them,
+// Package experiment reads experiment files: a question, the stacks and mixes
+// of workloads that answer it, and how often each is tried. It validates them,
 // with all problems at once, and lays out their trials.
 //
 // The package is pure. docs/experiment-file.md describes the format.
 package experiment
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"plimsoll/internal/result"
@@ -19,25 +17,31 @@ import (
 // command line may then change Repeat, Trials, NoControl, Timing, Precondition, Fixed, Target, Trace, and
 // Budget (see Fit).
 type Experiment struct {
-	Name         string
-	Question     string
-	Baseline     string // name of the stack that others are compared with; "" for none
-	Repeat       int    // blocks: in each, every stack is brought up anew once
-	Trials       int    // of each workload in a bring-up; 0 for as many as Rounds says
-	NoControl    bool   // the run carries no twin of its baseline: see AddControl
-	Timing       workload.Timing
-	Fixed        bool          // every trial takes its whole time
-	Target       float64       // precision at which a trial or a point may end before its time: half of the 95% interval as a share of the mean
-	Budget       time.Duration // of the whole run, which decides as it goes how many trials each point gets; 0 for none, when all get Repeat
+	Name      string
+	Question  string
+	Baseline  string // name of the stack that others are compared with; "" for none
+	Repeat    int    // blocks: in each, every stack is brought up anew once
+	Trials    int    // of each workload in a bring-up; 0 for as many as Rounds says
+	NoControl bool   // the run carries no twin of its baseline: see AddControl
+	Timing    workload.Timing
+	Fixed     bool // every trial takes its whole time
+	// precision at which a trial or a point may end before its time: half of the 95% interval as a share of the mean
+	Target float64
+	// of the whole run, which decides as it goes how many trials each point gets; 0 for none, when all get Repeat
+	Budget       time.Duration
 	Precondition Precondition
-	Trace        bool               // each trial is told where its I/Os spent their time
-	Scaled       Scale              // what Scale.Apply was given; nothing for an experiment as in its file
-	Seed         *uint64            // of the order of the trials; nil to draw one for each run
-	Stacks       []Stack            // in the order of the file
-	Workloads    []Workload         // in the order of the file
-	Source       string             // text of the file
-	File         string             // name of the file, as Parse was given it
-	Files        []result.InputFile // that its workloads were read from, by the names that it gives them
+	Trace        bool       // each trial is told where its I/Os spent their time
+	Scaled       Scale      // what Scale.Apply was given; nothing for an experiment as in its file
+	Seed         *uint64    // of the order of the trials; nil to draw one for each run
+	Factors      []Factor   // in the order of the file
+	Stacks       []Stack    // in the order of the file
+	Workloads    []Workload // in the order of the file: what mixes are made of
+	Mixes        []Mix      // all that runs, in the order of the file; workloads that run alone are mixes as well
+	// the miniature that all mixes run in; nil for none, or for one that depends on a factor: see Mix.Host
+	Host   *result.Limits
+	Source string             // text of the file
+	File   string             // name of the file, as Parse was given it
+	Files  []result.InputFile // that its workloads were read from, by the names that it gives them
 }
 
 // Stack is a named stack.
@@ -60,54 +64,11 @@ type Workload struct {
 	Levels map[string]string // of each factor that the workload depends on, its level's name; nil for none
 }
 
-// Need is the space that the files of the workloads that a stack meets take on
-// it, in bytes.
-// They stay for as long as the stack is up. On a raw device there are no
-// files, and all workloads use the same bytes.
-func (e *Experiment) Need(s Stack) int64 {
-	layouts := map[string]int64{}
-	var need int64
-	for _, w := range e.Workloads {
-		if !Compatible(s, w) {
-			continue
-		}
-		layout := w.Layout()
-		if s.Raw {
-			layout = ""
-		}
-		if more := w.NeedBytes() - layouts[layout]; more > 0 {
-			layouts[layout] += more
-			need += more
-		}
-	}
-	return need
-}
-
-// Problem is something wrong with an experiment, at a line of its file.
-type Problem = workload.Problem
-
-// Invalid is why a file is no experiment.
-type Invalid struct {
-	File     string
-	Problems []Problem // never empty, in the order of lines
-}
-
-// Error prints one problem a line: "quick.yaml:7: what (remedy)".
-func (e *Invalid) Error() string {
-	lines := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		lines[i] = fmt.Sprintf("%s:%d: %s", e.File, p.Line, p.What)
-		if p.Remedy != "" {
-			lines[i] += " (" + p.Remedy + ")"
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
 // Limits and defaults of the format.
 const (
 	MaxRepeat      = 1000
 	MaxTrials      = 20_000
+	MaxInstances   = 1000 // of a mix
 	DefaultRepeat  = 5
 	DefaultRuntime = 10 * time.Second
 )

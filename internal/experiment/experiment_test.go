@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"pgregory.net/rapid"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/units"
@@ -26,12 +27,14 @@ import (
 func testCatalog() *line.Catalog {
 	size := line.OptionDef{Key: "size", Value: line.Size, Default: "1GiB"}
 	return line.NewCatalog(
-		line.Def{Name: "loop", Below: line.Nothing, Gives: line.Block, Options: []line.OptionDef{size, {Key: "direct-io", Value: line.OnOff}}},
+		line.Def{Name: "loop", Below: line.Nothing, Gives: line.Block,
+			Options: []line.OptionDef{size, {Key: "direct-io", Value: line.OnOff}}},
 		line.Def{Name: line.NameDevice, Below: line.Nothing, Gives: line.Block, Arg: "PATH"},
 		line.Def{Name: "serial", Below: line.Nothing, Gives: line.Block, Arg: "SERIAL"},
 		line.Def{Name: "dir", Below: line.Nothing, Gives: line.FileSystem, Arg: "PATH"},
 		line.Def{Name: "tmpfs", Below: line.Nothing, Gives: line.FileSystem, Options: []line.OptionDef{size}},
-		line.Def{Name: "xfs", Below: line.Block, Gives: line.FileSystem, Options: []line.OptionDef{{Key: "mkfs", Value: line.Text}, {Key: "mount", Value: line.Text}}},
+		line.Def{Name: "xfs", Below: line.Block, Gives: line.FileSystem,
+			Options: []line.OptionDef{{Key: "mkfs", Value: line.Text}, {Key: "mount", Value: line.Text}}},
 		line.Def{Name: "volume", Below: line.FileSystem, Gives: line.View},
 	)
 }
@@ -41,8 +44,8 @@ var copyKind = workload.Kind{
 	Name:    "copy",
 	Summary: "copies a file",
 	Params:  copyParams{},
-	Decode: func(n *yaml.Node, open func(string) ([]byte, error)) (workload.Workload, []workload.Problem) {
-		var problems []workload.Problem
+	Decode: func(n *yaml.Node, open func(string) ([]byte, error)) (workload.Workload, problem.List) {
+		var problems problem.List
 		c := copyWorkload{need: 1 << 20}
 		for pair := range slices.Chunk(n.Content, 2) {
 			var err error
@@ -56,7 +59,7 @@ var copyKind = workload.Kind{
 				err = fmt.Errorf("unknown option %q of copy", pair[0].Value)
 			}
 			if err != nil {
-				problems = append(problems, workload.Problem{Line: pair[0].Line, What: err.Error()})
+				problems.InLine(pair[0].Line, err.Error(), "")
 			}
 		}
 		return c, problems
@@ -75,12 +78,14 @@ type copyWorkload struct {
 	layout string
 }
 
+func (c copyWorkload) Abilities() workload.Abilities            { return workload.Abilities{} }
 func (c copyWorkload) Layout() string                           { return c.layout }
 func (c copyWorkload) NeedBytes() int64                         { return c.need }
 func (c copyWorkload) Timing(t workload.Timing) workload.Timing { return t }
 func (c copyWorkload) Drive(target workload.Target, _ workload.Timing) (*workload.Step, error) {
 	if target.Block && c.layout == "named.txt" {
-		return nil, &workload.Error{Problem: result.Problem{What: "copy", Why: "it names a file, and a raw device has none", Remedy: "name none"}}
+		return nil, &problem.Problem{What: "copy",
+			Why: "it names a file, and a raw device has none", Remedy: "name none"}
 	}
 	return new(workload.Step), nil
 }
@@ -109,7 +114,7 @@ func TestStories(t *testing.T) {
 				t.Fatalf("unknown command %q", d.Cmd)
 			}
 			e, err := Parse("my.yaml", []byte(d.Input), testOptions())
-			var invalid *Invalid
+			var invalid problem.List
 			if errors.As(err, &invalid) {
 				return invalid.Error() + "\n"
 			}
@@ -138,6 +143,7 @@ func describeExperiment(e *Experiment) string {
 	for _, w := range e.Workloads {
 		fmt.Fprintf(&b, "workload %s: %s of %s%s\n", w.Name, w.Info().Kind, w.Info().Summary, levelsOf(w.Levels))
 	}
+	describeMixes(&b, e)
 	fmt.Fprintf(&b, "%d trials\n", len(Trials(e, 0)))
 	return b.String()
 }
@@ -161,7 +167,8 @@ func TestGarbage(t *testing.T) {
 		{"comments only", "# nothing\n", "x.yaml:1: the file is empty"},
 		{"not UTF-8", "name: \xff\n", "x.yaml:1: this is not YAML: "},
 		{"control characters", "name: \x00\n", "x.yaml:1: this is not YAML: "},
-		{"tabs", "stacks:\n\traw: loop\n", "x.yaml:2: this is not YAML: found character that cannot start any token (indent with blanks, not tabs)"},
+		{"tabs", "stacks:\n\traw: loop\n", "x.yaml:2: this is not YAML: found character that cannot start any token " +
+			"(indent with blanks, not tabs)"},
 		{"too large", "name: a" + strings.Repeat("#", maxBytes), "x.yaml:1: the file is larger than 1MiB"},
 		{"bomb", bomb.String(), "the file holds too many values once its aliases are filled in"},
 		{"snake", "a: &a [*a]\n", "x.yaml:1: values are nested too deep, or an alias stands within what it names"},
@@ -170,7 +177,7 @@ func TestGarbage(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Parse("x.yaml", []byte(c.text), testOptions())
-			var invalid *Invalid
+			var invalid problem.List
 			if !errors.As(err, &invalid) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -187,12 +194,14 @@ func made(stacks, workloads, repeat int) *Experiment {
 	for i := range workloads {
 		e.Workloads = append(e.Workloads, Workload{Name: fmt.Sprintf("w%d", i), Workload: copyWorkload{need: 256 << 20}})
 	}
+	e.Mixes = Alone(e.Workloads)
 	return e
 }
 
 func TestTrialsAreCompleteBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		e := made(rapid.IntRange(1, 12).Draw(t, "stacks"), rapid.IntRange(1, 6).Draw(t, "workloads"), rapid.IntRange(1, 9).Draw(t, "repeat"))
+		e := made(rapid.IntRange(1, 12).Draw(t, "stacks"), rapid.IntRange(1, 6).Draw(t, "workloads"),
+			rapid.IntRange(1, 9).Draw(t, "repeat"))
 		e.Trials = rapid.IntRange(0, 3).Draw(t, "trials")
 		seed := rapid.Uint64().Draw(t, "seed")
 		trials := Trials(e, seed)
@@ -207,7 +216,7 @@ func TestTrialsAreCompleteBlocks(t *testing.T) {
 		type point struct{ stack, workload string }
 		repeats := map[point]int{}
 		for i, p := range trials {
-			of := point{p.Stack, p.Workload}
+			of := point{p.Stack, p.Mix}
 			repeats[of]++
 			if p.Seq != i+1 || p.Repeat != repeats[of] {
 				t.Fatalf("trial %d is %+v", i+1, p)
@@ -221,7 +230,7 @@ func TestTrialsAreCompleteBlocks(t *testing.T) {
 					t.Fatalf("block %d comes back to stack %s: it would be brought up twice", b, p.Stack)
 				}
 				last[p.Stack] = i
-				counts[point{p.Stack, p.Workload}]++
+				counts[point{p.Stack, p.Mix}]++
 			}
 			for of, n := range counts {
 				if n != e.Rounds(b) {
@@ -258,7 +267,8 @@ func TestAddControl(t *testing.T) {
 	e.Stacks[2].Name = "control"
 	AddControl(e)
 	AddControl(e)
-	if n := len(e.Stacks); n != 4 || e.Stacks[3].Name != "control-2" || e.Stacks[3].Control != "s1" || e.Stacks[3].Line.String() != e.Stacks[1].Line.String() {
+	if n := len(e.Stacks); n != 4 || e.Stacks[3].Name != "control-2" || e.Stacks[3].Control != "s1" ||
+		e.Stacks[3].Line.String() != e.Stacks[1].Line.String() {
 		t.Errorf("%d stacks: %+v", n, e.Stacks)
 	}
 	for what, e := range map[string]*Experiment{
@@ -288,7 +298,7 @@ func TestBlocksDiffer(t *testing.T) {
 			for block := range slices.Chunk(Trials(e, s), 30) {
 				var order strings.Builder
 				for _, p := range block {
-					order.WriteString(p.Stack + p.Workload)
+					order.WriteString(p.Stack + p.Mix)
 				}
 				where := fmt.Sprintf("seed %d block %d", s, block[0].Block)
 				if other, ok := orders[order.String()]; ok {
@@ -329,7 +339,7 @@ func TestOrderIsStable(t *testing.T) {
 	e := made(3, 2, 2)
 	e.Trials = 1
 	for _, p := range Trials(e, 42) {
-		order = append(order, p.Stack+p.Workload)
+		order = append(order, p.Stack+p.Mix)
 	}
 	const want = "s2w0 s2w1 s1w0 s1w1 s0w0 s0w1 s2w1 s2w0 s1w0 s1w1 s0w1 s0w0"
 	if got := strings.Join(order, " "); got != want {
@@ -401,18 +411,18 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		e, err := Parse("f.yaml", []byte(text), options)
 		if err != nil {
-			var invalid *Invalid
-			if !errors.As(err, &invalid) || len(invalid.Problems) == 0 {
+			var invalid problem.List
+			if !errors.As(err, &invalid) || len(invalid) == 0 {
 				t.Fatalf("the error is %#v", err)
 			}
 			lines := strings.Count(text, "\n") + strings.Count(text, "\r") + strings.Count(text, "\u0085") +
 				strings.Count(text, "\u2028") + strings.Count(text, "\u2029") + 2
 			last := 0
-			for _, p := range invalid.Problems {
-				if p.Line < max(last, 1) || p.Line > lines || p.What == "" {
+			for _, p := range invalid {
+				if p.At.Line < max(last, 1) || p.At.Line > lines || p.What == "" {
 					t.Fatalf("problem %+v of %q", p, text)
 				}
-				last = p.Line
+				last = p.At.Line
 			}
 			return
 		}
@@ -436,5 +446,6 @@ func FuzzParse(f *testing.F) {
 		if !names[e.Baseline] {
 			t.Fatalf("baseline %q was accepted", e.Baseline)
 		}
+		checkAcceptedMixes(t, e)
 	})
 }

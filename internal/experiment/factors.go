@@ -39,14 +39,16 @@ var (
 func (p *parser) readFactors(n *yaml.Node) {
 	const example = "jobs: [1, 4, 16]"
 	if n.Kind != yaml.MappingNode {
-		p.problem(n, fmt.Sprintf("factors are written as names and levels, not as %s", describe(n)), "write below it "+example)
+		p.problem(n, fmt.Sprintf("factors are written as names and levels, not as %s", describe(n)),
+			"write below it "+example)
 		return
 	}
 	for pair := range slices.Chunk(n.Content, 2) {
 		key, value := pair[0], pair[1]
 		switch {
 		case key.Kind != yaml.ScalarNode || !factorRegexp.MatchString(key.Value):
-			p.problem(key, fmt.Sprintf("the name of a factor cannot be %s", describe(key)), "it starts with a letter, and up to 63 letters, digits and _ follow")
+			p.problem(key, fmt.Sprintf("the name of a factor cannot be %s", describe(key)),
+				"it starts with a letter, and up to 63 letters, digits and _ follow")
 		case p.factor(key.Value) != nil:
 			p.problem(key, fmt.Sprintf("two factors are called %s", key.Value), "give each a name of its own")
 		default:
@@ -75,7 +77,8 @@ func (p *parser) levels(of string, n *yaml.Node) []level {
 		if isNull(n) {
 			example = "1, 2, 4"
 		}
-		p.problem(n, fmt.Sprintf("the levels of factor %s are a list, not %s", of, describe(n)), fmt.Sprintf("write %s: [%s]", of, example))
+		p.problem(n, fmt.Sprintf("the levels of factor %s are a list, not %s", of, describe(n)),
+			fmt.Sprintf("write %s: [%s]", of, example))
 		return nil
 	}
 	if len(values) == 0 {
@@ -86,9 +89,11 @@ func (p *parser) levels(of string, n *yaml.Node) []level {
 		name := names[i]
 		switch {
 		case value.Kind != yaml.ScalarNode || isNull(value):
-			p.problem(value, fmt.Sprintf("a level of factor %s is a text, a number, true or false, not %s", of, describe(value)), "")
+			p.problem(value,
+				fmt.Sprintf("a level of factor %s is a text, a number, true or false, not %s", of, describe(value)), "")
 		case name.Kind != yaml.ScalarNode || !levelRegexp.MatchString(name.Value):
-			p.problem(name, fmt.Sprintf("a level of factor %s cannot be called %s: it becomes part of names", of, describe(name)),
+			p.problem(name,
+				fmt.Sprintf("a level of factor %s cannot be called %s: it becomes part of names", of, describe(name)),
 				fmt.Sprintf("give the level a short name: %s: {NAME: %s}", of, value.Value))
 		case slices.ContainsFunc(levels, func(l level) bool { return l.name == name.Value }):
 			p.problem(name, fmt.Sprintf("factor %s has the level %s twice", of, name.Value), "keep one of them")
@@ -116,7 +121,11 @@ func (p *parser) checkUsed(n *yaml.Node) {
 	for pair := range slices.Chunk(n.Content, 2) {
 		if f := p.factor(pair[0].Value); f != nil && !f.used {
 			f.used = true // once, if it is declared twice
-			p.problem(pair[0], fmt.Sprintf("no stack and no workload depends on factor %s", f.name),
+			who := "no stack and no workload depends"
+			if p.mixNode != nil {
+				who = "no stack, workload or mix depends"
+			}
+			p.problem(pair[0], fmt.Sprintf("%s on factor %s", who, f.name),
 				fmt.Sprintf("write $%s where its level belongs, or remove it", f.name))
 		}
 	}
@@ -149,7 +158,8 @@ func (p *parser) mentions(of string, broken *bool, scalars ...*yaml.Node) map[st
 				f.used = true
 			case *broken:
 			case name == "":
-				p.problem(n, fmt.Sprintf("%s: a dollar sign stands before the name of a factor", of), "write $name or ${name}, and $$ for a dollar sign")
+				p.problem(n, fmt.Sprintf("%s: a dollar sign stands before the name of a factor", of),
+					"write $name or ${name}, and $$ for a dollar sign")
 			default:
 				p.problem(n, fmt.Sprintf("%s: there is no factor %q", of, name), p.meant(name))
 			}
@@ -166,7 +176,8 @@ func (p *parser) meant(name string) string {
 	var known []string
 	for _, f := range p.factors {
 		if strings.HasPrefix(name, f.name) {
-			return fmt.Sprintf("write ${%s}%s where a letter, a digit or _ follows the name of a factor", f.name, name[len(f.name):])
+			return fmt.Sprintf("write ${%s}%s where a letter, a digit or _ follows the name of a factor", f.name,
+				name[len(f.name):])
 		}
 		known = append(known, f.name)
 	}

@@ -2,31 +2,13 @@ package experiment
 
 import (
 	"regexp"
+	"slices"
 
 	"github.com/invopop/jsonschema"
 )
 
-// File is an experiment file as it is written: the keys, their types, and
-// what editors show of them. Parse reads the same keys from YAML nodes, so
-// that every problem has its line.
-type File struct {
-	Name         Name                 `yaml:"name" jsonschema:"required" jsonschema_description:"Name of the experiment, part of file names."`
-	Question     string               `yaml:"question" jsonschema:"required,minLength=1" jsonschema_description:"The question that the experiment answers, in one sentence."`
-	Baseline     Name                 `yaml:"baseline" jsonschema_description:"The stack that the others are compared with. Without one, stacks are ranked but not compared."`
-	Repeat       int                  `yaml:"repeat" jsonschema:"minimum=1,maximum=1000,default=5" jsonschema_description:"Blocks. In each, every stack is brought up anew once and its workloads are measured. At least 4 are needed to tell a difference from chance."`
-	Trials       int                  `yaml:"trials" jsonschema:"minimum=1,maximum=1000" jsonschema_description:"Trials of each workload in one bring-up of a stack. Without it, two in the first block, which tell what trials differ by, and one in the others."`
-	Control      bool                 `yaml:"control" jsonschema:"default=true" jsonschema_description:"Whether the run carries a twin of its baseline, brought up like any other stack: what the two differ by is the run's noise floor."`
-	Runtime      Duration             `yaml:"runtime" jsonschema:"default=10s" jsonschema_description:"Measured time of each trial: 1s, 500ms, 2m30s."`
-	Ramp         Duration             `yaml:"ramp" jsonschema:"default=0s" jsonschema_description:"Time before the measured time in which load is driven but not counted."`
-	Fixed        bool                 `yaml:"fixed" jsonschema:"default=false" jsonschema_description:"Every trial takes its whole runtime. Otherwise trials of more than 40 s end once their mean is known."`
-	Target       Share                `yaml:"target" jsonschema:"default=3%" jsonschema_description:"How precisely to know a mean: half of its 95% interval as a share of it."`
-	Precondition Preconditioning      `yaml:"precondition" jsonschema_description:"What is written before the first trial of a workload on a stack: snia, or some of device, passes=2, rounds=25 and round=1m, separated by commas. Without it, the workload's files, once."`
-	Trace        bool                 `yaml:"trace" jsonschema:"default=false" jsonschema_description:"Record what block requests do while trials are measured, and tell where the latency of I/Os is spent. It costs some of the speed: traced trials compare with traced ones."`
-	Seed         uint64               `yaml:"seed" jsonschema:"minimum=0" jsonschema_description:"Seed of the random order of trials. Without one, every run draws its own and stores it."`
-	Factors      map[string]Levels    `yaml:"factors" jsonschema_description:"What is varied on purpose: names and their levels. Stacks and workloads that mention a factor ($jobs, in their name and in their text) stand for one of each level."`
-	Stacks       map[string]StackText `yaml:"stacks" jsonschema:"required" jsonschema_description:"Storage stacks by name, source first."`
-	Workloads    map[string]Load      `yaml:"workloads" jsonschema:"required" jsonschema_description:"Workloads by name."`
-}
+// The types of what stands behind the keys of a file, and what editors show of them. Which keys there are is in
+// settings.go.
 
 // Name is the name of an experiment, a stack or a workload. It becomes part
 // of file names.
@@ -43,6 +25,15 @@ var nameRegexp = regexp.MustCompile(namePattern)
 // JSONSchema describes a name to editors.
 func (Name) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: namePattern}
+}
+
+// Sentence is a text that is not empty.
+type Sentence string
+
+// JSONSchema describes a sentence to editors.
+func (Sentence) JSONSchema() *jsonschema.Schema {
+	one := uint64(1)
+	return &jsonschema.Schema{Type: "string", MinLength: &one}
 }
 
 // declaredPattern admits names of stacks and workloads before the levels of
@@ -119,6 +110,89 @@ func (StackText) JSONSchema() *jsonschema.Schema {
 		},
 	}
 }
+
+// LimitKeys are limits of a tenant's instances, or of a miniature host.
+type LimitKeys map[string]any
+
+// JSONSchema describes limits to editors.
+func (LimitKeys) JSONSchema() *jsonschema.Schema {
+	one := uint64(1)
+	s := &jsonschema.Schema{
+		Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema,
+		MinProperties: &one,
+		Examples:      []any{map[string]any{"cpus": 0.5, "memory": "768MiB", "read-iops": 2000}},
+	}
+	for _, k := range limitKeys {
+		value := &jsonschema.Schema{Description: k.description, AnyOf: []*jsonschema.Schema{{Type: "number"}}}
+		if k.pattern != "" {
+			value.AnyOf = append(value.AnyOf, &jsonschema.Schema{Type: "string", Pattern: k.pattern})
+		}
+		value.AnyOf = append(value.AnyOf, &jsonschema.Schema{Type: "string", Pattern: referencePattern})
+		s.Properties.Set(k.key, value)
+	}
+	return s
+}
+
+// Tenants are what a mix runs: names and numbers of instances, or a list.
+type Tenants []any
+
+// JSONSchema describes tenants to editors.
+func (Tenants) JSONSchema() *jsonschema.Schema {
+	one := uint64(1)
+	name := func(what string) *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "string", Pattern: declaredPattern, Description: what}
+	}
+	count := &jsonschema.Schema{
+		Description: "How many instances there are of it.",
+		AnyOf: []*jsonschema.Schema{{Type: "integer", Minimum: "0", Maximum: "1000"},
+			{Type: "string", Pattern: referencePattern}},
+	}
+	tenant := func(required ...string) *jsonschema.Schema {
+		s := &jsonschema.Schema{
+			Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema,
+			Required: required,
+		}
+		s.Properties.Set("workload", name("The workload, where the tenant has another name."))
+		s.Properties.Set("count", count)
+		s.Properties.Set("on", &jsonschema.Schema{
+			Description: "The stacks that the instances are dealt to in turn. Without it, the mix meets every stack.",
+			OneOf:       []*jsonschema.Schema{name(""), {Type: "array", Items: name(""), MinItems: &one, UniqueItems: true}},
+		})
+		limits := LimitKeys{}.JSONSchema()
+		limits.Description = "What each instance may use at most."
+		s.Properties.Set("limits", limits)
+		s.Properties.Set("policy", &jsonschema.Schema{
+			Description: "Of which resources of the miniature host each instance gets its share as a limit: " + policyText + ".",
+			Type:        "string", Examples: []any{"cpu+mem", allOfThem},
+		})
+		s.Properties.Set("share", &jsonschema.Schema{
+			Description: "The part of the host that the policy gives each instance; without it, an equal one.",
+			AnyOf: []*jsonschema.Schema{
+				{Type: "number"}, {Type: "string", Pattern: `^[0-9.]+( */ *[0-9.]+)?$`}, {Type: "string", Pattern: referencePattern},
+			},
+			Examples: []any{"1/8"},
+		})
+		return s
+	}
+	listed := tenant("workload")
+	listed.Properties.Set("name", name("The tenant's name, where it is not the workload's."))
+	return &jsonschema.Schema{
+		OneOf: []*jsonschema.Schema{
+			{
+				Type: "object", MinProperties: &one, PropertyNames: &jsonschema.Schema{Type: "string", Pattern: namePattern},
+				AdditionalProperties: &jsonschema.Schema{AnyOf: append(slices.Clone(count.AnyOf), tenant())},
+			},
+			{Type: "array", MinItems: &one, Items: &jsonschema.Schema{AnyOf: []*jsonschema.Schema{name(""), listed}}},
+		},
+		Examples: []any{
+			map[string]any{"RR": 4},
+			map[string]any{"oltp": map[string]any{"workload": "RR", "count": 2, "limits": map[string]any{"cpus": 0.5}}, "RW": 1},
+		},
+	}
+}
+
+// referencePattern is a reference to a factor in a value.
+const referencePattern = `\$[A-Za-z{]`
 
 // Load is a workload: one key that names its kind, and below it the kind's
 // own parameters. Schema fills in the kinds.

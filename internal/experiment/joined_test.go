@@ -33,7 +33,7 @@ func TestSeveralDevicesTakeThePlaceOfSources(t *testing.T) {
 		return l.Nodes[:1]
 	}
 	const (
-		one   = "loop(size=256MiB) > xfs"
+		one   = "loop(size=320MiB) > xfs"
 		two   = "loop(size=256MiB) + loop(size=256MiB) > lvm-stripe > ext4"
 		three = "/dev/x + /dev/y + /dev/z > raid0"
 		cold  = "loop(size=256MiB) + loop(size=256MiB, cold) > raid0"
@@ -46,8 +46,10 @@ func TestSeveralDevicesTakeThePlaceOfSources(t *testing.T) {
 		{"/dev/a + serial:B", []string{"/dev/a > xfs", "/dev/a + serial:B > lvm-stripe > ext4", "", ""},
 			[]string{"stack c: it stands on 3 devices, and there are 2", "stack d: cold"}},
 		{"/dev/a", []string{"/dev/a > xfs", "", "", ""}, []string{"stack b: it stands on 2 devices, and there is 1"}},
-		{"/dev/a + /dev/b + /dev/c + /dev/d", []string{"/dev/a > xfs", "/dev/a + /dev/b > lvm-stripe > ext4", "/dev/a + /dev/b + /dev/c > raid0", ""}, nil},
-		{"dir:/srv", []string{"dir:/srv", "", three, ""}, []string{"stack b: it stands on 2 devices, and /srv is a directory"}},
+		{"/dev/a + /dev/b + /dev/c + /dev/d",
+			[]string{"/dev/a > xfs", "/dev/a + /dev/b > lvm-stripe > ext4", "/dev/a + /dev/b + /dev/c > raid0", ""}, nil},
+		{"dir:/srv", []string{"dir:/srv", "", three, ""},
+			[]string{"stack b: it stands on 2 devices, and /srv is a directory"}},
 	} {
 		e := joined(t, one, two, three, cold)
 		leftOut, err := Scale{On: on(test.on), FileSystem: "xfs", Catalog: stack.Catalog()}.Apply(e)
@@ -93,7 +95,8 @@ func TestSpaceOfSeveralDevices(t *testing.T) {
 		"loop(size=128MiB) > thin(direct-lvm) > devicemapper":      "loop(size=171MiB)",
 		"loop(size=100MiB) > ext4 > thin(loop-lvm) > devicemapper": "loop(size=171MiB)",
 	} {
-		_, err := Parse("x.yaml", []byte("name: x\nquestion: q?\nstacks:\n  a: "+text+"\nworkloads:\n  RR: {fio: {rw: randread, size: 96MiB}}\n"),
+		_, err := Parse("x.yaml",
+			[]byte("name: x\nquestion: q?\nstacks:\n  a: "+text+"\nworkloads:\n  RR: {fio: {rw: randread, size: 96MiB}}\n"),
 			Options{Catalog: stack.Catalog(), Kinds: kinds.All()})
 		if err == nil || !strings.Contains(err.Error(), remedy) {
 			t.Errorf("%s: %v, want %s", text, err, remedy)

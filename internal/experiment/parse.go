@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/suggest"
@@ -30,7 +31,7 @@ type Options struct {
 }
 
 // Parse reads an experiment file. file is its name, for messages. The error
-// is an *Invalid with everything that is wrong.
+// is a problem.List with everything that is wrong, in the order of lines.
 func Parse(file string, text []byte, o Options) (*Experiment, error) {
 	p := &parser{
 		Options: o,
@@ -45,20 +46,20 @@ func Parse(file string, text []byte, o Options) (*Experiment, error) {
 		p.file(root)
 	}
 	if len(p.problems) > 0 {
-		slices.SortStableFunc(p.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
-		return nil, &Invalid{File: file, Problems: p.problems}
+		return nil, p.problems.Sorted().Within(file)
 	}
 	return p.e, nil
 }
 
 // open reads a file that a workload names, and notes what it was: a run that goes on
-// later has to find the same.
+// later goes on with the same.
 func (p *parser) open(name string) ([]byte, error) {
 	text, err := p.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	file := result.NewInputFile(name, text)
+	file.Text = string(text)
 	if !slices.Contains(p.e.Files, file) {
 		p.e.Files = append(p.e.Files, file)
 	}
@@ -68,45 +69,53 @@ func (p *parser) open(name string) ([]byte, error) {
 type parser struct {
 	Options
 	e        *Experiment
-	problems []Problem
+	problems problem.List
 
-	factors    []*factor // in the order of the file
-	filled     int       // values that filling levels in makes
-	baseline   *yaml.Node
-	stackNodes []*yaml.Node // of e.Stacks
+	factors      []*factor  // in the order of the file
+	factorNode   *yaml.Node // nil for none; so are stackNode and workloadNode
+	stackNode    *yaml.Node
+	workloadNode *yaml.Node
+	filled       int // values that filling levels in makes
+	baseline     *yaml.Node
+	mixNode      *yaml.Node   // nil when each workload runs alone
+	hostNode     *yaml.Node   // nil for no miniature
+	stackNodes   []*yaml.Node // of e.Stacks
 }
 
 func (p *parser) problem(n *yaml.Node, what, remedy string) {
-	p.problems = append(p.problems, Problem{Line: n.Line, What: what, Remedy: remedy})
+	p.problems.InLine(n.Line, what, remedy)
 }
 
 // root reads the text as one YAML document; nil when it is none.
 func (p *parser) root(text []byte) *yaml.Node {
 	top := &yaml.Node{Line: 1}
 	if len(text) > maxBytes {
-		p.problem(top, fmt.Sprintf("the file is larger than %s", units.FormatSize(maxBytes)), "an experiment is a short text; is this the right file?")
+		p.problem(top, fmt.Sprintf("the file is larger than %s", units.FormatSize(maxBytes)),
+			"an experiment is a short text; is this the right file?")
 		return nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, second yaml.Node
 	switch err := decoder.Decode(&doc); {
 	case errors.Is(err, io.EOF), err == nil && isNull(doc.Content[0]):
-		p.problem(top, "the file is empty", `begin with "name: " and "question: "; plimsoll list shows experiments that are built in`)
+		p.problem(top, "the file is empty",
+			`begin with "name: " and "question: "; plimsoll list shows experiments that are built in`)
 		return nil
 	case err != nil:
 		p.problems = append(p.problems, yamlProblem(text, err))
 		return nil
 	}
 	if err := decoder.Decode(&second); err == nil {
-		p.problem(&second, "the file holds more than one document", "keep one experiment in a file: remove the line --- and what follows")
+		p.problem(&second, "the file holds more than one document",
+			"keep one experiment in a file: remove the line --- and what follows")
 	} else if !errors.Is(err, io.EOF) {
 		p.problems = append(p.problems, yamlProblem(text, err))
 		return nil
 	}
 	x := &expander{}
 	root := x.expand(doc.Content[0], 0)
-	if x.problem != nil {
-		p.problems = append(p.problems, *x.problem)
+	if len(x.problems) > 0 {
+		p.problems = append(p.problems, x.problems...)
 		return nil
 	}
 	return root
@@ -122,91 +131,85 @@ var (
 )
 
 // yamlProblem turns an error of the YAML library into a problem.
-func yamlProblem(text []byte, err error) Problem {
+func yamlProblem(text []byte, err error) problem.Problem {
 	m := yamlError.FindStringSubmatch(err.Error())
 	if m == nil {
-		return Problem{Line: 1, What: "this is not YAML: " + err.Error()}
+		m = []string{"", "", err.Error()}
 	}
-	problem := Problem{Line: 1, What: "this is not YAML: " + m[2]}
+	found := problem.Problem{Kind: problem.Invalid, At: problem.Position{Line: 1}, What: "this is not YAML: " + m[2]}
 	if at, err := strconv.Atoi(m[1]); err == nil {
-		problem.Line = at
+		found.At.Line = at
 		if fromZero.MatchString(m[2]) {
-			problem.Line++
+			found.At.Line++
 		}
 	}
 	if anchor := unknownAnchor.FindStringSubmatch(m[2]); anchor != nil {
 		before, _, _ := bytes.Cut(text, []byte("*"+anchor[1]))
-		problem.Line = 1 + bytes.Count(before, []byte("\n"))
-		problem.Remedy = fmt.Sprintf("write &%s before the value that *%[1]s stands for", anchor[1])
+		found.At.Line = 1 + bytes.Count(before, []byte("\n"))
+		found.Remedy = fmt.Sprintf("write &%s before the value that *%[1]s stands for", anchor[1])
 	}
 	switch {
-	case strings.Contains(problem.What, "did not find expected ',' or") && bytes.Contains(text, []byte("${")):
-		problem.Remedy = `between braces or brackets, YAML takes no ${name} without quotes: write $name, or "${name}"`
+	case strings.Contains(found.What, "did not find expected ',' or") && bytes.Contains(text, []byte("${")):
+		found.Remedy = `between braces or brackets, YAML takes no ${name} without quotes: write $name, or "${name}"`
 	case fioSection.Match(text):
-		problem.Remedy = "is this a job file of fio? write an experiment that names it: workloads: {mine: {fio: {file: my.fio}}}"
-	case strings.Contains(problem.What, "cannot start any token"), strings.Contains(problem.What, "found a tab character"):
-		problem.Remedy = "indent with blanks, not tabs"
-	case strings.Contains(problem.What, "mapping values are not allowed"):
-		problem.Remedy = "put a text with a colon and a blank in quotes"
+		found.Remedy = "is this a job file of fio? write an experiment that names it: workloads: {mine: {fio: " +
+			"{file: my.fio}}}"
+	case strings.Contains(found.What, "cannot start any token"), strings.Contains(found.What, "found a tab character"):
+		found.Remedy = "indent with blanks, not tabs"
+	case strings.Contains(found.What, "mapping values are not allowed"):
+		found.Remedy = "put a text with a colon and a blank in quotes"
 	}
-	return problem
+	return found
 }
 
-// file reads the keys of File.
+// file reads the keys of the table in settings.go.
 func (p *parser) file(root *yaml.Node) {
-	var factors, stacks, workloads *yaml.Node
-	seen := p.mapping(root, "an experiment", map[string]func(*yaml.Node){
-		"name":     func(n *yaml.Node) { p.e.Name = p.name(n, "name") },
-		"question": func(n *yaml.Node) { p.e.Question = p.text(n, "question") },
-		"baseline": func(n *yaml.Node) { p.e.Baseline, p.baseline = p.text(n, "baseline"), n },
-		"repeat":   func(n *yaml.Node) { p.e.Repeat = p.repeat(n, "repeat", "4 or more can tell a difference from chance") },
-		"trials": func(n *yaml.Node) {
-			p.e.Trials = p.repeat(n, "trials", "trials of one bring-up tell nothing of the next one")
-		},
-		"control":      func(n *yaml.Node) { p.e.NoControl = !p.flag(n, "control") },
-		"runtime":      func(n *yaml.Node) { p.e.Timing.Runtime = p.duration(n, "runtime", 1) },
-		"ramp":         func(n *yaml.Node) { p.e.Timing.Ramp = p.duration(n, "ramp", 0) },
-		"fixed":        func(n *yaml.Node) { p.e.Fixed = p.flag(n, "fixed") },
-		"target":       func(n *yaml.Node) { p.e.Target = p.share(n, "target") },
-		"precondition": func(n *yaml.Node) { p.e.Precondition = p.precondition(n) },
-		"trace":        func(n *yaml.Node) { p.e.Trace = p.flag(n, "trace") },
-		"seed":         func(n *yaml.Node) { p.e.Seed = p.seed(n) },
-		"factors":      func(n *yaml.Node) { factors = n },
-		"stacks":       func(n *yaml.Node) { stacks = n },
-		"workloads":    func(n *yaml.Node) { workloads = n },
-	})
+	fields := map[string]func(*yaml.Node){}
+	for _, s := range settings {
+		if s.Key != "" {
+			fields[s.Key] = func(n *yaml.Node) { s.value.read(p, n, s.Key) }
+		}
+	}
+	seen := p.mapping(root, "an experiment", fields)
 	if seen == nil {
 		return
 	}
-	for _, required := range []struct{ key, remedy string }{
-		{"name", "add name: my-experiment"},
-		{"question", "say in one sentence what you want to know: the report answers it"},
-		{"stacks", "add stacks: and below it NAME: STACK, for example raw: loop(size=1GiB)"},
-		{"workloads", "add workloads: and below it NAME: {fio: {...}}"},
-	} {
-		if !seen[required.key] {
-			p.problem(root, "the experiment has no "+required.key, required.remedy)
+	for _, s := range settings {
+		if s.Required != "" && !seen[s.Key] {
+			p.problem(root, "the experiment has no "+s.Key, s.Required)
 		}
 	}
+	factors, stacks, workloads := p.factorNode, p.stackNode, p.workloadNode
 	if factors != nil {
 		p.readFactors(factors)
 	}
-	var stackDecls, workloadDecls []*declared
+	p.e.Factors = p.typedFactors()
+	var stackDecls, workloadDecls, mixDecls []*declared
 	if stacks != nil {
 		stackDecls = p.declarations(stacks, "stack", "raw: loop(size=1GiB)")
 	}
 	if workloads != nil {
 		workloadDecls = p.declarations(workloads, "workload", "RR: {fio: {rw: randread, bs: 4KiB, size: 256MiB}}")
 	}
+	if p.mixNode != nil {
+		mixDecls = p.declarations(p.mixNode, "mix", mixExample)
+	}
+	if p.hostNode != nil {
+		said := true // what is wrong is said when it is read
+		p.mentions("host", &said, scalars(p.hostNode)...)
+	}
 	if stacks != nil && workloads != nil {
 		p.checkUsed(factors)
 	}
-	brief := !p.checkCount(cmp.Or(factors, root), stackDecls, workloadDecls)
+	brief := !p.checkCount(cmp.Or(factors, root), stackDecls, workloadDecls, mixDecls)
 	names := p.each(stackDecls, "stack", brief, p.stack)
 	if !brief {
 		p.checkBaseline(names)
 	}
-	p.each(workloadDecls, "workload", brief, p.workload)
+	loads := p.each(workloadDecls, "workload", brief, p.workload)
+	if workloads != nil && stacks != nil {
+		p.readMixes(mixDecls, workloadDecls, names, loads, brief)
+	}
 	p.checkSpace()
 	p.checkRaw()
 }
@@ -225,7 +228,8 @@ func (p *parser) mapping(n *yaml.Node, what string, fields map[string]func(*yaml
 		read, ok := fields[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			p.problem(key, fmt.Sprintf("a key of %s is text, not %s", what, describe(key)), "known are "+strings.Join(known, ", "))
+			p.problem(key, fmt.Sprintf("a key of %s is text, not %s", what, describe(key)),
+				"known are "+strings.Join(known, ", "))
 		case !ok:
 			p.problem(key, fmt.Sprintf("unknown key %q of %s", key.Value, what), suggest.DidYouMean(key.Value, known))
 		case seen[key.Value]:
@@ -241,21 +245,19 @@ func (p *parser) mapping(n *yaml.Node, what string, fields map[string]func(*yaml
 func (p *parser) stack(r read) {
 	n := r.value
 	if n.Kind != yaml.ScalarNode || isNull(n) {
-		p.problem(n, fmt.Sprintf("stack %s is written on one line, not as %s", r.declared, describe(n)), "write "+r.declared+": loop(size=1GiB) > xfs")
+		p.problem(n, fmt.Sprintf("stack %s is written on one line, not as %s", r.declared, describe(n)),
+			"write "+r.declared+": loop(size=1GiB) > xfs")
 		return
 	}
 	text := strings.TrimSpace(n.Value)
 	l, err := line.Parse(text)
-	var syntax *line.SyntaxError
-	var problems []line.Problem
+	var problems problem.List
 	var defs []line.Def
-	if errors.As(err, &syntax) {
-		problems = syntax.Problems
-	} else {
+	if !errors.As(err, &problems) {
 		defs, problems = l.Resolve(p.Catalog)
 	}
 	for _, found := range problems {
-		p.problem(n, fmt.Sprintf("stack %s, column %d: %s", r.declared, found.Column, found.What), found.Remedy)
+		p.problem(n, fmt.Sprintf("stack %s, column %d: %s", r.declared, found.At.Column, found.What), found.Remedy)
 	}
 	if len(problems) == 0 {
 		raw := defs[len(defs)-1].Gives == line.Block
@@ -282,7 +284,8 @@ func (p *parser) workload(r read) {
 	kind, params := n.Content[0], n.Content[1]
 	at := slices.Index(kinds, kind.Value)
 	if at < 0 {
-		p.problem(kind, fmt.Sprintf("unknown kind %q of workload %s", kind.Value, r.declared), suggest.DidYouMean(kind.Value, kinds))
+		p.problem(kind, fmt.Sprintf("unknown kind %q of workload %s", kind.Value, r.declared),
+			suggest.DidYouMean(kind.Value, kinds))
 		return
 	}
 	w, problems := p.Kinds[at].Decode(params, p.open)
@@ -299,7 +302,8 @@ func (p *parser) workload(r read) {
 // that is itself wrong is named all the same.
 func (p *parser) checkBaseline(names []string) {
 	if p.e.Baseline != "" && len(names) > 0 && !slices.Contains(names, p.e.Baseline) {
-		p.problem(p.baseline, fmt.Sprintf("the baseline %q is no stack of this experiment", p.e.Baseline), suggest.DidYouMean(p.e.Baseline, names))
+		p.problem(p.baseline, fmt.Sprintf("the baseline %q is no stack of this experiment", p.e.Baseline),
+			suggest.DidYouMean(p.e.Baseline, names))
 	}
 }
 
@@ -308,77 +312,64 @@ func (p *parser) checkBaseline(names []string) {
 // of larger devices.
 const usable = 0.75
 
-// checkSpace compares what workloads need with sources of a declared size. A
-// device's size is only known on the host, and compared there.
-func (p *parser) checkSpace() {
-	for i, s := range p.e.Stacks {
-		defs, _ := s.Line.Resolve(p.Catalog)
-		option, ok := defs[0].Option("size")
-		if !ok || option.Value != line.Size {
-			continue
-		}
-		size, err := units.ParseSize(defs[0].Setting(s.Line.Nodes[0], "size"))
-		if err != nil {
-			continue
-		}
-		// Each device gets as much as the smallest one holds.
-		sources := s.Line.Sources()
-		if slices.ContainsFunc(sources, func(n line.Node) bool { return n.Name != sources[0].Name }) {
-			continue
-		}
-		for _, source := range sources[1:] {
-			other, err := units.ParseSize(defs[0].Setting(source, "size"))
-			if err == nil {
-				size = min(size, other)
-			}
-		}
-		size *= int64(len(sources))
-		room := size
-		if slices.ContainsFunc(defs, func(d line.Def) bool { return d.Below == line.Block }) {
-			room = int64(float64(size) * usable)
-		}
-		if slices.ContainsFunc(defs, func(d line.Def) bool { return d.Gives == line.Pool }) {
-			room = int64(float64(room) * usable) // a file system on a pool that must not fill up
-		}
-		all := p.e.Need(s)
-		short := func(what string, need int64) {
-			p.problem(p.stackNodes[i],
-				fmt.Sprintf("stack %s is too small for %s: it needs %s, and %s of %s can be used",
-					s.Name, what, units.FormatSize(need), approximately(room), units.FormatSize(size)),
-				fmt.Sprintf("write %s(size=%s) or more, or give the workload a smaller size", sources[0].Name, enough(all, room, size, len(sources))))
-		}
-		alone := false
-		for _, w := range p.e.Workloads {
-			if need := w.NeedBytes(); need > room && Compatible(s, w) {
-				alone = true
-				short("workload "+w.Name, need)
-			}
-		}
-		if all > room && !alone {
-			short("all workloads, whose files lie there together", all)
-		}
-	}
+// room is what a stack's source holds.
+type room struct {
+	source  string // its name
+	sources int
+	size    int64 // of all sources
+	usable  int64 // by files
 }
 
-// checkRaw asks each workload whether it can run on each raw stack that it meets,
-// before a run finds out: one that names files cannot.
-func (p *parser) checkRaw() {
-	for i, s := range p.e.Stacks {
-		if !s.Raw {
-			continue
+// roomOf returns the room of a stack on sources of a declared size. A device's
+// size is only known on the host, and compared there.
+func (p *parser) roomOf(s Stack) (r room, ok bool) {
+	defs, _ := s.Line.Resolve(p.Catalog)
+	option, ok := defs[0].Option("size")
+	if !ok || option.Value != line.Size {
+		return r, false
+	}
+	size, err := units.ParseSize(defs[0].Setting(s.Line.Nodes[0], "size"))
+	if err != nil {
+		return r, false
+	}
+	// Each device gets as much as the smallest one holds.
+	sources := s.Line.Sources()
+	if slices.ContainsFunc(sources, func(n line.Node) bool { return n.Name != sources[0].Name }) {
+		return r, false
+	}
+	for _, source := range sources[1:] {
+		other, err := units.ParseSize(defs[0].Setting(source, "size"))
+		if err == nil {
+			size = min(size, other)
 		}
-		for _, w := range p.e.Workloads {
-			if !Compatible(s, w) {
-				continue
-			}
-			// Any device will do; how large it is, is known on the host.
-			_, err := w.Drive(workload.Target{Path: "/dev/device", Block: true}, w.Timing(p.e.Timing))
-			var no *workload.Error
-			if errors.As(err, &no) {
-				what := fmt.Sprintf("workload %s cannot run on stack %s: %s", w.Name, s.Name, no.Why)
-				p.problem(p.stackNodes[i], what, no.Remedy)
-			}
-		}
+	}
+	size *= int64(len(sources))
+	r = room{source: sources[0].Name, sources: len(sources), size: size, usable: size}
+	if slices.ContainsFunc(defs, func(d line.Def) bool { return d.Below == line.Block }) {
+		r.usable = int64(float64(size) * usable)
+	}
+	if slices.ContainsFunc(defs, func(d line.Def) bool { return d.Gives == line.Pool }) {
+		r.usable = int64(float64(r.usable) * usable) // a file system on a pool that must not fill up
+	}
+	return r, true
+}
+
+// tooSmall notes that what needs more than a stack has room for. all is what
+// everything needs there.
+func (p *parser) tooSmall(n *yaml.Node, s Stack, r room, what string, need, all int64) {
+	p.problem(n,
+		fmt.Sprintf("stack %s is too small for %s: it needs %s, and %s of %s can be used",
+			s.Name, what, approximately(need), approximately(r.usable), units.FormatSize(r.size)),
+		fmt.Sprintf("write %s(size=%s) or more, or give the workload a smaller size", r.source,
+			enough(all, r.usable, r.size, r.sources)))
+}
+
+// checkRawWorkload notes why a workload cannot run on a raw stack.
+func (p *parser) checkRawWorkload(n *yaml.Node, s Stack, w Workload) {
+	// Any device will do; how large it is, is known on the host.
+	_, err := w.Drive(workload.Target{Path: "/dev/device", Block: true}, w.Timing(p.e.Timing))
+	if no := problem.Of(err); no != nil {
+		p.problem(n, fmt.Sprintf("workload %s cannot run on stack %s: %s", w.Name, s.Name, no.Why), no.Remedy)
 	}
 }
 
@@ -455,44 +446,6 @@ func (p *parser) flag(n *yaml.Node, key string) (set bool) {
 		p.problem(n, fmt.Sprintf("%s is true or false, not %s", key, describe(n)), "")
 	}
 	return set
-}
-
-// share reads a share of a whole in per cent.
-func (p *parser) share(n *yaml.Node, key string) float64 {
-	share, err := strconv.ParseFloat(strings.TrimSuffix(n.Value, "%"), 64)
-	if n.Kind != yaml.ScalarNode || err != nil || !strings.HasSuffix(n.Value, "%") || !(share > 0 && share < 100) {
-		p.problem(n, fmt.Sprintf("%s is a share above 0%% and below 100%%, not %s", key, describe(n)), "write 3%")
-		return 0
-	}
-	return share / 100
-}
-
-func (p *parser) precondition(n *yaml.Node) Precondition {
-	if n.Kind != yaml.ScalarNode {
-		p.problem(n, "precondition is written on one line, not as "+describe(n), "write "+preconditionKeys)
-		return Precondition{}
-	}
-	asked, err := ParsePrecondition(n.Value)
-	if err != nil {
-		p.problem(n, "precondition: "+strings.ReplaceAll(err.Error(), "\n", "; "), "")
-	}
-	return asked
-}
-
-func (p *parser) repeat(n *yaml.Node, key, remedy string) int {
-	times, err := strconv.Atoi(n.Value)
-	if n.Tag != "!!int" || err != nil || times < 1 || times > MaxRepeat {
-		p.problem(n, fmt.Sprintf("%s is a number from 1 to %d, not %s", key, MaxRepeat, describe(n)), remedy)
-	}
-	return times
-}
-
-func (p *parser) seed(n *yaml.Node) *uint64 {
-	seed, err := strconv.ParseUint(n.Value, 10, 64)
-	if n.Tag != "!!int" || err != nil {
-		p.problem(n, fmt.Sprintf("seed is a whole number from 0 to 2^64-1, not %s", describe(n)), "")
-	}
-	return &seed
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }

@@ -85,7 +85,8 @@ func ParsePrecondition(text string) (p Precondition, err error) {
 		p.Round = defaultRound
 	}
 	if p.Rounds > 0 && p.Rounds < steady.SNIA.Window {
-		problems = append(problems, fmt.Errorf("%d rounds are fewer than the %d that a window takes", p.Rounds, steady.SNIA.Window))
+		problems = append(problems,
+			fmt.Errorf("%d rounds are fewer than the %d that a window takes", p.Rounds, steady.SNIA.Window))
 	}
 	return p, errors.Join(problems...)
 }

@@ -40,8 +40,11 @@ func TestParsePreconditionTellsAllProblems(t *testing.T) {
 		{"device=no", []string{`unknown setting "device=no"`}},
 		{"passes=2,snia", []string{"snia goes first"}},
 		{"passes=2,passes=3", []string{"passes is given more than once"}},
-		{"passes=0,rounds=x,round=10,depth=1", []string{"passes is a number from 1 to 100", "rounds is a number from 1 to 1000", "round is a time", `unknown setting "depth=1"`}},
-		{"passes=101,rounds=1001,round=-1s", []string{"passes is a number from 1 to 100", "rounds is a number from 1 to 1000", "round is a time"}},
+		{"passes=0,rounds=x,round=10,depth=1",
+			[]string{"passes is a number from 1 to 100", "rounds is a number from 1 to 1000", "round is a time",
+				`unknown setting "depth=1"`}},
+		{"passes=101,rounds=1001,round=-1s",
+			[]string{"passes is a number from 1 to 100", "rounds is a number from 1 to 1000", "round is a time"}},
 		{"rounds=4", []string{"4 rounds are fewer than the 5 that a window takes"}},
 		{"passes", []string{"passes is a number"}},
 	} {

@@ -51,19 +51,27 @@ func Reach(e *Experiment, remotes []line.Node) (leftOut []string, err error) {
 	}
 	if len(remotes) == 0 && len(waiting) > 0 {
 		slices.Sort(waiting)
-		return nil, fmt.Errorf("%s measures other hosts' devices, over %s, and nothing says where they are: export them there with plimsoll target export, and name each with --remote 'nvmeof(...)', as that prints it; plimsoll lab run does all of that by itself",
+		return nil, fmt.Errorf("%s measures other hosts' devices, over %s, and nothing says where they are: export "+
+			"them there with plimsoll target export, and name each with --remote 'nvmeof(...)', as that prints it; "+
+			"plimsoll lab run does all of that by itself",
 			e.Name, strings.Join(slices.Compact(waiting), " and "))
 	}
 	var problems []error
 	for i, r := range remotes {
 		if !used[i] {
-			problems = append(problems, fmt.Errorf("--remote %s: no stack of %s takes it: none waits for a target over its transport, or another --remote came first", r, e.Name))
+			problems = append(problems, fmt.Errorf("--remote %s: no stack of %s takes it: none waits for a target "+
+				"over its transport, or another --remote came first", r, e.Name))
 		}
 	}
 	if len(problems) == 0 && len(leftOut) > 0 && len(kept) == 0 {
 		problems = append(problems, fmt.Errorf("no stack of %s is left: %s", e.Name, lines(leftOut)))
 	}
 	e.Stacks = kept
+	run := len(e.Mixes) > 0
+	leftOut = append(leftOut, e.prune()...)
+	if len(problems) == 0 && run && len(e.Mixes) == 0 {
+		problems = append(problems, fmt.Errorf("no mix of %s is left: %s", e.Name, lines(leftOut)))
+	}
 	return leftOut, errors.Join(problems...)
 }
 

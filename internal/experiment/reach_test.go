@@ -41,14 +41,21 @@ func TestReach(t *testing.T) {
 		baseline string
 	}{
 		{
-			"each transport has its target, and keeps what the stack says", []string{"serial:L1", "nvmeof(transport=tcp)", "nvmeof(transport=rdma, hostnqn=nqn.me) > xfs > volume"}, []string{rdma, tcp},
-			[]string{"serial:L1", tcp, "nvmeof(transport=rdma, addr=10.0.0.1, nqn=nqn.b, port=4421, hostnqn=nqn.me) > xfs > volume"}, 0, "", "s1",
+			"each transport has its target, and keeps what the stack says",
+			[]string{"serial:L1", "nvmeof(transport=tcp)", "nvmeof(transport=rdma, hostnqn=nqn.me) > xfs > volume"},
+			[]string{rdma, tcp},
+			[]string{"serial:L1", tcp, "nvmeof(transport=rdma, addr=10.0.0.1, nqn=nqn.b, port=4421, hostnqn=nqn.me) " +
+				"> xfs > volume"}, 0, "", "s1",
 		},
 		{"a remote with a name is left alone", []string{"loop", tcp}, nil, []string{"loop", tcp}, 0, "", "s1"},
-		{"what has no target is left out", []string{"nvmeof(transport=rdma)", "nvmeof(transport=tcp)"}, []string{tcp}, []string{tcp}, 1, "stack s1: no --remote says where a target is over rdma", ""},
-		{"without any target there is nothing to measure", []string{"loop", "nvmeof(transport=tcp)"}, nil, nil, 0, "plimsoll target export", "s1"},
-		{"a target that nobody waits for is a mistake", []string{"loop", "nvmeof(transport=tcp)"}, []string{tcp, rdma}, nil, 0, "--remote " + rdma, "s1"},
-		{"so is a second one over the same transport", []string{"nvmeof(transport=tcp)"}, []string{tcp, strings.Replace(tcp, "nqn.a", "nqn.c", 1)}, nil, 0, "nqn.c", "s1"},
+		{"what has no target is left out", []string{"nvmeof(transport=rdma)", "nvmeof(transport=tcp)"}, []string{tcp},
+			[]string{tcp}, 1, "stack s1: no --remote says where a target is over rdma", ""},
+		{"without any target there is nothing to measure", []string{"loop", "nvmeof(transport=tcp)"}, nil, nil, 0,
+			"plimsoll target export", "s1"},
+		{"a target that nobody waits for is a mistake", []string{"loop", "nvmeof(transport=tcp)"}, []string{tcp, rdma},
+			nil, 0, "--remote " + rdma, "s1"},
+		{"so is a second one over the same transport", []string{"nvmeof(transport=tcp)"},
+			[]string{tcp, strings.Replace(tcp, "nqn.a", "nqn.c", 1)}, nil, 0, "nqn.c", "s1"},
 		{
 			"members of a stripe are sources too", []string{"nvmeof(transport=tcp) + serial:L1 > raid0"}, []string{tcp},
 			[]string{tcp + " + serial:L1 > raid0"}, 0, "", "s1",

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"plimsoll/internal/plural"
+	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/units"
-	"plimsoll/internal/workload"
 )
 
 // Scale fits an experiment to a host. Fields that are empty change nothing.
@@ -47,6 +47,7 @@ func (s Scale) Apply(e *Experiment) (leftOut []string, err error) {
 	if len(s.On) > 0 {
 		without, err := s.sources(e)
 		leftOut = append(leftOut, without...)
+		leftOut = append(leftOut, e.prune()...)
 		problems = append(problems, err)
 	}
 	if len(e.Workloads) == 0 {
@@ -54,6 +55,9 @@ func (s Scale) Apply(e *Experiment) (leftOut []string, err error) {
 	}
 	if len(e.Stacks) == 0 {
 		problems = append(problems, fmt.Errorf("no stack of %s is left: %s", e.Name, lines(leftOut)))
+	}
+	if len(e.Mixes) == 0 && len(e.Workloads) > 0 && len(e.Stacks) > 0 {
+		problems = append(problems, fmt.Errorf("no mix of %s is left: %s", e.Name, lines(leftOut)))
 	}
 	return leftOut, errors.Join(problems...)
 }
@@ -76,18 +80,18 @@ func needs(e *Experiment) (bytes []int64) {
 func (s Scale) workloads(e *Experiment) (leftOut []string, problems []error) {
 	most := 0
 	for _, w := range e.Workloads {
-		if scalable, ok := w.Workload.(workload.Scalable); ok {
-			most = max(most, scalable.NumJobs())
+		if scaling := w.Abilities().Scaling; scaling != nil {
+			most = max(most, scaling.Jobs)
 		}
 	}
 	var kept []Workload
 	for _, w := range e.Workloads {
-		scalable, ok := w.Workload.(workload.Scalable)
-		if !ok {
+		scaling := w.Abilities().Scaling
+		if scaling == nil {
 			leftOut = append(leftOut, fmt.Sprintf("workload %s: it cannot be scaled", w.Name))
 			continue
 		}
-		jobs := scalable.NumJobs()
+		jobs := scaling.Jobs
 		switch {
 		case s.Jobs == 0:
 		case isLevel(w.Levels, jobs) && jobs > s.Jobs:
@@ -99,7 +103,7 @@ func (s Scale) workloads(e *Experiment) (leftOut []string, problems []error) {
 		default:
 			jobs = min(jobs, s.Jobs)
 		}
-		scaled, err := scalable.Scale(jobs, s.Bytes)
+		scaled, err := scaling.To(jobs, s.Bytes)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("workload %s: %w", w.Name, err))
 			continue
@@ -108,7 +112,7 @@ func (s Scale) workloads(e *Experiment) (leftOut []string, problems []error) {
 		kept = append(kept, w)
 	}
 	e.Workloads = kept
-	return leftOut, problems
+	return append(leftOut, e.prune()...), problems
 }
 
 // isLevel tells whether a number of jobs is the level of a factor.
@@ -177,6 +181,11 @@ func (s Scale) sources(e *Experiment) (leftOut []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	named := slices.IndexFunc(e.Mixes, func(m Mix) bool { return !m.Crossed() })
+	if len(s.On) > 1 && named >= 0 {
+		return nil, fmt.Errorf("mix %s of %s names its stacks (on: %s), so it can be put on one device only: give one --on",
+			e.Mixes[named].Name, e.Name, strings.Join(e.Mixes[named].On(), ", "))
+	}
 	var kept []Stack
 	baseline := ""
 	replaced := false
@@ -216,6 +225,13 @@ func (s Scale) sources(e *Experiment) (leftOut []string, err error) {
 		e.Baseline = baseline
 	}
 	e.Stacks = kept
+	if len(s.On) > 1 {
+		factor := Factor{Name: FactorDevice}
+		for _, label := range labels {
+			factor.Levels = append(factor.Levels, result.Level{Factor: FactorDevice, Text: label})
+		}
+		e.Factors = append(slices.Clone(e.Factors), factor)
+	}
 	return leftOut, nil
 }
 
@@ -237,7 +253,8 @@ func (s Scale) replacesNothing(e *Experiment, leftOut []string) error {
 	if len(leftOut) > 0 {
 		why = "\nand those that stand on loop devices cannot be there: " + lines(leftOut)
 	}
-	return fmt.Errorf("%s would replace nothing: %s, and %s measures%s%s\nto measure elsewhere, name it in a copy of the experiment",
+	return fmt.Errorf("%s would replace nothing: %s, and %s measures%s%s\nto measure elsewhere, name it in a copy of "+
+		"the experiment",
 		strings.Join(names, ", "), takes, e.Name, lines(stacks), why)
 }
 
@@ -248,7 +265,8 @@ func (s Scale) labels(e *Experiment) ([]string, error) {
 	for _, n := range s.On {
 		label := labelOf(n)
 		if slices.Contains(labels, label) {
-			problems = append(problems, fmt.Errorf("two devices would be called %s: name one in another way, such as serial:NUMBER", label))
+			problems = append(problems, fmt.Errorf("two devices would be called %s: name one in another way, such as "+
+				"serial:NUMBER", label))
 		}
 		labels = append(labels, label)
 	}
@@ -257,13 +275,15 @@ func (s Scale) labels(e *Experiment) ([]string, error) {
 	}
 	for _, levels := range e.levels() {
 		if _, has := levels[FactorDevice]; has {
-			return nil, fmt.Errorf("%s has a factor called %s of its own: it can be put on one device only", e.Name, FactorDevice)
+			return nil,
+				fmt.Errorf("%s has a factor called %s of its own: it can be put on one device only", e.Name, FactorDevice)
 		}
 	}
 	for _, stack := range e.Stacks {
 		for _, label := range labels {
 			if name := stack.Name + "-" + label; len(name) > maxName {
-				problems = append(problems, fmt.Errorf("stack %s would be called %s, which is longer than %d: name the device in another way", stack.Name, name, maxName))
+				problems = append(problems, fmt.Errorf("stack %s would be called %s, which is longer than %d: name "+
+					"the device in another way", stack.Name, name, maxName))
 			}
 		}
 	}
@@ -284,20 +304,21 @@ func labelOf(n line.Node) string {
 		parts = append(parts, text[strings.LastIndexAny(text, "/:")+1:])
 	}
 	return strings.Map(func(r rune) rune {
-		if r < 128 && (r == '-' || r == '_' || r == '.' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
+		if r < 128 &&
+			(r == '-' || r == '_' || r == '.' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
 			return r
 		}
 		return '-'
 	}, strings.Join(parts, "-"))
 }
 
-// levels are those of all stacks and workloads.
+// levels are those of all stacks and mixes.
 func (e *Experiment) levels() (all []map[string]string) {
 	for _, s := range e.Stacks {
 		all = append(all, s.Levels)
 	}
-	for _, w := range e.Workloads {
-		all = append(all, w.Levels)
+	for _, m := range e.Mixes {
+		all = append(all, m.Levels)
 	}
 	return all
 }
@@ -330,12 +351,15 @@ func (s Scale) source(l line.Line, device line.Node) (on line.Line, takes bool, 
 		case rest[0].Name != s.FileSystem:
 			return l, true, fmt.Sprintf("%s lies on %s", device.Arg, s.FileSystem)
 		case len(rest[0].Options) > 0:
-			return l, true, fmt.Sprintf("%s lies on a file system that is there already, without the options of %s", device.Arg, rest[0])
+			return l, true,
+				fmt.Sprintf("%s lies on a file system that is there already, without the options of %s", device.Arg, rest[0])
 		}
 		rest = rest[1:]
 	}
 	if len(devs) < len(sources) {
-		return l, true, fmt.Sprintf("it stands on %d devices, and there %s %d to put it on: join as many with +", len(sources), plural.Choose(len(devs), "is", "are"), len(devs))
+		return l, true,
+			fmt.Sprintf("it stands on %d devices, and there %s %d to put it on: join as many with +", len(sources),
+				plural.Choose(len(devs), "is", "are"), len(devs))
 	}
 	return line.Line{Nodes: append([]line.Node{line.Join(devs[:len(sources)]...)}, rest...)}, true, ""
 }

@@ -7,7 +7,6 @@ import (
 
 	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
-	"plimsoll/internal/workload"
 )
 
 func stackLines(e *Experiment) string {
@@ -21,8 +20,8 @@ func stackLines(e *Experiment) string {
 func jobsOf(e *Experiment) map[string]int {
 	out := map[string]int{}
 	for _, w := range e.Workloads {
-		if s, ok := w.Workload.(workload.Scalable); ok {
-			out[w.Name] = s.NumJobs()
+		if s := w.Abilities().Scaling; s != nil {
+			out[w.Name] = s.Jobs
 		}
 	}
 	return out
@@ -79,7 +78,8 @@ workloads:
   few: {fio: {rw: randread, jobs: 3, size: 256MiB}}
   one: {fio: {rw: randread, size: 256MiB}}
 `
-	for _, c := range []struct{ jobs, most, few, one int }{{2, 2, 2, 1}, {5, 5, 3, 1}, {8, 8, 3, 1}, {64, 64, 3, 1}, {1, 1, 1, 1}} {
+	for _, c := range []struct{ jobs, most, few, one int }{{2, 2, 2, 1}, {5, 5, 3, 1}, {8, 8, 3, 1}, {64, 64, 3, 1},
+		{1, 1, 1, 1}} {
 		e := parsed(t, text)
 		if leftOut := apply(t, e, Scale{Jobs: c.jobs}); len(leftOut) > 0 {
 			t.Errorf("%d jobs: left out: %q", c.jobs, leftOut)
@@ -104,7 +104,8 @@ workloads:
 `
 	e := parsed(t, text)
 	apply(t, e, Scale{Bytes: 1 << 30})
-	const want = "raw: loop(size=4GiB)\next4: loop(size=8GiB,direct-io=off) > ext4\nsmall: tmpfs(size=2GiB)\nhere: dir:/srv"
+	const want = "raw: loop(size=4GiB)\next4: loop(size=8GiB,direct-io=off) > ext4\nsmall: tmpfs(size=2GiB)\nhere: " +
+		"dir:/srv"
 	if got := strings.ReplaceAll(stackLines(e), ", ", ","); got != want {
 		t.Errorf("stacks are\n%s\nwant\n%s", got, want)
 	}
@@ -142,7 +143,8 @@ workloads:
   R-$bytes: {fio: {rw: randread, size: $bytes}}
 `)
 	apply(t, e, Scale{Bytes: 256 << 20})
-	want := "raw: loop(size=4GiB)\ns-64MiB: loop(size=1GiB,dir=/srv/64MiB) > ext4\ns-128MiB: loop(size=512MiB,dir=/srv/128MiB) > ext4"
+	want := "raw: loop(size=4GiB)\ns-64MiB: loop(size=1GiB,dir=/srv/64MiB) > ext4\ns-128MiB: " +
+		"loop(size=512MiB,dir=/srv/128MiB) > ext4"
 	if got := strings.ReplaceAll(stackLines(e), ", ", ","); got != want {
 		t.Errorf("stacks are\n%s\nwant\n%s", got, want)
 	}
@@ -232,7 +234,8 @@ workloads:
 		for _, text := range c.on {
 			on = append(on, node(t, text)...)
 		}
-		if _, err := (Scale{On: on, Catalog: stack.Catalog()}).Apply(e); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := (Scale{On: on, Catalog: stack.Catalog()}).Apply(e); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("on %v: %v, want %s", c.on, err, c.want)
 		}
 	}
@@ -258,15 +261,19 @@ func TestScaleOnADirectory(t *testing.T) {
 				t.Errorf("%s: %v", s.Line, problems)
 			}
 		}
-		for _, why := range []string{"stack raw: a directory has no raw device", "stack buffered: direct-io=off is about loop devices"} {
+		for _, why := range []string{"stack raw: a directory has no raw device",
+			"stack buffered: direct-io=off is about loop devices"} {
 			if !slices.Contains(leftOut, why) {
 				t.Errorf("on %s: %q is not in %q", fs, why, leftOut)
 			}
 		}
-		if other := map[string]string{"ext4": "stack xfs: /data lies on ext4", "xfs": "stack volume: /data lies on xfs"}[fs]; !slices.Contains(leftOut, other) {
+		if other := map[string]string{"ext4": "stack xfs: /data lies on ext4",
+			"xfs": "stack volume: /data lies on xfs"}[fs]; !slices.Contains(leftOut, other) {
 			t.Errorf("on %s: %q is not in %q", fs, other, leftOut)
 		}
-		if text := strings.Join(leftOut, "\n"); fs == "ext4" && !strings.Contains(text, "stack ext4-nolock: /data lies on a file system that is there already, without the options of ext4(mount=dioread_nolock)") {
+		if text := strings.Join(leftOut, "\n"); fs == "ext4" &&
+			!strings.Contains(text, "stack ext4-nolock: /data lies on a file system that is there already, without "+
+				"the options of ext4(mount=dioread_nolock)") {
 			t.Errorf("on %s: %q", fs, leftOut)
 		}
 	}
@@ -284,7 +291,8 @@ workloads:
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"no workload of scaled is left", "R-16: it has 16 jobs, more than 4", "no stack of scaled is left", "raw: a directory has no raw device"} {
+	for _, want := range []string{"no workload of scaled is left", "R-16: it has 16 jobs, more than 4",
+		"no stack of scaled is left", "raw: a directory has no raw device"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in: %v", want, err)
 		}
@@ -295,7 +303,9 @@ workloads:
 // an error.
 func TestScaleOfWhatCannotBeScaled(t *testing.T) {
 	e := made(1, 1, 1)
-	e.Workloads = append(e.Workloads, parsed(t, scaleHead+"stacks: {raw: loop}\nworkloads: {RR: {fio: {rw: randread, size: 256MiB}}}").Workloads...)
+	e.Workloads = append(e.Workloads, parsed(t, scaleHead+"stacks: {raw: loop}\nworkloads: {RR: {fio: {rw: randread, "+
+		"size: 256MiB}}}").Workloads...)
+	e.Mixes = Alone(e.Workloads)
 	if leftOut := apply(t, e, Scale{Jobs: 2}); len(leftOut) != 1 || leftOut[0] != "workload w0: it cannot be scaled" {
 		t.Errorf("left out: %q", leftOut)
 	}
@@ -303,7 +313,8 @@ func TestScaleOfWhatCannotBeScaled(t *testing.T) {
 		t.Errorf("left: %v", e.Workloads)
 	}
 	e = parsed(t, scaleHead+"stacks: {raw: loop}\nworkloads: {SR: {fio: {rw: read, jobs: 2, bs: 1MiB, size: 256MiB}}}")
-	if _, err := (Scale{Jobs: 8, Bytes: 4 << 20, Catalog: stack.Catalog()}).Apply(e); err == nil || !strings.Contains(err.Error(), "workload SR: ") {
+	if _, err := (Scale{Jobs: 8, Bytes: 4 << 20, Catalog: stack.Catalog()}).Apply(e); err == nil ||
+		!strings.Contains(err.Error(), "workload SR: ") {
 		t.Errorf("eight jobs that read 1 MiB each of 4 MiB: %v", err)
 	}
 }
@@ -311,7 +322,8 @@ func TestScaleOfWhatCannotBeScaled(t *testing.T) {
 // Without anything to change, nothing changes.
 func TestScaleOfNothing(t *testing.T) {
 	e, was := parsed(t, onText), parsed(t, onText)
-	if leftOut := apply(t, e, Scale{}); len(leftOut) > 0 || stackLines(e) != stackLines(was) || e.Baseline != was.Baseline {
+	if leftOut := apply(t, e, Scale{}); len(leftOut) > 0 || stackLines(e) != stackLines(was) ||
+		e.Baseline != was.Baseline {
 		t.Errorf("%s\nleft out %q", stackLines(e), leftOut)
 	}
 }

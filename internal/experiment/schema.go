@@ -11,8 +11,8 @@ import (
 	"plimsoll/internal/workload"
 )
 
-// Schema gives the JSON Schema of experiment files, for editors: the keys of
-// File, and the parameters of the given kinds of workloads.
+// Schema returns the JSON Schema of experiment files, for editors: the keys of
+// settings, and the parameters of the given kinds of workloads.
 func Schema(kinds []workload.Kind) ([]byte, error) {
 	r := &jsonschema.Reflector{
 		Anonymous:                  true, // an ID would be an address where nothing is
@@ -28,10 +28,24 @@ func Schema(kinds []workload.Kind) ([]byte, error) {
 		}
 		return nil
 	}
-	s := r.Reflect(File{})
-	s.Title = "Plimsoll experiment"
+	s := &jsonschema.Schema{
+		Version: jsonschema.Version, Type: "object",
+		Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema,
+		Title: "Plimsoll experiment",
+	}
+	for _, setting := range settings {
+		if setting.Key == "" {
+			continue
+		}
+		value := setting.value.schema(r)
+		value.Description = setting.Description
+		s.Properties.Set(setting.Key, value)
+		if setting.Required != "" {
+			s.Required = append(s.Required, setting.Key)
+		}
+	}
 	s.Description = "A question about storage stacks, and the trials that answer it. See docs/experiment-file.md."
-	for _, key := range []string{"stacks", "workloads"} {
+	for _, key := range []string{"stacks", "workloads", "mixes"} {
 		named, _ := s.Properties.Get(key)
 		one := uint64(1)
 		named.MinProperties = &one
@@ -77,7 +91,7 @@ func orReference(value *jsonschema.Schema) *jsonschema.Schema {
 	either := &jsonschema.Schema{
 		Description: value.Description,
 		Default:     value.Default,
-		AnyOf:       []*jsonschema.Schema{value, {Type: "string", Pattern: `\$[A-Za-z{]`}},
+		AnyOf:       []*jsonschema.Schema{value, {Type: "string", Pattern: referencePattern}},
 	}
 	value.Description, value.Default = "", nil
 	return either

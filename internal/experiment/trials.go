@@ -3,35 +3,24 @@ package experiment
 import (
 	"math/bits"
 	"math/rand/v2"
-	"slices"
 )
 
 // Planned is a trial before it is run.
 type Planned struct {
-	Seq      int    `json:"seq"`    // from 1, the order of execution
-	Block    int    `json:"block"`  // from 1, the random block it belongs to
-	Repeat   int    `json:"repeat"` // from 1: the trial's number among those of its stack and workload
-	Stack    string `json:"stack"`
-	Workload string `json:"workload"`
+	Seq    int      `json:"seq"`    // from 1, the order of execution
+	Block  int      `json:"block"`  // from 1, the random block it belongs to
+	Repeat int      `json:"repeat"` // from 1: the trial's number among those of its point
+	Stack  string   `json:"stack"`  // "" where the mix names its own
+	Mix    string   `json:"mix"`
+	On     []string `json:"on,omitempty"` // stacks that the mix names, all of which have to be up
 }
 
-// Compatible reports whether a stack and a workload make a trial. All do,
-// unless a factor would have two levels at once.
-func Compatible(s Stack, w Workload) bool {
-	for factor, level := range s.Levels {
-		if other, ok := w.Levels[factor]; ok && other != level {
-			return false
-		}
-	}
-	return true
-}
-
-// pilotRounds is how many trials of each workload a stack gets in its first
+// pilotRounds is how many trials of each mix a stack gets in its first
 // bring-up, unless the experiment says how many it gets in all: what trials of
 // the same bring-up differ by is known from them.
 const pilotRounds = 2
 
-// Rounds returns how many trials of each workload a stack gets in its bring-up
+// Rounds returns how many trials of each mix a stack gets in its bring-up
 // of a block, counted from 1.
 func (e *Experiment) Rounds(block int) int {
 	switch {
@@ -45,22 +34,16 @@ func (e *Experiment) Rounds(block int) int {
 
 // Trials lays out the trials of e: Repeat blocks, each with every stack once,
 // one after the other, brought up anew on the region of the disk that belongs
-// to the block; while it is up, each workload that it is Compatible with gets
-// Rounds trials. Stacks, and the workloads of a round, come in a random order:
-// a drift of the host, as it warms up or its neighbours wake, then meets all
+// to the block; while it is up, each mix that it is Compatible with gets
+// Rounds trials. Mixes that name their own stacks come as if what they name
+// were one more stack: all of it is up at once. Stacks, and the mixes of a
+// round, come in a random order: a drift of the host, as it warms up or its neighbours wake, then meets all
 // stacks alike and does not look like a difference between them.
 //
 // The same seed makes the same order with every version of Plimsoll and Go:
 // see Arrange.
 func Trials(e *Experiment, seed uint64) []Planned {
-	var points []Planned
-	for _, s := range e.Stacks {
-		for _, w := range e.Workloads {
-			if Compatible(s, w) {
-				points = append(points, Planned{Stack: s.Name, Workload: w.Name})
-			}
-		}
-	}
+	points := Points(e)
 	var trials []Planned
 	for b := 1; b <= e.Repeat; b++ {
 		trials = append(trials, Arrange(points, e.Rounds(b), seed, b)...)
@@ -69,32 +52,51 @@ func Trials(e *Experiment, seed uint64) []Planned {
 	return trials
 }
 
+// Points returns what e measures, stack by stack in the order of the file, and
+// after them the mixes that name their own stacks.
+func Points(e *Experiment) []Planned {
+	var points []Planned
+	for i := range e.Stacks {
+		s := &e.Stacks[i]
+		for j := range e.Mixes {
+			m := &e.Mixes[j]
+			if compatible(s, m) {
+				points = append(points, Planned{Stack: s.Name, Mix: m.Name})
+			}
+		}
+	}
+	for _, m := range e.Mixes {
+		if !m.Crossed() {
+			points = append(points, Planned{Mix: m.Name, On: m.On()})
+		}
+	}
+	return points
+}
+
 // Arrange puts points, stack-major, into the random order of a block, counted
 // from 1, and repeats each so many rounds: stack by stack, round by round.
 //
 // Order is Fisher and Yates's, from the end, with the numbers of a PCG
 // generator (math/rand/v2) that is seeded with the seed and the block; stacks
-// are shuffled first, then the workloads of each round in the order in which
+// are shuffled first, then the mixes of each round in the order in which
 // they run. A 64-bit number x picks one of n as the upper half of the 128-bit
 // product x*n; its bias is below n/2^64.
 func Arrange(points []Planned, rounds int, seed uint64, block int) []Planned {
 	random := rand.NewPCG(seed, uint64(block))
 	var stacks []string
+	roundOf := map[string][]Planned{}
 	for _, p := range points {
-		if !slices.Contains(stacks, p.Stack) {
-			stacks = append(stacks, p.Stack)
+		base := p.base()
+		if roundOf[base] == nil {
+			stacks = append(stacks, base)
 		}
+		p.Block = block
+		roundOf[base] = append(roundOf[base], p)
 	}
 	shuffle(stacks, random)
 	var out []Planned
 	for _, s := range stacks {
-		var round []Planned
-		for _, p := range points {
-			if p.Stack == s {
-				p.Block = block
-				round = append(round, p)
-			}
-		}
+		round := roundOf[s]
 		for range rounds {
 			shuffle(round, random)
 			out = append(out, round...)
@@ -110,15 +112,15 @@ func shuffle[T any](list []T, random *rand.PCG) {
 	}
 }
 
-// Number counts trials that follow others: in all, and by stack and workload.
+// Number counts trials that follow others: in all, and by stack and mix.
 func Number(trials, before []Planned) {
-	type point struct{ stack, workload string }
+	type point struct{ stack, mix string }
 	repeats := map[point]int{}
 	for _, t := range before {
-		repeats[point{t.Stack, t.Workload}]++
+		repeats[point{t.Stack, t.Mix}]++
 	}
 	for i := range trials {
-		p := point{trials[i].Stack, trials[i].Workload}
+		p := point{trials[i].Stack, trials[i].Mix}
 		repeats[p]++
 		trials[i].Seq, trials[i].Repeat = len(before)+i+1, repeats[p]
 	}

@@ -13,8 +13,8 @@ import (
 	"plimsoll/internal/result"
 )
 
-// The types below are those of package result with Percentiles in the place
-// of Bins: a field that is declared here hides the embedded one.
+// The types below are those of package result with Percentiles beside
+// histograms: a field that is declared here hides the embedded one.
 type (
 	// Document is a run as run.json shows it.
 	Document struct {
@@ -23,19 +23,20 @@ type (
 	}
 	trial struct {
 		result.Trial
+		Instances []instance `json:"instances,omitempty"`
+		Trace     *trace     `json:"trace,omitempty"`
+	}
+	instance struct {
+		result.Instance
 		Measurement *measurement `json:"measurement,omitempty"`
-		Trace       *trace       `json:"trace,omitempty"`
 	}
 	measurement struct {
 		result.Measurement
-		Read  direction `json:"read"`
-		Write direction `json:"write"`
+		Operations []operation `json:"operations"`
 	}
-	direction struct {
-		result.Direction
-		Submission latency `json:"submission"`
-		Completion latency `json:"completion"`
-		Total      latency `json:"total"`
+	operation struct {
+		result.Operation
+		Latency map[result.Stage]latency `json:"latency,omitempty"`
 	}
 	trace struct {
 		result.Trace
@@ -52,7 +53,6 @@ type (
 	}
 	latency struct {
 		hist.Histogram
-		Bins        *struct{}    `json:"bins,omitempty"` // always nil
 		Percentiles *Percentiles `json:"percentiles,omitempty"`
 	}
 )
@@ -69,35 +69,50 @@ type Percentiles struct {
 }
 
 // NewPercentiles reads the percentiles off a histogram; nil when it is empty.
-func NewPercentiles(bins []hist.Bin) *Percentiles {
-	if _, ok := hist.Percentile(bins, 50); !ok {
+func NewPercentiles(bins hist.Bins) *Percentiles {
+	ns, ok := hist.Percentiles(bins, 50, 90, 95, 99, 99.9, 99.99)
+	if !ok {
 		return nil
 	}
-	at := func(p float64) uint64 {
-		ns, _ := hist.Percentile(bins, p)
-		return ns
-	}
-	return &Percentiles{at(50), at(90), at(95), at(99), at(99.9), at(99.99)}
+	return &Percentiles{P50: ns[0], P90: ns[1], P95: ns[2], P99: ns[3], P999: ns[4], P9999: ns[5]}
 }
 
 // NewDocument makes the document of a run.
 func NewDocument(run *result.Run) Document {
 	d := Document{Run: *run, Trials: make([]trial, len(run.Trials))}
 	for i, t := range run.Trials {
-		d.Trials[i] = trial{t, newMeasurement(t.Measurement), newTrace(t.Trace)}
+		d.Trials[i] = trial{t, newInstances(t.Instances), newTrace(t.Trace)}
 	}
 	return d
+}
+
+func newInstances(instances []result.Instance) []instance {
+	out := make([]instance, len(instances))
+	for i, in := range instances {
+		out[i] = instance{in, newMeasurement(in.Measurement)}
+	}
+	return out
 }
 
 func newMeasurement(m *result.Measurement) *measurement {
 	if m == nil {
 		return nil
 	}
-	return &measurement{*m, newDirection(m.Read), newDirection(m.Write)}
+	out := &measurement{*m, make([]operation, len(m.Operations))}
+	for i, o := range m.Operations {
+		out.Operations[i] = newOperation(o)
+	}
+	return out
 }
 
-func newDirection(d result.Direction) direction {
-	return direction{d, newLatency(d.Submission), newLatency(d.Completion), newLatency(d.Total)}
+func newOperation(o result.Operation) operation {
+	out := operation{o, map[result.Stage]latency{}}
+	for stage, l := range o.Latency {
+		if l.Count > 0 || l.MaxNS > 0 {
+			out.Latency[stage] = newLatency(l)
+		}
+	}
+	return out
 }
 
 func newTrace(t *result.Trace) *trace {
@@ -123,7 +138,7 @@ func newBreakdown(b *result.Breakdown) *breakdown {
 }
 
 func newLatency(l hist.Histogram) latency {
-	return latency{l, nil, NewPercentiles(l.Bins)}
+	return latency{l, NewPercentiles(l.Bins)}
 }
 
 // JSON writes the document of a run, indented.

@@ -14,12 +14,13 @@ import (
 // workload depends on it, and empty where neither does.
 func TestLevelsHaveColumns(t *testing.T) {
 	r := &result.Run{
-		Stacks:    []result.Stack{{Name: "raw"}, {Name: "xfs-4KiB", Levels: map[string]string{"fs": "xfs", "bs": "4KiB"}}},
-		Workloads: []result.Workload{{Name: "once"}, {Name: "RR-4KiB-8", Levels: map[string]string{"bs": "4KiB", "jobs": "8"}}},
+		Stacks: []result.Stack{{Name: "raw"}, {Name: "xfs-4KiB", Levels: map[string]string{"fs": "xfs", "bs": "4KiB"}}},
+		Workloads: []result.Workload{{Name: "once"},
+			{Name: "RR-4KiB-8", Levels: map[string]string{"bs": "4KiB", "jobs": "8"}}},
 	}
 	for _, s := range r.Stacks {
 		for _, w := range r.Workloads {
-			r.Trials = append(r.Trials, result.Trial{Stack: s.Name, Workload: w.Name, Status: result.TrialPlanned})
+			r.Trials = append(r.Trials, result.Trial{Stack: s.Name, Mix: w.Name, Status: result.TrialPlanned})
 		}
 	}
 	want := []map[string]string{
@@ -45,7 +46,8 @@ func TestLevelsHaveColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := slices.Index(records[0], "workload")
-	if got := records[0][at : at+5]; !slices.Equal(got, []string{"workload", "level_bs", "level_fs", "level_jobs", "status"}) {
+	if got := records[0][at : at+5]; !slices.Equal(got,
+		[]string{"workload", "level_bs", "level_fs", "level_jobs", "status"}) {
 		t.Fatalf("columns %v", got)
 	}
 	for i, levels := range want {

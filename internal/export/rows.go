@@ -15,7 +15,8 @@ import (
 	"plimsoll/internal/result"
 )
 
-// Row is one trial with what is needed to read it by itself.
+// Row is one instance of a trial with what is needed to read it by itself; a
+// trial that was not run is one row.
 type Row struct {
 	Run            string             `json:"run"`
 	Experiment     string             `json:"experiment"`
@@ -29,7 +30,12 @@ type Row struct {
 	Control        string             `json:"control,omitempty"` // the stack that this one is an unnamed twin of
 	Line           string             `json:"line"`
 	Marks          []result.Mark      `json:"marks"`
+	Mix            string             `json:"mix"`
+	Instance       int                `json:"instance"` // from 0, in its trial
+	Tenant         string             `json:"tenant,omitempty"`
 	Workload       string             `json:"workload"`
+	Limited        *result.Limited    `json:"limited,omitempty"` // nil for an instance without limits
+	Usage          *result.Usage      `json:"usage,omitempty"`
 	Levels         map[string]string  `json:"levels,omitempty"` // of the factors of stack and workload
 	Status         result.TrialStatus `json:"status"`
 	Reason         string             `json:"reason,omitempty"` // why failed or skipped
@@ -38,62 +44,86 @@ type Row struct {
 	Measured       *measured          `json:"measured,omitempty"` // nil when there was nothing to measure
 	Honesty        *result.Honesty    `json:"honesty,omitempty"`
 
-	Stop            *result.Stop            `json:"stop,omitempty"`           // nil for a trial of a fixed time
-	WarmupSeconds   float64                 `json:"warmup_seconds,omitempty"` // that the measurement leaves out at the beginning, beside the ramp
+	Stop *result.Stop `json:"stop,omitempty"` // nil for a trial of a fixed time
+	// that the measurement leaves out at the beginning, beside the ramp
+	WarmupSeconds   float64                 `json:"warmup_seconds,omitempty"`
 	Preconditioning *result.Preconditioning `json:"preconditioning,omitempty"`
 	Neighbours      *result.Neighbours      `json:"neighbours,omitempty"`
 	Trace           *trace                  `json:"trace,omitempty"`    // nil for a trial that was not traced
 	Untraced        string                  `json:"untraced,omitempty"` // why it was not although it was to be
 }
 
-// measured is a measurement with the sums of both directions, which readers
-// would otherwise have to make.
+// measured is a measurement with the sums of all operations, which readers would
+// otherwise have to make.
 type measured struct {
-	IOPS           float64 `json:"iops"`
+	Rate           float64 `json:"rate"`
 	BytesPerSecond float64 `json:"bytes_per_second"`
 	measurement
 }
 
-// Rows makes the rows of a run, in the order in which the trials were planned.
+// Rows returns the rows of a run, in the order in which the trials were planned.
 func Rows(run *result.Run) []Row {
 	stacks := map[string]result.Stack{}
 	for _, s := range run.Stacks {
 		stacks[s.Name] = s
 	}
-	rows := make([]Row, len(run.Trials))
 	workloads := map[string]result.Workload{}
 	for _, w := range run.Workloads {
 		workloads[w.Name] = w
 	}
-	for i, t := range run.Trials {
+	var rows []Row
+	for _, t := range run.Trials {
 		s := stacks[t.Stack]
-		rows[i] = Row{
+		row := Row{
 			Run: run.ID, Experiment: run.Experiment.Name, Host: run.Environment.Hostname,
 			Seq: t.Seq, Block: t.Block, Repeat: t.Repeat, BringUp: t.BringUp, Region: t.Region,
-			Stack: t.Stack, Control: s.Control, Line: s.Line, Marks: append([]result.Mark{}, s.Marks...), Workload: t.Workload,
-			Status: t.Status, Started: t.Started, ElapsedSeconds: t.ElapsedSeconds,
-			Honesty: t.Honesty, Stop: t.Stop, Preconditioning: t.Preconditioning,
+			Stack: t.Stack, Control: s.Control, Line: s.Line, Marks: append([]result.Mark{}, s.Marks...), Mix: t.Mix,
+			Workload: t.Mix,
+			Status:   t.Status, Started: t.Started, ElapsedSeconds: t.ElapsedSeconds,
+			Honesty: t.Honesty(), Stop: t.Stop, Preconditioning: t.Preconditioning,
 			Neighbours: t.Neighbours, Trace: newTrace(t.Trace), Untraced: t.Untraced,
 		}
-		if t.Series != nil {
-			rows[i].WarmupSeconds = float64(t.Series.Warmup) * t.Series.IntervalSeconds
+		if t.Rates != nil {
+			row.WarmupSeconds = float64(t.Rates.Warmup) * t.Rates.IntervalSeconds
 		}
-		if levels := [...]map[string]string{s.Levels, workloads[t.Workload].Levels}; len(levels[0])+len(levels[1]) > 0 {
-			rows[i].Levels = map[string]string{}
-			maps.Copy(rows[i].Levels, levels[0])
-			maps.Copy(rows[i].Levels, levels[1])
+		if levels := [...]map[string]string{s.Levels, workloads[t.Mix].Levels}; len(levels[0])+len(levels[1]) > 0 {
+			row.Levels = map[string]string{}
+			maps.Copy(row.Levels, levels[0])
+			maps.Copy(row.Levels, levels[1])
 		}
 		if t.Problem != nil {
-			rows[i].Reason = t.Problem.What + ": " + t.Problem.Why
+			row.Reason = t.Problem.Text()
 		}
-		if t.Measurement != nil {
-			rows[i].Measured = &measured{t.Measurement.IOPS(), t.Measurement.BytesPerSecond(), *newMeasurement(t.Measurement)}
+		if len(t.Instances) == 0 {
+			rows = append(rows, row)
+		}
+		for _, in := range t.Instances {
+			one := row.of(in)
+			if on, known := stacks[in.Stack]; known {
+				one.Stack, one.Line, one.Marks = on.Name, on.Line, append([]result.Mark{}, on.Marks...)
+			}
+			rows = append(rows, one)
 		}
 	}
 	return rows
 }
 
-// NDJSON writes one JSON object per trial and line.
+// of returns the row of an instance of a trial.
+func (r Row) of(in result.Instance) Row {
+	r.Instance, r.Tenant, r.Limited, r.Usage = in.Index, in.Tenant, in.Limited, in.Usage
+	if in.Workload != "" {
+		r.Workload = in.Workload
+	}
+	if in.Problem != nil {
+		r.Status, r.Reason = in.Status, in.Problem.Text()
+	}
+	if m := newMeasurement(in.Measurement); m != nil {
+		r.Measured = &measured{in.Measurement.IOPS(), in.Measurement.BytesPerSecond(), *m}
+	}
+	return r
+}
+
+// NDJSON writes one JSON object per line, for each instance of a trial.
 func NDJSON(w io.Writer, run *result.Run) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -105,8 +135,9 @@ func NDJSON(w io.Writer, run *result.Run) error {
 	return nil
 }
 
-// CSV writes a heading and one record per trial. What was not measured is an
-// empty field, never 0. There are as many groups of device columns as the
+// CSV writes a heading and one record for each instance of a trial. What was not
+// measured is an empty field, never 0. There is a group of columns for each
+// operation that a workload did, as many groups of device columns as the
 // deepest stack has devices, a column for the level of each factor, and
 // columns of printed percentiles, of why trials ended when they did, and of
 // preconditioning, neighbours and traces where a trial has some.
@@ -126,12 +157,18 @@ func CSV(w io.Writer, run *result.Run) error {
 			c.devices = max(c.devices, len(r.Honesty.Served))
 		}
 		if r.Measured != nil {
-			for _, d := range []direction{r.Measured.Read, r.Measured.Write} {
-				c.printed = c.printed || len(d.Submission.Printed)+len(d.Completion.Printed)+len(d.Total.Printed) > 0
+			for _, o := range r.Measured.Operations {
+				if !slices.Contains(c.operations, o.Name) {
+					c.operations = append(c.operations, o.Name)
+				}
+				for _, l := range o.Latency {
+					c.printed = c.printed || len(l.Printed) > 0
+				}
 			}
 		}
 	}
 	slices.Sort(c.factors)
+	slices.Sort(c.operations)
 	out := csv.NewWriter(w)
 	if err := out.Write(record(Row{}, c).names); err != nil {
 		return err
@@ -147,9 +184,10 @@ func CSV(w io.Writer, run *result.Run) error {
 
 // columns are those that depend on the run.
 type columns struct {
-	factors []string
-	devices int  // groups of device columns
-	printed bool // percentiles that fio printed
+	factors    []string
+	operations []string // that some workload did
+	devices    int      // groups of device columns
+	printed    bool     // percentiles that fio printed
 
 	stops, preconditioned, neighbours, traced bool
 }
@@ -186,6 +224,9 @@ func record(r Row, c columns) *fields {
 	f.add("control", r.Control)
 	f.add("line", r.Line)
 	f.add("marks", joinMarks(r.Marks))
+	f.add("mix", r.Mix)
+	f.add("instance", r.Instance)
+	f.add("tenant", r.Tenant)
 	f.add("workload", r.Workload)
 	for _, factor := range c.factors {
 		f.add("level_"+factor, r.Levels[factor])
@@ -198,13 +239,14 @@ func record(r Row, c columns) *fields {
 	if ok {
 		m = *r.Measured
 	}
-	f.add("runtime_seconds", when(ok, m.RuntimeSeconds))
-	f.add("iops", when(ok, m.IOPS))
+	f.add("seconds", when(ok, m.Seconds))
+	f.add("rate", when(ok, m.Rate))
 	f.add("bytes_per_second", when(ok, m.BytesPerSecond))
 	f.add("user_cpu_cores", when(ok, m.UserCPU))
 	f.add("system_cpu_cores", when(ok, m.SystemCPU))
-	f.addDirection("read", ok, m.Read, c.printed)
-	f.addDirection("write", ok, m.Write, c.printed)
+	for _, name := range c.operations {
+		f.addOperation(name, m.Operations, c.printed)
+	}
 	f.addHonesty(r.Honesty, c.devices)
 	if c.stops {
 		f.addStop(r)
@@ -272,7 +314,8 @@ func (f *fields) addNeighbours(n *result.Neighbours) {
 }
 
 // partNames are those of all parts that a trace may have, in their order.
-var partNames = []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver, result.PartFabric, result.PartTarget, result.PartDevice}
+var partNames = []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver,
+	result.PartFabric, result.PartTarget, result.PartDevice}
 
 func (f *fields) addTrace(r Row) {
 	t, ok := trace{}, r.Trace != nil
@@ -304,22 +347,29 @@ func (f *fields) addTrace(r Row) {
 	}
 }
 
-func (f *fields) addDirection(prefix string, ok bool, d direction, printed bool) {
-	f.add(prefix+"_ios", when(ok, d.IOs))
-	f.add(prefix+"_bytes", when(ok, d.Bytes))
-	f.add(prefix+"_iops", when(ok, d.IOPS))
-	f.add(prefix+"_bytes_per_second", when(ok, d.BytesPerSecond))
-	for _, l := range []struct {
-		name string
-		of   latency
-	}{{"submission", d.Submission}, {"completion", d.Completion}, {"total", d.Total}} {
-		name, some := prefix+"_"+l.name, l.of.Count > 0 || l.of.MaxNS > 0
-		f.add(name+"_mean_ns", when(some, l.of.MeanNS))
-		f.add(name+"_min_ns", when(some, l.of.MinNS))
-		f.add(name+"_max_ns", when(some, l.of.MaxNS))
-		p, known := Percentiles{}, l.of.Percentiles != nil
+// addOperation adds the columns of the operation of that name, which the row's
+// workload may not have done.
+func (f *fields) addOperation(prefix string, operations []operation, printed bool) {
+	var o operation
+	i := slices.IndexFunc(operations, func(o operation) bool { return o.Name == prefix })
+	ok := i >= 0
+	if ok {
+		o = operations[i]
+	}
+	f.add(prefix+"_count", when(ok, o.Count))
+	f.add(prefix+"_errors", when(ok, o.Errors))
+	f.add(prefix+"_bytes", when(ok, o.Bytes))
+	f.add(prefix+"_rate", when(ok, o.Rate))
+	f.add(prefix+"_bytes_per_second", when(ok, o.BytesPerSecond))
+	for _, stage := range result.Stages {
+		l, some := o.Latency[stage]
+		name := prefix + "_" + string(stage)
+		f.add(name+"_mean_ns", when(some, l.MeanNS))
+		f.add(name+"_min_ns", when(some, l.MinNS))
+		f.add(name+"_max_ns", when(some, l.MaxNS))
+		p, known := Percentiles{}, l.Percentiles != nil
 		if known {
-			p = *l.of.Percentiles
+			p = *l.Percentiles
 		}
 		f.add(name+"_p50_ns", when(known, p.P50))
 		f.add(name+"_p90_ns", when(known, p.P90))
@@ -328,7 +378,7 @@ func (f *fields) addDirection(prefix string, ok bool, d direction, printed bool)
 		f.add(name+"_p99_9_ns", when(known, p.P999))
 		f.add(name+"_p99_99_ns", when(known, p.P9999))
 		if printed {
-			f.add(name+"_printed_ns", when(len(l.of.Printed) > 0, printedText(l.of.Printed)))
+			f.add(name+"_printed_ns", when(len(l.Printed) > 0, printedText(l.Printed)))
 		}
 	}
 }

@@ -31,9 +31,11 @@ func TestStoppingAndPreconditioning(t *testing.T) {
 
 	r := run()
 	first := &r.Trials[0]
-	first.Series = &result.Series{IntervalSeconds: 0.25, IOPS: []float64{1, 2, 3}, Warmup: 10}
-	first.Stop = &result.Stop{Reason: result.StopPrecise, Why: "the mean is known", MeanIOPS: 500.5, LowIOPS: 490, HighIOPS: 511, Confidence: 0.95}
-	first.Preconditioning = &result.Preconditioning{Kind: result.PreconditionedFile, Passes: 2, Bytes: 4096, Rounds: &result.Rounds{IOPS: []float64{5, 5, 5, 5, 5}, Settled: true}}
+	first.Rates = &result.Rates{IntervalSeconds: 0.25, IOPS: []float64{1, 2, 3}, Warmup: 10}
+	first.Stop = &result.Stop{Reason: result.StopPrecise, Why: "the mean is known", MeanIOPS: 500.5, LowIOPS: 490,
+		HighIOPS: 511, Confidence: 0.95}
+	first.Preconditioning = &result.Preconditioning{Kind: result.PreconditionedFile, Passes: 2, Bytes: 4096,
+		Rounds: &result.Rounds{IOPS: []float64{5, 5, 5, 5, 5}, Settled: true}}
 	r.Trials[1].Stop = &result.Stop{Reason: result.StopNever, Why: "there are too few samples"}
 	r.Trials[1].Preconditioning = &result.Preconditioning{Kind: result.PreconditionedFile, Passes: 1, Bytes: 4096}
 	header, rows := names(r)
@@ -48,8 +50,10 @@ func TestStoppingAndPreconditioning(t *testing.T) {
 	}
 	for column, want := range map[string][3]string{
 		"stop_reason": {"precise", "never settled", ""}, "stop_why": {"the mean is known", "there are too few samples", ""},
-		"stop_mean_iops": {"500.5", "", ""}, "stop_low_iops": {"490", "", ""}, "stop_high_iops": {"511", "", ""}, "warmup_seconds": {"2.5", "0", ""},
-		"preconditioning_kind": {"file written", "file written", ""}, "preconditioning_bytes": {"4096", "4096", ""}, "preconditioning_passes": {"2", "1", ""},
+		"stop_mean_iops": {"500.5", "", ""}, "stop_low_iops": {"490", "", ""}, "stop_high_iops": {"511", "", ""},
+		"warmup_seconds":       {"2.5", "0", ""},
+		"preconditioning_kind": {"file written", "file written", ""}, "preconditioning_bytes": {"4096", "4096", ""},
+		"preconditioning_passes": {"2", "1", ""},
 		"preconditioning_rounds": {"5", "", ""}, "preconditioning_settled": {"true", "", ""},
 	} {
 		for row := range want {
@@ -72,7 +76,8 @@ func TestStoppingAndPreconditioning(t *testing.T) {
 	if err := json.NewDecoder(&out).Decode(&row); err != nil {
 		t.Fatal(err)
 	}
-	if row.Stop == nil || *row.Stop != *first.Stop || row.WarmupSeconds != 2.5 || row.Preconditioning == nil || !row.Preconditioning.Rounds.Settled || row.Series != nil {
+	if row.Stop == nil || *row.Stop != *first.Stop || row.WarmupSeconds != 2.5 || row.Preconditioning == nil ||
+		!row.Preconditioning.Rounds.Settled || row.Series != nil {
 		t.Errorf("%+v", row)
 	}
 }

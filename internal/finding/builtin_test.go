@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"plimsoll/examples"
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
 	layers "plimsoll/internal/stack"
 	workloads "plimsoll/internal/workload/kinds"
@@ -37,7 +40,7 @@ func TestVerdictsOfBuiltInExperiments(t *testing.T) {
 			}
 			isPlain(t, r)
 			fmt.Fprintf(&got, "%s: %s\n", name, r.Headline)
-			for _, bullet := range [][2]string{{"use", r.Use}, {"avoid", r.Avoid}, {"check next", r.Next}, {"", r.Reason()}} {
+			for _, bullet := range [][2]string{{"use", r.Use}, {"avoid", r.Avoid}, {"check next", r.Next}, {"", r.Reason}} {
 				if bullet[1] != "" {
 					fmt.Fprintf(&got, "    %s\n", strings.TrimPrefix(bullet[0]+": "+bullet[1], ": "))
 				}
@@ -80,8 +83,15 @@ func imagined(e *experiment.Experiment) *result.Run {
 		info.Name, info.Levels = w.Name, w.Levels
 		run.Workloads = append(run.Workloads, info)
 	}
+	run.Mixes = e.ResultMixes()
 	for block := 1; block <= max(4, e.Repeat); block++ {
+		for _, m := range run.Mixes {
+			run.Trials = append(run.Trials, imaginedMix(len(run.Trials)+1, block, run, m))
+		}
 		for _, s := range run.Stacks {
+			if len(run.Mixes) > 0 {
+				break // workloads do not run alone then
+			}
 			for _, w := range run.Workloads {
 				run.Trials = append(run.Trials, imaginedTrial(len(run.Trials)+1, block, s, w))
 			}
@@ -90,12 +100,35 @@ func imagined(e *experiment.Experiment) *result.Run {
 	return run
 }
 
+// imaginedMix is a trial of instances that are served from memory until four of them
+// fill it, and of which the device serves what memory does not.
+func imaginedMix(seq, block int, run *result.Run, m result.Mix) result.Trial {
+	of := m.Tenants[0]
+	at := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == of.Workload })
+	one := imaginedTrial(seq, block, run.Stacks[0], run.Workloads[at])
+	n, fits := float64(of.Count), 1.0
+	each := one.Measured().ScaledRates(1 / n)
+	if strings.Contains(run.Workloads[at].Declared, "direct: false") {
+		fits = min(1, 4/n)
+		each = one.Measured().ScaledRates(fits * fits * fits)
+	}
+	one.Mix, one.Instances = m.Name, nil
+	for i := range of.Count {
+		one.Instances = append(one.Instances, result.Instance{
+			Index: i, Tenant: of.Name, Workload: of.Workload, Status: result.TrialDone, Measurement: &each,
+			Usage: &result.Usage{Seconds: 1, CPUSeconds: 0.1, CacheBytes: int64(fits * (128 << 20))},
+		})
+	}
+	one.Checks[0].Served = []result.DeviceCounter{{Device: result.Device{Name: "loop0"}, Reads: uint64((1 - fits) * float64(one.Measured().IOs()))}}
+	return one
+}
+
 func imaginedTrial(seq, block int, s result.Stack, w result.Workload) result.Trial {
 	rate := 10000.0
 	source, writes := result.SourceDevice, strings.Contains(w.Pattern, "write")
 	has := func(part string) bool { return strings.Contains(s.Line, part) }
 	switch {
-	case has("direct-io=off"), has("fuse-overlayfs"), buffered(w):
+	case has("direct-io=off"), has("fuse-overlayfs"), measured.Buffered(w):
 		rate, source = 30000, result.SourceMemory
 	case has("btrfs") && !has("nodatacow") && writes:
 		rate *= 0.3
@@ -115,13 +148,28 @@ func imaginedTrial(seq, block int, s result.Stack, w result.Workload) result.Tri
 	if source == result.SourceMemory {
 		served = 0.01
 	}
-	d := result.Direction{IOs: uint64(rate), Bytes: uint64(rate) * 4096, IOPS: rate, BytesPerSecond: rate * 4096}
-	m := &result.Measurement{RuntimeSeconds: 60}
-	if writes {
-		m.Write = d
-	} else {
-		m.Read = d
+	d := result.Operation{Count: uint64(rate), Bytes: uint64(rate) * 4096, Rate: rate, BytesPerSecond: rate * 4096}
+	m := &result.Measurement{Seconds: 60}
+	if d.Name = result.Read; writes {
+		d.Name = result.Write
 	}
-	return result.Trial{Seq: seq, Block: block, BringUp: block, Stack: s.Name, Workload: w.Name, Repeat: block, Status: result.TrialDone,
-		ElapsedSeconds: 1, Measurement: m, Honesty: &result.Honesty{Source: source, Ratio: &served}}
+	m.SetOperation(d)
+	return result.Trial{Seq: seq, Block: block, BringUp: block, Stack: s.Name, Mix: w.Name, Repeat: block, Status: result.TrialDone,
+		ElapsedSeconds: 1, Instances: result.One(m), Checks: []result.Honesty{{Source: source, Ratio: &served}}}
+}
+
+// The valley that fio-scaling shows confirms the published one.
+func TestFioScalingTestsItsClaim(t *testing.T) {
+	text, _ := examples.Find("fio-scaling")
+	e, err := experiment.Parse("fio-scaling", text, experiment.Options{Catalog: layers.Catalog(), Kinds: workloads.All()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(All(imagined(e)), func(f fact.Finding) bool { return f.Claim != nil && f.Claim.ID == "hom-fio-valley" })
+	if i < 0 {
+		t.Fatal("a run of fio-scaling does not test hom-fio-valley")
+	}
+	if c := All(imagined(e))[i].Claim; c.Verdict != fact.ClaimConfirmed || c.Measured == "" {
+		t.Errorf("%+v", *c)
+	}
 }

@@ -14,8 +14,8 @@ import (
 func TestPercentilesOfSomeTrials(t *testing.T) {
 	trial := func(seq int, bins ...hist.Bin) result.Trial {
 		return result.Trial{
-			Seq: seq, Block: seq, Repeat: seq, Stack: "old", Workload: "RR", Status: result.TrialDone,
-			Measurement: &result.Measurement{RuntimeSeconds: 60, Read: result.Direction{IOs: 10, IOPS: 1, Total: hist.Histogram{Count: 10, MaxNS: 7, Bins: bins}}},
+			Seq: seq, Block: seq, Repeat: seq, Stack: "old", Mix: "RR", Status: result.TrialDone,
+			Instances: result.One(&result.Measurement{Seconds: 60, Operations: result.ReadsWrites(result.Operation{Count: 10, Rate: 1, Latency: map[result.Stage]hist.Histogram{result.Total: {Count: 10, MaxNS: 7, Bins: hist.Pack(bins)}}}, result.Operation{})}),
 		}
 	}
 	run := &result.Run{

@@ -15,8 +15,8 @@ func TestTheLabIsACaveat(t *testing.T) {
 			Stacks:    []result.Stack{{Name: "here", Marks: marks}},
 			Workloads: []result.Workload{{Name: "RR"}},
 			Trials: []result.Trial{{
-				Seq: 1, Block: 1, Repeat: 1, Stack: "here", Workload: "RR", Status: result.TrialDone,
-				Measurement: &result.Measurement{RuntimeSeconds: 60, Read: result.Direction{IOs: 10, IOPS: 1, Total: hist.Histogram{Count: 10, MaxNS: 7}}},
+				Seq: 1, Block: 1, Repeat: 1, Stack: "here", Mix: "RR", Status: result.TrialDone,
+				Instances: result.One(&result.Measurement{Seconds: 60, Operations: result.ReadsWrites(result.Operation{Count: 10, Rate: 1, Latency: map[result.Stage]hist.Histogram{result.Total: {Count: 10, MaxNS: 7}}}, result.Operation{})}),
 			}},
 		}
 		said := false

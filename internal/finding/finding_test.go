@@ -12,9 +12,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/story"
 	"plimsoll/internal/hist"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
 )
 
@@ -35,7 +37,7 @@ var anyRun = rapid.Custom(func(t *rapid.T) *result.Run {
 	for _, name := range names[:rapid.IntRange(0, 4).Draw(t, "stacks")] {
 		s := result.Stack{Name: name, Line: rapid.SampledFrom(lines).Draw(t, "line")}
 		s.Marks = rapid.SliceOfN(rapid.SampledFrom([]result.Mark{result.MarkLoop, result.MarkMemory, result.MarkShared}), 0, 2).Draw(t, "marks")
-		s.Devices = devicesOf(s)
+		s.Devices = story.DevicesOf(s)
 		run.Stacks = append(run.Stacks, s)
 	}
 	for _, name := range []string{"RR", "RW"}[:rapid.IntRange(0, 2).Draw(t, "workloads")] {
@@ -46,21 +48,21 @@ var anyRun = rapid.Custom(func(t *rapid.T) *result.Run {
 	iops := rapid.OneOf(rapid.Float64Range(1, 1e6), rapid.SampledFrom([]float64{0, -1, 1e-300, 1e300, math.NaN(), math.Inf(1)}))
 	for range rapid.IntRange(0, 16).Draw(t, "trials") {
 		trial := result.Trial{
-			Stack:    rapid.SampledFrom(names).Draw(t, "stack"),
-			Workload: rapid.SampledFrom([]string{"RR", "RW"}).Draw(t, "workload"),
-			Status:   rapid.SampledFrom([]result.TrialStatus{result.TrialDone, result.TrialDone, result.TrialDone, result.TrialFailed, result.TrialSkipped, result.TrialPlanned, "odd"}).Draw(t, "status"),
+			Stack:  rapid.SampledFrom(names).Draw(t, "stack"),
+			Mix:    rapid.SampledFrom([]string{"RR", "RW"}).Draw(t, "workload"),
+			Status: rapid.SampledFrom([]result.TrialStatus{result.TrialDone, result.TrialDone, result.TrialDone, result.TrialFailed, result.TrialSkipped, result.TrialPlanned, "odd"}).Draw(t, "status"),
 		}
 		if rapid.Bool().Draw(t, "problem") {
-			trial.Problem = &result.Problem{What: "what", Why: rapid.SampledFrom([]string{"why", "other", ""}).Draw(t, "why")}
+			trial.Problem = &problem.Problem{What: "what", Why: rapid.SampledFrom([]string{"why", "other", ""}).Draw(t, "why")}
 		}
 		if rapid.IntRange(0, 9).Draw(t, "measured") > 0 {
-			trial.Measurement = &result.Measurement{
-				RuntimeSeconds: rapid.SampledFrom([]float64{0, 2, 60}).Draw(t, "runtime"),
-				Read:           anyDirection(t, iops), Write: anyDirection(t, iops),
-			}
+			trial.Instances = result.One(&result.Measurement{
+				Seconds:    rapid.SampledFrom([]float64{0, 2, 60}).Draw(t, "runtime"),
+				Operations: result.ReadsWrites(anyDirection(t, iops), anyDirection(t, iops)),
+			})
 		}
 		if rapid.Bool().Draw(t, "judged") {
-			trial.Honesty = anyHonesty(t)
+			trial.Checks = []result.Honesty{*anyHonesty(t)}
 		}
 		if rapid.IntRange(0, 2).Draw(t, "traced") > 0 {
 			trial.Trace = anyTrace(t)
@@ -98,19 +100,19 @@ func anyTrace(t *rapid.T) *result.Trace {
 	return trace
 }
 
-func anyDirection(t *rapid.T, rate *rapid.Generator[float64]) result.Direction {
+func anyDirection(t *rapid.T, rate *rapid.Generator[float64]) result.Operation {
 	latency := func(label string) hist.Histogram {
 		n := rapid.Uint64Range(0, 1000).Draw(t, label)
 		mean := rapid.SampledFrom([]float64{0, 1000, 1e9, math.NaN(), math.Inf(1)}).Draw(t, label)
-		return hist.Histogram{Count: n, MeanNS: mean, Bins: []hist.Bin{{NS: 1000, Count: n}}}
+		return hist.Histogram{Count: n, MeanNS: mean, Bins: hist.Pack([]hist.Bin{{NS: 1000, Count: n}})}
 	}
 	if rapid.Bool().Draw(t, "idle") {
-		return result.Direction{}
+		return result.Operation{}
 	}
-	return result.Direction{
-		IOs: rapid.Uint64Range(0, 1000).Draw(t, "ios"), Bytes: rapid.Uint64Range(0, 1e6).Draw(t, "bytes"),
-		IOPS: rate.Draw(t, "iops"), BytesPerSecond: rate.Draw(t, "bandwidth"),
-		Submission: latency("slat"), Completion: latency("clat"), Total: latency("lat"),
+	return result.Operation{
+		Count: rapid.Uint64Range(0, 1000).Draw(t, "ios"), Bytes: rapid.Uint64Range(0, 1e6).Draw(t, "bytes"),
+		Rate: rate.Draw(t, "iops"), BytesPerSecond: rate.Draw(t, "bandwidth"),
+		Latency: map[result.Stage]hist.Histogram{result.Submission: latency("slat"), result.Completion: latency("clat"), result.Total: latency("lat")},
 	}
 }
 
@@ -137,7 +139,10 @@ func anyHonesty(t *rapid.T) *result.Honesty {
 	return h
 }
 
-var kinds = []Kind{KindRecommendation, KindFastest, KindIllusion, KindComparison, KindTime, KindPublished, KindCaveat, KindMissing}
+var kinds = []fact.Kind{
+	fact.KindRecommendation, fact.KindScaling, fact.KindFastest, fact.KindIllusion, fact.KindComparison, fact.KindTime,
+	fact.KindPublished, fact.KindCaveat, fact.KindMissing,
+}
 
 func TestFindingsOfAnyRun(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -171,7 +176,7 @@ func TestFindingsOfAnyRun(t *testing.T) {
 				t.Fatalf("%s of kind %s stands behind kind %s", f.ID, f.Kind, kinds[last])
 			}
 			last = at
-			if (f.Kind == KindRecommendation) != (i == 0) {
+			if (f.Kind == fact.KindRecommendation) != (i == 0) {
 				t.Fatalf("there is one recommendation, and it comes first: %s is at %d", f.ID, i)
 			}
 			if e := f.Effect; e != nil {
@@ -180,7 +185,7 @@ func TestFindingsOfAnyRun(t *testing.T) {
 					t.Fatalf("%s: %+v", f.ID, *e)
 				}
 			}
-			if f.Kind == KindFastest || f.Kind == KindRecommendation {
+			if f.Kind == fact.KindFastest || f.Kind == fact.KindRecommendation {
 				for _, s := range f.Stacks {
 					for _, p := range f.Evidence {
 						if p.Stack == s && p.Source == string(result.SourceMemory) {
@@ -224,8 +229,8 @@ func TestOrderOfTrialsDoesNotMatter(t *testing.T) {
 
 // measuredFindings gives all findings but those of missing trials, which are
 // listed in the order in which they were met.
-func measuredFindings(run *result.Run) []Finding {
-	return slices.DeleteFunc(All(run), func(f Finding) bool { return f.Kind == KindMissing })
+func measuredFindings(run *result.Run) []fact.Finding {
+	return slices.DeleteFunc(All(run), func(f fact.Finding) bool { return f.Kind == fact.KindMissing })
 }
 
 // A title states no ratio of two stacks without ~ unless every workload that
@@ -234,27 +239,28 @@ func TestRatiosInTitlesAreSignificantOrMarked(t *testing.T) {
 	ratio := regexp.MustCompile(`[0-9]x (?:\([^)]*\) )?(?:of the second best, |of |what )([abcd])\b`)
 	found := map[bool]int{} // titles with a ratio, by whether it is marked
 	rapid.Check(t, func(t *rapid.T) {
-		var story strings.Builder
-		story.WriteString("stack a: /dev/nvme0n1\nstack b: /dev/nvme0n1 > xfs > volume\nstack c: /dev/nvme0n1 > ext4 > volume\n" +
+		var told strings.Builder
+		told.WriteString("stack a: /dev/nvme0n1\nstack b: /dev/nvme0n1 > xfs > volume\nstack c: /dev/nvme0n1 > ext4 > volume\n" +
 			"stack d: /dev/nvme0n1 > xfs > overlay2\nworkload RR randread\nworkload RW randwrite\n")
 		repeats := rapid.IntRange(2, 6).Draw(t, "repeats")
 		around := rapid.SampledFrom([]int{1000, 1020, 1050, 2000})
 		for _, workload := range []string{"RR", "RW"} {
 			for _, stack := range []string{"a", "b", "c", "d"} {
-				fmt.Fprintf(&story, "%s %s", workload, stack)
+				fmt.Fprintf(&told, "%s %s", workload, stack)
 				center := around.Draw(t, stack)
 				for range repeats {
-					fmt.Fprintf(&story, " %d", center+rapid.IntRange(-20, 20).Draw(t, "iops"))
+					fmt.Fprintf(&told, " %d", center+rapid.IntRange(-20, 20).Draw(t, "iops"))
 				}
-				story.WriteString(rapid.SampledFrom([]string{"", "", "", " memory=0.01"}).Draw(t, "source") + "\n")
+				told.WriteString(rapid.SampledFrom([]string{"", "", "", " memory=0.01"}).Draw(t, "source") + "\n")
 			}
 		}
-		run := tell(t, story.String())
+		run := story.Tell(t, told.String())
 		run.Experiment.Baseline = rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "baseline")
-		iops := map[cellKey][]float64{}
+		type key struct{ stack, workload string }
+		iops := map[key][]float64{}
 		for _, trial := range run.Trials {
-			key := cellKey{trial.Stack, trial.Workload}
-			iops[key] = append(iops[key], trial.Measurement.IOPS())
+			k := key{trial.Stack, trial.Mix}
+			iops[k] = append(iops[k], trial.Measured().IOPS())
 		}
 		for _, f := range All(run) {
 			for part := range strings.SplitSeq(f.Title, ";") {
@@ -265,11 +271,11 @@ func TestRatiosInTitlesAreSignificantOrMarked(t *testing.T) {
 				marked := strings.Contains(part, "~") || strings.Contains(f.Title, "too few to tell")
 				found[marked]++
 				for _, workload := range []string{"RR", "RW"} {
-					behind := func(p Point) bool { return p.Stack == f.Stacks[0] && p.Workload == workload }
+					behind := func(p fact.Point) bool { return p.Stack == f.Stacks[0] && p.Workload == workload }
 					if !slices.ContainsFunc(f.Evidence, behind) {
 						continue
 					}
-					x, y := iops[cellKey{f.Stacks[0], workload}], iops[cellKey{match[1], workload}]
+					x, y := iops[key{f.Stacks[0], workload}], iops[key{match[1], workload}]
 					if _, p := stats.PairedTest(x, y, 0); p >= stats.Alpha && !marked {
 						t.Fatalf("under %s p is %v: %s", workload, p, f.Title)
 					}
@@ -285,7 +291,7 @@ func TestRatiosInTitlesAreSignificantOrMarked(t *testing.T) {
 // Whoever gets the numbers gets the verdict: exchanging what two stacks
 // measured exchanges them in the verdict and in the rankings.
 func TestVerdictFollowsTheNumbers(t *testing.T) {
-	const story = `
+	const told = `
 		stack a: /dev/nvme0n1 > xfs > volume
 		stack b: /dev/nvme0n1 > ext4 > volume
 		stack c: /dev/nvme0n1 > btrfs > volume
@@ -299,7 +305,7 @@ func TestVerdictFollowsTheNumbers(t *testing.T) {
 		RW %[3]s 9000 9900 9100 9200 memory=0.01`
 	rapid.Check(t, func(t *rapid.T) {
 		order := rapid.Permutation([]string{"a", "b", "c"}).Draw(t, "order")
-		run := tell(t, fmt.Sprintf(story, order[0], order[1], order[2]))
+		run := story.Tell(t, fmt.Sprintf(told, order[0], order[1], order[2]))
 		findings := All(run)
 		if f := findings[0]; !slices.Equal(f.Stacks, order[:2]) {
 			t.Fatalf("%v recommended, want %v first, and %s not at all: %s", f.Stacks, order[:2], order[2], f.Title)
@@ -316,14 +322,14 @@ func TestVerdictFollowsTheNumbers(t *testing.T) {
 				}
 			}
 		}
-		if !slices.ContainsFunc(findings, func(f Finding) bool { return f.ID == "illusion/"+order[2]+"/RW" }) {
+		if !slices.ContainsFunc(findings, func(f fact.Finding) bool { return f.ID == "illusion/"+order[2]+"/RW" }) {
 			t.Fatalf("%s under RW is not named an illusion", order[2])
 		}
 	})
 }
 
 func TestPointsAreMergedNotAveraged(t *testing.T) {
-	run := tell(t, `
+	run := story.Tell(t, `
 		stack a: /dev/nvme0n1
 		workload RR randread
 		RR a 100 200 300 400`)
@@ -333,8 +339,11 @@ func TestPointsAreMergedNotAveraged(t *testing.T) {
 		if i == 0 {
 			n, ns = 100, 1_000_000
 		}
-		run.Trials[i].Measurement.Read.Total = hist.Histogram{Count: n, Bins: []hist.Bin{{NS: ns, Count: n}}}
-		run.Trials[i].Measurement.Write.Total = hist.Histogram{Count: 1, Bins: []hist.Bin{{NS: 9_000_000, Count: 1}}}
+		reads, writes := run.Trials[i].Measured().Operation(result.Read), result.Operation{Name: result.Write}
+		reads.SetLatency(result.Total, hist.Histogram{Count: n, Bins: hist.Pack([]hist.Bin{{NS: ns, Count: n}})})
+		writes.SetLatency(result.Total, hist.Histogram{Count: 1, Bins: hist.Pack([]hist.Bin{{NS: 9_000_000, Count: 1}})})
+		run.Trials[i].Measured().SetOperation(reads)
+		run.Trials[i].Measured().SetOperation(writes)
 	}
 	p := Points(run)[0]
 	if p.P50NS != 2e6 || p.P99NS != 2e6 || p.P999NS != 9e6 {
@@ -351,12 +360,12 @@ func TestPointsAreMergedNotAveraged(t *testing.T) {
 // A resumed run can find its loop device under another number, and the members
 // of a stripe hold the bytes together.
 func TestAmplificationGoesByPlaceNotByName(t *testing.T) {
-	run := tell(t, `
+	run := story.Tell(t, `
 		stack a [loop device]: loop(size=1GiB) > btrfs
 		workload RW randwrite
 		RW a 1000 1010 1020 1030 writes=1.5/2`)
 	for i := range run.Trials {
-		h := run.Trials[i].Honesty
+		h := run.Trials[i].Honesty()
 		if i%2 == 1 {
 			h.Served[0].Device.Name = "loop3"
 		}
@@ -368,45 +377,13 @@ func TestAmplificationGoesByPlaceNotByName(t *testing.T) {
 	}
 	const title = "a makes vda and vdb write 1.50x as often and 2.0x as much as fio does: RW"
 	const why = "Per write and byte of fio, in the median of the trials: loop0 and loop3 1.00 writes and 1.33 bytes, vda and vdb 1.50 writes and 2.0 bytes."
-	findings := amplification(newView(run))
+	findings := of(run, "amplification")
 	if len(findings) != 1 || findings[0].Title != title || findings[0].Why != why {
 		t.Errorf("%+v, want one with\n%s\n%s", findings, title, why)
 	}
 }
 
-func TestDifference(t *testing.T) {
-	for _, c := range []struct{ a, b, want string }{
-		{"loop(size=1GiB)", "loop(size=1GiB, direct-io=off)", "direct-io=off of loop"},
-		{"loop(size=1GiB, direct-io=on)", "loop(direct-io=off, size=1GiB)", "direct-io=on or direct-io=off of loop"},
-		{"loop > btrfs", "loop > btrfs(nodatacow)", "nodatacow of btrfs"},
-		{"loop > xfs", "loop > xfs > volume", "the layer volume"},
-		{"loop > btrfs", "loop > btrfs > btrfs", "the layer btrfs"},
-		{"loop", "loop > xfs(mount=noatime)", "the layer xfs"},
-		{"loop > xfs > volume", "loop > xfs > overlay2", "what the workload sees, volume or overlay2"},
-		{"loop > btrfs(nodatacow) > volume", "loop > btrfs > volume", "nodatacow of btrfs"},
-		{"dir:/a > volume", "dir:/a > btrfs", "what the workload sees, volume or btrfs"},
-		{"loop > ext4(mount=a, mount=b)", "loop > ext4(mount=a)", "mount=b of ext4"},
-		// More than one thing, another thing altogether, or nothing.
-		{"loop > xfs", "loop > ext4", ""},
-		{"loop > xfs", "loop > xfs", ""},
-		{"loop", "loop > xfs > volume", ""},
-		{"loop > xfs", "loop(size=2GiB) > xfs > volume", ""},
-		{"loop > ext4(mount=a, mkfs=b)", "loop > ext4", ""},
-		{"loop > ext4(mount=a)", "loop > ext4(mkfs=b)", ""},
-		{"/dev/a > xfs", "/dev/b > xfs", ""},
-		{"dir:/a", "dir:/b", ""},
-		{"loop > xfs", "tmpfs > xfs", ""},
-	} {
-		a, errA := line.Parse(c.a)
-		b, errB := line.Parse(c.b)
-		if errA != nil || errB != nil {
-			t.Fatal(errA, errB)
-		}
-		if got, ok := difference(a, b); got != c.want || ok != (c.want != "") {
-			t.Errorf("%s against %s: %q, want %q", c.a, c.b, got, c.want)
-		}
-		if _, ok := difference(b, a); ok != (c.want != "") {
-			t.Errorf("%s against %s: the order matters", c.b, c.a)
-		}
-	}
+// of returns the findings of one rule.
+func of(run *result.Run, rule string) []fact.Finding {
+	return slices.DeleteFunc(All(run), func(f fact.Finding) bool { return f.Rule != rule })
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 )
 
@@ -40,9 +41,9 @@ func runBeside(all ...beside) *result.Run {
 		}
 		reads := func(n uint64) result.IOCount { return result.IOCount{Reads: n, ReadBytes: n * 4096} }
 		run.Trials = append(run.Trials, result.Trial{
-			Seq: i + 1, Block: 1, Repeat: i + 1, Stack: b.stack, Workload: "RR", Status: result.TrialDone,
-			Measurement: &result.Measurement{RuntimeSeconds: 2, Read: result.Direction{IOs: 1000, IOPS: 500}},
-			Honesty:     &result.Honesty{Source: source},
+			Seq: i + 1, Block: 1, Repeat: i + 1, Stack: b.stack, Mix: "RR", Status: result.TrialDone,
+			Instances: result.One(&result.Measurement{Seconds: 2, Operations: result.ReadsWrites(result.Operation{Count: 1000, Rate: 500}, result.Operation{})}),
+			Checks:    []result.Honesty{{Source: source}},
 			Neighbours: &result.Neighbours{
 				Disks: []result.DiskShare{{Device: "vda", How: b.how, All: reads(b.all), Own: reads(b.all - b.others), Others: reads(b.others), Names: b.names}},
 				CPU:   &result.CPUShare{CPUs: 4, Seconds: 2, OthersSeconds: 8 * b.cpu, StealSeconds: 8 * b.steal},
@@ -98,9 +99,9 @@ func TestWhatIsSaidOfNeighbours(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var said []Finding
+			var said []fact.Finding
 			for _, f := range All(runBeside(c.trials...)) {
-				if f.Kind == KindNeighbours {
+				if f.Kind == fact.KindNeighbours {
 					said = append(said, f)
 				}
 			}
@@ -125,7 +126,7 @@ func TestNothingIsSaidOfNeighboursThatNobodyLookedFor(t *testing.T) {
 	run := runBeside(beside{stack: "a", others: 400})
 	run.Trials[0].Neighbours = nil
 	for _, f := range All(run) {
-		if f.Kind == KindNeighbours {
+		if f.Kind == fact.KindNeighbours {
 			t.Errorf("it is said: %s", f.Title)
 		}
 	}

@@ -1,46 +1,64 @@
+// Package finding draws conclusions from the results of a run. It is pure:
+// results in, findings out. Rules are in rooms, one file each (finding/rules,
+// finding/cost, finding/published), and read a run through finding/measured; what
+// they find are the facts of finding/fact. A rule registers itself in the table
+// below.
+//
+// Two runs are compared by finding/compare.
 package finding
 
-import "plimsoll/internal/result"
+import (
+	"plimsoll/internal/finding/cost"
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/finding/published"
+	"plimsoll/internal/finding/rules"
+	"plimsoll/internal/result"
+)
 
 // rule draws findings of one sort.
 type rule struct {
-	name string
-	draw func(*view) []Finding
+	name      string
+	draw      func(*measured.View) []fact.Finding
+	sentences *prose.Sheet // of what it draws
 }
 
-// rules are all rules, in the order in which their findings are shown.
-var rules = []rule{
-	{"recommendation", recommend},
-	{"neighbours", neighbours},
-	{"fastest", fastest},
-	{"illusion", illusions},
-	{"baseline", againstBaseline},
-	{"siblings", siblings},
-	{"noise", noise},
-	{"fabric", fabric},
-	{"targets", targets},
-	{"drive", drivesOf},
-	{"software", software},
-	{"growth", growth},
-	{"contention", contention},
-	{"published", published},
-	{"submission", submission},
-	{"amplification", amplification},
-	{"journal", journal},
-	{"caveats", caveats},
-	{"steadiness", steadiness},
-	{"missing", missing},
+// table has all rules, in the order in which their findings are shown.
+var table = []rule{
+	{"recommendation", rules.Recommend, rules.VerdictSentences},
+	{"neighbours", rules.Neighbours, rules.NeighboursSentences},
+	{"scaling", rules.Scaling, rules.ScalingSentences},
+	{"fastest", rules.Fastest, rules.FastestSentences},
+	{"illusion", rules.Illusions, rules.IllusionSentences},
+	{"baseline", rules.Baseline, rules.ComparisonSentences},
+	{"siblings", rules.Siblings, rules.ComparisonSentences},
+	{"noise", rules.Noise, rules.NoiseSentences},
+	{"fabric", cost.Fabrics, cost.RemoteSentences},
+	{"targets", cost.Targets, cost.RemoteSentences},
+	{"drive", cost.Drives, cost.DriveSentences},
+	{"software", cost.SoftwareShares, cost.SoftwareSentences},
+	{"growth", cost.Grows, cost.GrowthSentences},
+	{"contention", cost.Contended, cost.ContentionSentences},
+	{"published", published.All, published.Sentences},
+	{"submission", cost.Submission, cost.SubmissionSentences},
+	{"amplification", cost.Amplifications, cost.AmplificationSentences},
+	{"journal", cost.Journal, cost.JournalSentences},
+	{"caveats", rules.Caveats, rules.CaveatSentences},
+	{"steadiness", rules.Steadiness, rules.SteadinessSentences},
+	{"missing", rules.Missing, rules.MissingSentences},
 }
 
 // All draws every conclusion that the run supports, in the order of display.
 // The same run gives the same findings. It accepts runs of any state, also
 // without trials.
-func All(run *result.Run) []Finding {
-	v := newView(run)
-	var all []Finding
-	for _, r := range rules {
+func All(run *result.Run) []fact.Finding {
+	v := measured.New(run)
+	var all []fact.Finding
+	for _, r := range table {
 		for _, f := range r.draw(v) {
 			f.Rule = r.name
+			r.sentences.Write(&f)
 			all = append(all, f)
 		}
 	}
@@ -51,13 +69,13 @@ func All(run *result.Run) []Finding {
 // measured under the same workload, the control left out: by workload, in the
 // order of the experiment. Which of them Differ is what every finding says.
 func Pairs(run *result.Run) []PairOfStacks {
-	v := newView(run)
+	v := measured.New(run)
 	var out []PairOfStacks
-	for _, w := range v.workloads {
-		cells := v.under(w.Name)
+	for _, w := range v.Workloads {
+		cells := v.Under(w.Name)
 		for i, a := range cells {
 			for _, b := range cells[i+1:] {
-				e, ok := v.compare(b, a)
+				e, ok := v.Compare(b, a)
 				if ok {
 					out = append(out, PairOfStacks{w.Name, e})
 				}
@@ -70,18 +88,18 @@ func Pairs(run *result.Run) []PairOfStacks {
 // PairOfStacks is the comparison of two stacks under a workload.
 type PairOfStacks struct {
 	Workload string
-	Effect   Effect
+	Effect   fact.Effect
 }
 
-// Points gives what was measured of each stack under each workload: by
+// Points returns what was measured of each stack under each workload: by
 // workload, then by stack, both in the order of the experiment. A pair
 // without a finished trial has no point.
-func Points(run *result.Run) []Point {
-	v := newView(run)
-	var points []Point
-	for _, w := range v.workloads {
-		for _, c := range v.under(w.Name) {
-			points = append(points, c.point)
+func Points(run *result.Run) []fact.Point {
+	v := measured.New(run)
+	var points []fact.Point
+	for _, w := range v.Workloads {
+		for _, c := range v.Under(w.Name) {
+			points = append(points, c.Point)
 		}
 	}
 	return points

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/plural"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/workload/fio"
 )
@@ -38,32 +39,12 @@ type Import struct {
 	Artifacts map[int][]File // what to keep of each trial, by its Seq; base names
 }
 
-// Problem is something wrong with a file, at a line of it.
-type Problem struct {
-	File   string
-	Line   int // 0 when it is about the whole file
-	What   string
-	Remedy string
-}
-
-func (p Problem) String() string {
-	s := p.File
-	if p.Line > 0 {
-		s += fmt.Sprintf(":%d", p.Line)
-	}
-	s += ": " + p.What
-	if p.Remedy != "" {
-		s += "; " + p.Remedy
-	}
-	return s
-}
-
 // Unknown is the name of a stack that nothing is known of.
 const Unknown = "imported"
 
 // Read makes a run of files. It gives every problem of every file, or a run;
 // neither when there is no file.
-func Read(files []File, o Options) (*Import, []Problem) {
+func Read(files []File, o Options) (*Import, problem.List) {
 	m := importer{files: files, options: o}
 	m.read()
 	if len(m.problems) == 0 {
@@ -85,7 +66,7 @@ type importer struct {
 	items    []*item
 	logs     []*logFile
 	notes    []string
-	problems []Problem
+	problems problem.List
 }
 
 // item is one result: a trial to be.
@@ -111,7 +92,9 @@ func (i *item) name() string {
 }
 
 func (m *importer) problem(file string, line int, what, remedy string) {
-	m.problems = append(m.problems, Problem{file, line, what, remedy})
+	m.problems = append(m.problems, problem.Problem{
+		Kind: problem.Invalid, At: problem.Position{In: file, Line: line}, What: what, Remedy: remedy,
+	})
 }
 
 // read reads every file.
@@ -130,9 +113,7 @@ func (m *importer) read() {
 			continue
 		}
 		results, problems := fio.ReadForeign(f.Text)
-		for _, p := range problems {
-			m.problem(f.Name, p.Line, p.What, p.Remedy)
-		}
+		m.problems = append(m.problems, problems.Within(f.Name)...)
 		for _, r := range results {
 			m.items = append(m.items, &item{Foreign: r, file: f})
 		}
@@ -142,9 +123,7 @@ func (m *importer) read() {
 
 func (m *importer) readLog(f *File, name fio.LogName) {
 	log, problems := fio.ReadLog(name, f.Text)
-	for _, p := range problems {
-		m.problem(f.Name, p.Line, p.What, p.Remedy)
-	}
+	m.problems = append(m.problems, problems.Within(f.Name)...)
 	if log != nil {
 		m.logs = append(m.logs, &logFile{f, log})
 	}
@@ -161,7 +140,8 @@ func (m *importer) sameDocument() {
 			continue
 		}
 		if was.file != i.file || was.Line != i.Line { // other groups of one document are other results
-			m.problem(i.file.Name, i.Line, fmt.Sprintf("the same result as in %s:%d", was.file.Name, was.Line), "name each result once: a copy is no second measurement")
+			m.problem(i.file.Name, i.Line, fmt.Sprintf("the same result as in %s:%d", was.file.Name, was.Line),
+				"name each result once: a copy is no second measurement")
 		}
 	}
 }
@@ -221,9 +201,11 @@ func (m *importer) owner(l *logFile) (owner *item, found bool) {
 		}
 	}
 	if len(candidates) > 1 {
-		candidates = slices.DeleteFunc(slices.Clone(candidates), func(i *item) bool { return !slices.Contains(i.Threads, l.Log.Name.Thread) })
+		candidates = slices.DeleteFunc(slices.Clone(candidates),
+			func(i *item) bool { return !slices.Contains(i.Threads, l.Log.Name.Thread) })
 		if len(candidates) != 1 {
-			m.problem(l.File.Name, 0, "several of the results may have written this log", "import the results one by one, each with its own logs, or leave the log out")
+			m.problem(l.File.Name, 0, "several of the results may have written this log",
+				"import the results one by one, each with its own logs, or leave the log out")
 			return nil, true
 		}
 	}
@@ -279,7 +261,9 @@ func (m *importer) nameOneWorkload() {
 			first = i
 		}
 		if a, b := identity(first), identity(i); a != "" && b != "" && a != b {
-			m.problem(i.name(), i.Line, fmt.Sprintf("another workload than in %s: here%s, there%s", first.name(), differences(i, []*item{first}), differences(first, []*item{i})),
+			m.problem(i.name(), i.Line,
+				fmt.Sprintf("another workload than in %s: here%s, there%s", first.name(),
+					differences(i, []*item{first}), differences(first, []*item{i})),
 				"import the workloads one by one, or leave --workload out and let the jobs' names stand")
 		}
 	}
@@ -343,7 +327,8 @@ func differences(i *item, others []*item) string {
 		}
 	}
 	slices.Sort(words)
-	if hosts := len(i.Hosts); hosts > 1 && slices.ContainsFunc(others, func(o *item) bool { return len(o.Hosts) != hosts }) {
+	if hosts := len(i.Hosts); hosts > 1 &&
+		slices.ContainsFunc(others, func(o *item) bool { return len(o.Hosts) != hosts }) {
 		words = append(words, " on "+plural.Count(hosts, "host"))
 	}
 	return strings.Join(words, "")
@@ -373,7 +358,8 @@ func (m *importer) build() *Import {
 		imp.Artifacts[t.Seq] = i.artifacts()
 	}
 	run.Experiment.Name = Unknown
-	run.Experiment.Question = fmt.Sprintf("What %s %s of fio from elsewhere say?", plural.Choose(len(m.items), "does", "do"), plural.Count(len(m.items), "result"))
+	run.Experiment.Question = fmt.Sprintf("What %s %s of fio from elsewhere say?",
+		plural.Choose(len(m.items), "does", "do"), plural.Count(len(m.items), "result"))
 	run.Environment.FioVersion = m.versions()
 	run.Environment.Notes = m.environmentNotes()
 	for _, f := range m.files {
@@ -416,7 +402,8 @@ func (m *importer) stack(name string) result.Stack {
 
 // trial makes a trial of a result.
 func (i *item) trial(seq, repeat int) result.Trial {
-	t := result.Trial{Seq: seq, Block: repeat, Repeat: repeat, Stack: i.stack, Workload: i.workload, Started: i.Started, ElapsedSeconds: i.Elapsed}
+	t := result.Trial{Seq: seq, Block: repeat, Repeat: repeat, Stack: i.stack, Mix: i.workload, Started: i.Started,
+		ElapsedSeconds: i.Elapsed}
 	if i.Problem != nil {
 		t.Status, t.Problem = result.TrialFailed, i.Problem
 		return t
@@ -425,8 +412,10 @@ func (i *item) trial(seq, repeat int) result.Trial {
 	if i.Disks {
 		reason += "; what fio noted of devices is of all its jobs and their ramp together"
 	}
-	t.Status, t.Measurement = result.TrialDone, i.Measurement
-	t.Honesty = &result.Honesty{Source: result.SourceUnknown, Reason: reason}
+	t.Status = result.TrialDone
+	t.Instances = []result.Instance{{Tenant: i.workload, Workload: i.workload, Stack: i.stack, Status: t.Status,
+		Measurement: i.Measurement}}
+	t.Checks = []result.Honesty{{Stack: i.stack, Source: result.SourceUnknown, Reason: reason}}
 	return t
 }
 

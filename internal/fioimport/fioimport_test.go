@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 	"plimsoll/internal/workload"
@@ -68,10 +69,11 @@ func TestRepeats(t *testing.T) {
 	imp := read(t, named(t, "again.json", "json.json"), Options{})
 	run := imp.Run
 	if len(run.Workloads) != 1 || len(run.Stacks) != 1 || len(run.Trials) != 2 || run.Experiment.Repeat != 2 {
-		t.Fatalf("%d workloads, %d stacks, %d trials, repeat %d", len(run.Workloads), len(run.Stacks), len(run.Trials), run.Experiment.Repeat)
+		t.Fatalf("%d workloads, %d stacks, %d trials, repeat %d", len(run.Workloads), len(run.Stacks), len(run.Trials),
+			run.Experiment.Repeat)
 	}
 	for i, trial := range run.Trials {
-		if trial.Seq != i+1 || trial.Repeat != i+1 || trial.Status != result.TrialDone || trial.Workload != run.Workloads[0].Name {
+		if trial.Seq != i+1 || trial.Repeat != i+1 || trial.Status != result.TrialDone || trial.Mix != run.Workloads[0].Name {
 			t.Errorf("trial %d is %+v", i+1, trial)
 		}
 	}
@@ -93,8 +95,10 @@ func TestNothingIsInvented(t *testing.T) {
 		t.Errorf("environment %+v", run.Environment)
 	}
 	for _, want := range []string{
-		"imported from 2 files", "nothing here was checked", "fio printed the results between 20", "not in json.json, status.json: ",
-		"a histogram of completion latency (only the percentiles that fio printed are known)", "percentiles of submission, total latency",
+		"imported from 2 files", "nothing here was checked", "fio printed the results between 20",
+		"not in json.json, status.json: ",
+		"a histogram of completion latency (only the percentiles that fio printed are known)",
+		"percentiles of submission, total latency",
 	} {
 		if !strings.Contains(told(imp), want) {
 			t.Errorf("the notes lack %q:\n%s", want, told(imp))
@@ -106,8 +110,9 @@ func TestNothingIsInvented(t *testing.T) {
 		}
 	}
 	for _, trial := range run.Trials {
-		if h := trial.Honesty; h == nil || h.Source != result.SourceUnknown || h.Ratio != nil || h.Served != nil || !strings.HasPrefix(h.Reason, "imported: no device counters") {
-			t.Errorf("honesty %+v", trial.Honesty)
+		if h := trial.Honesty(); h == nil || h.Source != result.SourceUnknown || h.Ratio != nil || h.Served != nil ||
+			!strings.HasPrefix(h.Reason, "imported: no device counters") {
+			t.Errorf("honesty %+v", trial.Honesty())
 		}
 		if !trial.Started.IsZero() {
 			t.Errorf("started %v, which the file does not tell", trial.Started)
@@ -122,7 +127,7 @@ func TestNothingIsInvented(t *testing.T) {
 	var titles []string
 	for _, f := range finding.All(&run) {
 		titles = append(titles, f.Title)
-		if f.Kind == finding.KindRecommendation && !strings.Contains(f.Title, "no stack can be recommended") {
+		if f.Kind == fact.KindRecommendation && !strings.Contains(f.Title, "no stack can be recommended") {
 			t.Errorf("a recommendation from unchecked numbers: %s", f.Title)
 		}
 	}
@@ -146,14 +151,17 @@ func TestWorkloadNames(t *testing.T) {
 	for _, w := range imp.Run.Workloads {
 		names = append(names, w.Name)
 	}
-	if want := []string{"job bs=4096 iodepth=4", "job bs=65536 iodepth=4", "job bs=4096 iodepth=32"}; !slices.Equal(names, want) {
+	if want := []string{"job bs=4096 iodepth=4", "job bs=65536 iodepth=4",
+		"job bs=4096 iodepth=32"}; !slices.Equal(names, want) {
 		t.Errorf("workloads %q, want %q", names, want)
 	}
 	_, problems := Read([]File{base, large}, Options{Workload: "RR"})
-	if len(problems) != 1 || problems[0].String() != "64k.json:1: another workload than in 4k.json: here bs=65536, there bs=4096; import the workloads one by one, or leave --workload out and let the jobs' names stand" {
+	if len(problems) != 1 || problems[0].String() != "64k.json:1: another workload than in 4k.json: here bs=65536, "+
+		"there bs=4096 (import the workloads one by one, or leave --workload out and let the jobs' names stand)" {
 		t.Errorf("two workloads under one name: %v", problems)
 	}
-	if imp := read(t, named(t, "json.json", "again.json"), Options{Workload: "RR"}); imp.Run.Workloads[0].Name != "RR" || imp.Run.Trials[1].Workload != "RR" {
+	if imp := read(t, named(t, "json.json", "again.json"),
+		Options{Workload: "RR"}); imp.Run.Workloads[0].Name != "RR" || imp.Run.Trials[1].Mix != "RR" {
 		t.Errorf("%+v", imp.Run.Workloads)
 	}
 	// Without options nobody knows whether they are repeats, but the user.
@@ -175,13 +183,16 @@ func TestWorkloadNames(t *testing.T) {
 func TestStacks(t *testing.T) {
 	base := recorded(t, foreign, "json.json", "a.json")
 	other := changed(base, "b.json", `"filename" : "data"`, `"filename" : "/dev/nvme1n1"`)
-	if run := read(t, []File{base, other}, Options{}).Run; len(run.Stacks) != 2 || run.Stacks[1].Name != "/dev/nvme1n1" || run.Trials[1].Repeat != 1 {
+	if run := read(t, []File{base, other}, Options{}).Run; len(run.Stacks) != 2 ||
+		run.Stacks[1].Name != "/dev/nvme1n1" || run.Trials[1].Repeat != 1 {
 		t.Errorf("%+v", run.Stacks)
 	}
 	stack := result.Stack{Name: "nvme", Line: "loop(size=1GiB) > xfs", Marks: []result.Mark{result.MarkLoop}}
 	imp := read(t, []File{base, other}, Options{Stack: &stack})
 	run := imp.Run
-	if len(run.Stacks) != 1 || run.Trials[1].Repeat != 2 || !slices.Equal(run.Stacks[0].Marks, []result.Mark{result.MarkImported, result.MarkLoop}) || run.Stacks[0].Line != stack.Line {
+	if len(run.Stacks) != 1 || run.Trials[1].Repeat != 2 ||
+		!slices.Equal(run.Stacks[0].Marks, []result.Mark{result.MarkImported, result.MarkLoop}) ||
+		run.Stacks[0].Line != stack.Line {
 		t.Errorf("%+v", run.Stacks)
 	}
 	if !strings.Contains(told(imp), "the jobs name data, /dev/nvme1n1, all taken for the stack nvme") {
@@ -213,20 +224,25 @@ func TestLogsOfAResult(t *testing.T) {
 	}
 	files := append([]File{plain(t, "logs")}, named(t, "logs_clat_hist.1.log", "logs_bw.1.log", "logs_lat.1.log")...)
 	imp := read(t, files, Options{})
-	whole := read(t, named(t, "logs.json"), Options{}).Run.Trials[0].Measurement
-	got := imp.Run.Trials[0].Measurement
-	if len(imp.Run.Trials) != 1 || got.IOPS() != whole.IOPS() || len(got.Read.Completion.Bins) == 0 || len(got.Read.Completion.Printed) == 0 {
+	whole := read(t, named(t, "logs.json"), Options{}).Run.Trials[0].Measured()
+	got := imp.Run.Trials[0].Measured()
+	if len(imp.Run.Trials) != 1 || got.IOPS() != whole.IOPS() ||
+		got.Operation(result.Read).Latency[result.Completion].Bins.IsEmpty() ||
+		len(got.Operation(result.Read).Latency[result.Completion].Printed) == 0 {
 		t.Fatalf("%d trials, %+v", len(imp.Run.Trials), got)
 	}
-	a, _ := hist.Percentile(got.Read.Completion.Bins, 50)
-	b, _ := hist.Percentile(whole.Read.Completion.Bins, 50)
+	a, _ := hist.Percentile(got.Operation(result.Read).Latency[result.Completion].Bins, 50)
+	b, _ := hist.Percentile(whole.Operation(result.Read).Latency[result.Completion].Bins, 50)
 	if diff := float64(a)/float64(b) - 1; diff > 1.0/64 || diff < -1.0/64 {
 		t.Errorf("the median is %d from the log, %d from fio's histogram", a, b)
 	}
-	if got.Read.Completion.MeanNS != whole.Read.Completion.MeanNS {
+	exact := whole.Operation(result.Read).Latency[result.Completion].MeanNS
+	if got.Operation(result.Read).Latency[result.Completion].MeanNS != exact {
 		t.Error("the exact mean was given up for that of the bins")
 	}
-	want := fmt.Sprintf("the histogram of completion latency of the reads in logs.json is from logs_clat_hist.1.log, which has %d of %d", got.Read.Completion.Count, whole.Read.Completion.Count)
+	want := fmt.Sprintf("the histogram of completion latency of the reads in logs.json is from logs_clat_hist.1.log, "+
+		"which has %d of %d", got.Operation(result.Read).Latency[result.Completion].Count,
+		whole.Operation(result.Read).Latency[result.Completion].Count)
 	if !strings.Contains(told(imp), want) || strings.Contains(told(imp), "a histogram of completion") {
 		t.Errorf("the notes are\n%s\nwithout %q", told(imp), want)
 	}
@@ -236,9 +252,10 @@ func TestLogsOfAResult(t *testing.T) {
 
 	// A log with a line for each I/O gives the total latency exactly.
 	files = append([]File{plain(t, "each")}, named(t, "each_lat.1.log")...)
-	got = read(t, files, Options{}).Run.Trials[0].Measurement
-	whole = read(t, named(t, "each.json"), Options{}).Run.Trials[0].Measurement
-	if !slices.Equal(got.Read.Total.Bins, whole.Read.Total.Bins) || !slices.Equal(got.Write.Total.Bins, whole.Write.Total.Bins) {
+	got = read(t, files, Options{}).Run.Trials[0].Measured()
+	whole = read(t, named(t, "each.json"), Options{}).Run.Trials[0].Measured()
+	if got.Operation(result.Read).Latency[result.Total].Bins != whole.Operation(result.Read).Latency[result.Total].Bins ||
+		got.Operation(result.Write).Latency[result.Total].Bins != whole.Operation(result.Write).Latency[result.Total].Bins {
 		t.Error("the log of each I/O gives another distribution than fio printed")
 	}
 }
@@ -251,20 +268,24 @@ func TestLogsAlone(t *testing.T) {
 		exact bool
 		says  string
 	}{
-		{"each.json", []string{"each_lat.1.log", "each_clat.1.log", "each_slat.1.log", "each_bw.1.log"}, true, "the unit of latencies"},
+		{"each.json", []string{"each_lat.1.log", "each_clat.1.log", "each_slat.1.log", "each_bw.1.log"}, true,
+			"the unit of latencies"},
 		{"each.json", []string{"each_iops.1.log"}, true, "the options of the jobs"},
-		{"logs.json", []string{"logs_iops.1.log", "logs_bw.1.log", "logs_clat.1.log"}, false, "the rates of its windows times their length"},
+		{"logs.json", []string{"logs_iops.1.log", "logs_bw.1.log", "logs_clat.1.log"}, false,
+			"the rates of its windows times their length"},
 		{"logs.json", []string{"logs_clat_hist.1.log"}, false, "the last window of its histogram log"},
 		{"coarse.json", []string{"coarse_clat_hist.1.log"}, false, "8 bins of the histogram are one in the log"},
 	} {
 		t.Run(strings.Join(c.logs, "+"), func(t *testing.T) {
 			imp := read(t, named(t, c.logs...), Options{})
-			whole := read(t, named(t, c.json), Options{}).Run.Trials[0].Measurement
-			got := imp.Run.Trials[0].Measurement
+			whole := read(t, named(t, c.json), Options{}).Run.Trials[0].Measured()
+			got := imp.Run.Trials[0].Measured()
 			if len(imp.Run.Trials) != 1 || imp.Run.Stacks[0].Name != Unknown {
 				t.Fatalf("%d trials of %+v", len(imp.Run.Trials), imp.Run.Stacks)
 			}
-			if c.exact && (got.Read.IOs != whole.Read.IOs || got.Write.Bytes != whole.Write.Bytes) {
+			if c.exact &&
+				(got.Operation(result.Read).Count != whole.Operation(result.Read).Count ||
+					got.Operation(result.Write).Bytes != whole.Operation(result.Write).Bytes) {
 				t.Errorf("%+v, fio says %+v", got, whole)
 			}
 			if r := got.IOPS() / whole.IOPS(); r < 0.9 || r > 1.15 {
@@ -280,7 +301,8 @@ func TestLogsAlone(t *testing.T) {
 		{"logs_bw.1.log", "a bandwidth log has no IOPS"}, {"each_bw.1.log", "do not tell how many I/Os"},
 	} {
 		_, problems := Read(named(t, c.log), Options{})
-		if len(problems) != 1 || problems[0].File != c.log || !strings.Contains(problems[0].What, c.why) || problems[0].Remedy == "" {
+		if len(problems) != 1 || problems[0].At.In != c.log || !strings.Contains(problems[0].What, c.why) ||
+			problems[0].Remedy == "" {
 			t.Errorf("%s: %v", c.log, problems)
 		}
 	}
@@ -296,13 +318,15 @@ func TestOwners(t *testing.T) {
 	}
 	// By the name that the job gave it; each directory for itself.
 	one := at("one", named(t, "logs.json", "logs_lat.1.log")...)
-	two := at("two", changed(recorded(t, foreign, "logs.json", ""), "logs.json", "fio-3.33", "fio-3.35"), changed(recorded(t, foreign, "logs_lat.1.log", ""), "logs_lat.1.log", "0\n", "1\n"))
+	two := at("two", changed(recorded(t, foreign, "logs.json", ""), "logs.json", "fio-3.33", "fio-3.35"),
+		changed(recorded(t, foreign, "logs_lat.1.log", ""), "logs_lat.1.log", "0\n", "1\n"))
 	imp := read(t, slices.Concat(one, two), Options{})
 	if len(imp.Run.Trials) != 2 || len(imp.Artifacts[1]) != 2 || len(imp.Artifacts[2]) != 2 {
 		t.Errorf("%d trials, artifacts %d and %d", len(imp.Run.Trials), len(imp.Artifacts[1]), len(imp.Artifacts[2]))
 	}
 	// By the name of the file, where the job does not tell.
-	imp = read(t, append(named(t, "json.json", "status.json"), recorded(t, foreign, "logs_lat.1.log", "json_lat.1.log")), Options{})
+	imp = read(t, append(named(t, "json.json", "status.json"),
+		recorded(t, foreign, "logs_lat.1.log", "json_lat.1.log")), Options{})
 	if len(imp.Run.Trials) != 2 || len(imp.Artifacts[1])+len(imp.Artifacts[2]) != 4 { // with the series of status.json
 		t.Errorf("%d trials, %+v", len(imp.Run.Trials), imp.Artifacts)
 	}
@@ -311,15 +335,18 @@ func TestOwners(t *testing.T) {
 		t.Errorf("%+v", imp.Artifacts)
 	}
 	// Not to a job that wrote logs of other names, nor to one of several.
-	if _, problems := Read(append(named(t, "each.json"), recorded(t, foreign, "logs_lat.1.log", "x_lat.1.log")), Options{}); len(problems) != 1 {
+	if _, problems := Read(append(named(t, "each.json"), recorded(t, foreign, "logs_lat.1.log", "x_lat.1.log")),
+		Options{}); len(problems) != 1 {
 		t.Errorf("a log of another job: %v", problems)
 	}
-	_, problems := Read(append(named(t, "stonewall.json"), recorded(t, foreign, "logs_lat.1.log", "stonewall_lat.9.log")), Options{})
+	_, problems := Read(append(named(t, "stonewall.json"),
+		recorded(t, foreign, "logs_lat.1.log", "stonewall_lat.9.log")), Options{})
 	if len(problems) != 1 || !strings.Contains(problems[0].What, "several of the results") {
 		t.Errorf("a log of a ninth job: %v", problems)
 	}
 	// The number tells which of the jobs that ran one after another.
-	imp = read(t, append(named(t, "stonewall.json"), recorded(t, foreign, "logs_lat.1.log", "stonewall_lat.2.log")), Options{})
+	imp = read(t, append(named(t, "stonewall.json"), recorded(t, foreign, "logs_lat.1.log", "stonewall_lat.2.log")),
+		Options{})
 	if len(imp.Artifacts[1]) != 1 || len(imp.Artifacts[2]) != 2 {
 		t.Errorf("%d and %d artifacts", len(imp.Artifacts[1]), len(imp.Artifacts[2]))
 	}
@@ -341,7 +368,8 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		got = append(got, p.String())
 	}
 	text := strings.Join(got, "\n")
-	for _, want := range []string{"copy.json: the same as good.json", "wrapped.json:2: the same result as in good.json:1", "empty.json:1: ", "cut.json:", "x_lat.1.log:2: "} {
+	for _, want := range []string{"copy.json: the same as good.json",
+		"wrapped.json:2: the same result as in good.json:1", "empty.json:1: ", "cut.json:", "x_lat.1.log:2: "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not among\n%s", want, text)
 		}
@@ -356,11 +384,13 @@ func TestAllProblemsAtOnce(t *testing.T) {
 
 // A fio that failed is a failed trial with fio's own reason.
 func TestFailedResult(t *testing.T) {
-	run := read(t, []File{recorded(t, outputs, "enospc.json", "enospc.json"), recorded(t, foreign, "json.json", "json.json")}, Options{}).Run
+	run := read(t, []File{recorded(t, outputs, "enospc.json", "enospc.json"),
+		recorded(t, foreign, "json.json", "json.json")}, Options{}).Run
 	var failed, done int
 	for _, trial := range run.Trials {
 		switch {
-		case trial.Status == result.TrialFailed && strings.Contains(trial.Problem.Why, "No space left") && trial.Measurement == nil && trial.Honesty == nil:
+		case trial.Status == result.TrialFailed && strings.Contains(trial.Problem.Why, "No space left") &&
+			trial.Measured() == nil && trial.Honesty() == nil:
 			failed++
 		case trial.Status == result.TrialDone:
 			done++
@@ -382,7 +412,7 @@ func TestSeries(t *testing.T) {
 	if lines[0] != "seconds,read_iops,write_iops,read_bytes_per_second,write_bytes_per_second" || len(lines) < 4 {
 		t.Fatalf("%q", lines)
 	}
-	m := imp.Run.Trials[0].Measurement
+	m := imp.Run.Trials[0].Measured()
 	var ios, last float64
 	for _, line := range lines[1:] {
 		var seconds, rate float64
@@ -391,8 +421,8 @@ func TestSeries(t *testing.T) {
 		}
 		ios, last = ios+rate*(seconds-last), seconds
 	}
-	if diff := ios - float64(m.IOs()); diff > 1 || diff < -1 || last != m.RuntimeSeconds {
-		t.Errorf("the series has %v I/Os in %v s, the result %d in %v s", ios, last, m.IOs(), m.RuntimeSeconds)
+	if diff := ios - float64(m.IOs()); diff > 1 || diff < -1 || last != m.Seconds {
+		t.Errorf("the series has %v I/Os in %v s, the result %d in %v s", ios, last, m.IOs(), m.Seconds)
 	}
 }
 
@@ -416,12 +446,15 @@ func TestRoundTrip(t *testing.T) {
 		}
 		checked++
 		trial := read(t, []File{f}, Options{}).Run.Trials[0]
-		got := trial.Measurement
+		got := trial.Measured()
 		if got == nil || got.IOPS() != measured.IOPS() || got.BytesPerSecond() != measured.BytesPerSecond() {
 			t.Fatalf("%s: %+v, measured was %+v", p, got, measured)
 		}
-		for _, d := range [][2]result.Direction{{got.Read, measured.Read}, {got.Write, measured.Write}} {
-			for _, l := range [][2]hist.Histogram{{d[0].Submission, d[1].Submission}, {d[0].Completion, d[1].Completion}, {d[0].Total, d[1].Total}} {
+		for _, d := range [][2]result.Operation{{got.Operation(result.Read), measured.Operation(result.Read)},
+			{got.Operation(result.Write), measured.Operation(result.Write)}} {
+			for _, l := range [][2]hist.Histogram{{d[0].Latency[result.Submission], d[1].Latency[result.Submission]},
+				{d[0].Latency[result.Completion], d[1].Latency[result.Completion]},
+				{d[0].Latency[result.Total], d[1].Latency[result.Total]}} {
 				for _, q := range []float64{1, 50, 90, 99, 99.9, 99.99} {
 					a, _ := hist.Percentile(l[0].Bins, q)
 					b, _ := hist.Percentile(l[1].Bins, q)
@@ -443,7 +476,8 @@ func FuzzRead(f *testing.F) {
 	json := recorded(f, foreign, "json.json", "")
 	f.Add("a.json", json.Text, "a_lat.1.log", []byte("5, 1000, 0, 4096, 0\n7, 3000, 1, 4096, 0\n"))
 	f.Add("x/a.json", json.Text, "x/b.json", json.Text)
-	f.Add("x_iops.1.log", []byte("500, 100, 0, 0, 0\n1000, 300, 0, 0, 0\n"), "x_bw.1.log", []byte("500, 400, 0, 0, 0\n1000, 1200, 0, 0, 0\n"))
+	f.Add("x_iops.1.log", []byte("500, 100, 0, 0, 0\n1000, 300, 0, 0, 0\n"), "x_bw.1.log",
+		[]byte("500, 400, 0, 0, 0\n1000, 1200, 0, 0, 0\n"))
 	small := `{"fio version":"fio-3.1","jobs":[{"jobname":"j","read":{"io_bytes":4096,"total_ios":1,"runtime":10,"lat_ns":{"max":5,"bins":{"5":1}}}},{"jobname":"k","groupid":1,"error":5}]}`
 	f.Add("", []byte(small), "b_clat.log", []byte("1, 2, 0, 512\n2, 2, 0, 512\n"))
 	f.Fuzz(func(t *testing.T, name1 string, text1 []byte, name2 string, text2 []byte) {
@@ -452,7 +486,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%v and %v", imp, problems)
 		}
 		for _, p := range problems {
-			if p.File != name1 && p.File != name2 || p.What == "" {
+			if p.At.In != name1 && p.At.In != name2 || p.What == "" {
 				t.Fatalf("a problem that explains nothing: %+v", p)
 			}
 		}
@@ -463,11 +497,11 @@ func FuzzRead(f *testing.F) {
 		for i, trial := range run.Trials {
 			known := slices.ContainsFunc(run.Stacks, func(s result.Stack) bool {
 				return s.Name == trial.Stack && slices.Contains(s.Marks, result.MarkImported)
-			}) && slices.ContainsFunc(run.Workloads, func(w result.Workload) bool { return w.Name == trial.Workload })
+			}) && slices.ContainsFunc(run.Workloads, func(w result.Workload) bool { return w.Name == trial.Mix })
 			if trial.Seq != i+1 || trial.Repeat < 1 || !known || len(imp.Artifacts[trial.Seq]) == 0 {
 				t.Fatalf("trial %+v of %+v", trial, run)
 			}
-			if (trial.Measurement == nil) == (trial.Problem == nil) {
+			if (trial.Measured() == nil) == (trial.Problem == nil) {
 				t.Fatalf("trial %+v", trial)
 			}
 		}

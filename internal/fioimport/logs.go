@@ -12,25 +12,24 @@ import (
 	"plimsoll/internal/workload/fio"
 )
 
-// kinds of latency: which logs have it, and where it belongs.
+// kinds of latency, and which logs have them.
 var kinds = []struct {
-	name string
-	logs []fio.LogKind // best first: with a line for each I/O, or with a histogram
-	of   func(*result.Direction) *hist.Histogram
+	stage result.Stage
+	logs  []fio.LogKind // best first: with a line for each I/O, or with a histogram
 }{
-	{"submission", []fio.LogKind{fio.LogSubmission}, func(d *result.Direction) *hist.Histogram { return &d.Submission }},
-	{"completion", []fio.LogKind{fio.LogCompletion, fio.LogHistogram}, func(d *result.Direction) *hist.Histogram { return &d.Completion }},
-	{"total", []fio.LogKind{fio.LogTotal}, func(d *result.Direction) *hist.Histogram { return &d.Total }},
+	{result.Submission, []fio.LogKind{fio.LogSubmission}},
+	{result.Completion, []fio.LogKind{fio.LogCompletion, fio.LogHistogram}},
+	{result.Total, []fio.LogKind{fio.LogTotal}},
 }
 
 // directions of a measurement and of a log.
 var directions = []struct {
-	name string
-	of   func(*result.Measurement) *result.Direction
-	log  func(*fio.Log) fio.LogCounts
+	operation string
+	name      string // for people
+	log       func(*fio.Log) fio.LogCounts
 }{
-	{"reads", func(m *result.Measurement) *result.Direction { return &m.Read }, func(l *fio.Log) fio.LogCounts { return l.Read }},
-	{"writes", func(m *result.Measurement) *result.Direction { return &m.Write }, func(l *fio.Log) fio.LogCounts { return l.Write }},
+	{result.Read, "reads", func(l *fio.Log) fio.LogCounts { return l.Read }},
+	{result.Write, "writes", func(l *fio.Log) fio.LogCounts { return l.Write }},
 }
 
 // complete takes from the logs of a result the histograms that it lacks.
@@ -41,9 +40,9 @@ func (m *importer) complete(i *item) {
 	for _, kind := range kinds {
 		lacking := false
 		for _, d := range directions {
-			direction := d.of(i.Measurement)
-			l := kind.of(direction)
-			if direction.IOs == 0 || len(l.Bins) > 0 {
+			direction := i.Measurement.Operation(d.operation)
+			l := direction.Latency[kind.stage]
+			if direction.Count == 0 || !l.Bins.IsEmpty() {
 				continue
 			}
 			logged, from := latencyOf(i.logs, kind.logs, d.log)
@@ -53,19 +52,21 @@ func (m *importer) complete(i *item) {
 			}
 			of := l.Count
 			if of == 0 {
-				of = direction.IOs
+				of = direction.Count
 			}
 			m.notes = append(m.notes, fmt.Sprintf("the histogram of %s latency of the %s in %s is from %s, which has %d of %d",
-				kind.name, d.name, path.Base(i.name()), some(from), logged.Count, of))
+				kind.stage, d.name, path.Base(i.name()), some(from), logged.Count, of))
 			l.Bins, l.Count = logged.Bins, logged.Count
 			if l.MaxNS == 0 { // switched off but for the log
 				logged.Printed = l.Printed
-				*l = logged
+				l = logged
 			}
+			direction.SetLatency(kind.stage, l)
+			i.Measurement.SetOperation(direction)
 		}
 		if !lacking {
 			i.Lacks = slices.DeleteFunc(i.Lacks, func(l fio.Lack) bool {
-				return l.Latency == kind.name && (l.What == fio.Histogram || l.What == fio.Percentiles)
+				return l.Latency == string(kind.stage) && (l.What == fio.Histogram || l.What == fio.Percentiles)
 			})
 		}
 	}
@@ -112,7 +113,8 @@ func (m *importer) addLogsAlone(logs []*logFile) {
 		i.lacks("the use of CPU", "")
 		measured, why := fromLogs(i.logs)
 		if measured == nil {
-			m.problem(i.logs[0].File.Name, 0, why, "name the JSON output of the same fio beside its logs, or the logs that are missing")
+			m.problem(i.logs[0].File.Name, 0, why, "name the JSON output of the same fio beside its logs, or the "+
+				"logs that are missing")
 			continue
 		}
 		i.Measurement = measured
@@ -135,7 +137,9 @@ func (m *importer) noteOneJob(i *item) {
 	if n := len(threads); n > 1 {
 		of = fmt.Sprintf("the %d processes of one job, which ran at the same time: their rates are added up", n)
 	}
-	m.notes = append(m.notes, fmt.Sprintf("no JSON output tells whose %s %s; taken to be of one job, %s", some(names), plural.Choose(len(names), "is", "are"), of))
+	m.notes = append(m.notes,
+		fmt.Sprintf("no JSON output tells whose %s %s; taken to be of one job, %s", some(names),
+			plural.Choose(len(names), "is", "are"), of))
 }
 
 // fromLogs makes a measurement of logs alone, or says what they lack for it.
@@ -157,13 +161,17 @@ func fromLogs(logs []*logFile) (*result.Measurement, string) {
 		case rate.IOs > math.MaxInt64 || bytes.Bytes > math.MaxInt64:
 			return nil, fmt.Sprintf("the logs have more %s than can be", d.name)
 		}
-		to := d.of(&m)
-		to.IOs, to.Bytes = uint64(math.Round(rate.IOs)), uint64(math.Round(bytes.Bytes))
-		to.IOPS, to.BytesPerSecond = rate.IOs/rate.Seconds, bytes.Bytes/bytes.Seconds
-		m.RuntimeSeconds = max(m.RuntimeSeconds, rate.Seconds)
-		for _, kind := range kinds {
-			*kind.of(to), _ = latencyOf(logs, kind.logs, d.log)
+		done := result.Operation{
+			Name:  d.operation,
+			Count: uint64(math.Round(rate.IOs)), Bytes: uint64(math.Round(bytes.Bytes)),
+			Rate: rate.IOs / rate.Seconds, BytesPerSecond: bytes.Bytes / bytes.Seconds,
 		}
+		m.Seconds = max(m.Seconds, rate.Seconds)
+		for _, kind := range kinds {
+			latency, _ := latencyOf(logs, kind.logs, d.log)
+			done.SetLatency(kind.stage, latency)
+		}
+		m.SetOperation(done)
 	}
 	if m.IOs() == 0 {
 		return nil, "these logs do not tell how many I/Os there were: averages of latencies and of bandwidth have no IOPS"
@@ -174,7 +182,8 @@ func fromLogs(logs []*logFile) (*result.Measurement, string) {
 // counted adds up what the logs of the jobs count of one direction: from the
 // kind of log that tells it best.
 func counted(logs []*logFile, of func(*fio.Log) fio.LogCounts) (ios, bytes fio.LogCounts) {
-	for _, kind := range []fio.LogKind{fio.LogTotal, fio.LogCompletion, fio.LogSubmission, fio.LogHistogram, fio.LogIOPS, fio.LogBandwidth} {
+	for _, kind := range []fio.LogKind{fio.LogTotal, fio.LogCompletion, fio.LogSubmission, fio.LogHistogram,
+		fio.LogIOPS, fio.LogBandwidth} {
 		var sum fio.LogCounts
 		for _, l := range logs {
 			if l.Log.Name.Kind != kind {
@@ -210,8 +219,10 @@ func (i *item) tellLogs() {
 	}
 	switch {
 	case !exact:
-		i.lacks("counts of I/Os", "they are the rates of its windows times their length, the first window taken to be as long as the second")
-	case i.Measurement.Read.Total.Count+i.Measurement.Write.Total.Count > 0:
+		i.lacks("counts of I/Os", "they are the rates of its windows times their length, the first window taken to "+
+			"be as long as the second")
+	case i.Measurement.Operation(result.Read).Latency[result.Total].Count+
+		i.Measurement.Operation(result.Write).Latency[result.Total].Count > 0:
 		i.lacks("the unit of latencies", "taken as nanoseconds, as fio writes them since 3.0")
 	}
 	if histogram {

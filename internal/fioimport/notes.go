@@ -18,7 +18,8 @@ import (
 // environmentNotes say what is known of where the results come from, and what
 // is not.
 func (m *importer) environmentNotes() []string {
-	notes := []string{fmt.Sprintf("imported from %s: the host, its kernel and devices, and what the devices counted were not recorded, so nothing here was checked", plural.Count(len(m.files), "file"))}
+	notes := []string{fmt.Sprintf("imported from %s: the host, its kernel and devices, and what the devices counted "+
+		"were not recorded, so nothing here was checked", plural.Count(len(m.files), "file"))}
 	if first, last, ok := m.written(); ok {
 		const layout = "2006-01-02 15:04:05 UTC"
 		said := "fio printed the result at " + first.Format(layout)
@@ -28,10 +29,12 @@ func (m *importer) environmentNotes() []string {
 		notes = append(notes, said+", by the clock of its host")
 	}
 	if hosts := m.all(func(i *item) []string { return i.Hosts }); len(hosts) > 0 {
-		notes = append(notes, "fio --client had the jobs run on "+strings.Join(hosts, ", ")+": rates are those of all hosts together")
+		notes = append(notes,
+			"fio --client had the jobs run on "+strings.Join(hosts, ", ")+": rates are those of all hosts together")
 	}
 	if targets := m.all(func(i *item) []string { return i.Targets }); len(targets) > 1 && m.options.Stack != nil {
-		notes = append(notes, fmt.Sprintf("the jobs name %s, all taken for the stack %s", strings.Join(targets, ", "), m.options.Stack.Name))
+		notes = append(notes,
+			fmt.Sprintf("the jobs name %s, all taken for the stack %s", strings.Join(targets, ", "), m.options.Stack.Name))
 	}
 	return append(append(notes, m.lackNotes()...), m.notes...)
 }
@@ -130,9 +133,9 @@ func some(names []string) string {
 func series(states []fio.Sample, m *result.Measurement) []byte {
 	if m != nil { // the result is the last state
 		states = append(slices.Clone(states), fio.Sample{
-			Seconds: m.RuntimeSeconds,
-			Read:    fio.Counters{IOs: m.Read.IOs, Bytes: m.Read.Bytes},
-			Write:   fio.Counters{IOs: m.Write.IOs, Bytes: m.Write.Bytes},
+			Seconds: m.Seconds,
+			Read:    fio.Counters{IOs: m.Operation(result.Read).Count, Bytes: m.Operation(result.Read).Bytes},
+			Write:   fio.Counters{IOs: m.Operation(result.Write).Count, Bytes: m.Operation(result.Write).Bytes},
 		})
 	}
 	var b bytes.Buffer

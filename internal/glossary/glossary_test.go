@@ -30,7 +30,8 @@ func TestEntries(t *testing.T) {
 		}
 	}
 	// What a stranger was seen to ask for.
-	for _, word := range []string{"IOPS", "p99", "RR", "RW", "SR", "SW", "queue depth", "O_DIRECT", "bring-up", "interval", "noise floor", "~", "fio", "median"} {
+	for _, word := range []string{"IOPS", "p99", "RR", "RW", "SR", "SW", "queue depth", "O_DIRECT", "bring-up",
+		"interval", "noise floor", "~", "fio", "median"} {
 		if !words[word] {
 			t.Errorf("%s is not explained", word)
 		}

@@ -3,11 +3,6 @@
 // nothing of ours.
 package hist
 
-import (
-	"cmp"
-	"slices"
-)
-
 // Histogram is a distribution of latencies. Percentiles are computed from Bins,
 // which merge across jobs, instances and trials; averaged percentiles do not exist
 // here.
@@ -20,7 +15,7 @@ type Histogram struct {
 	MeanNS float64 `json:"mean_ns"`
 	MinNS  uint64  `json:"min_ns"`
 	MaxNS  uint64  `json:"max_ns"`
-	Bins   []Bin   `json:"bins,omitempty"` // ascending by NS
+	Bins   Bins    `json:"-"` // stored apart
 
 	// Printed are percentiles as fio printed them, when that is all that an
 	// imported file has: ascending by Percent. They belong to this one
@@ -34,37 +29,12 @@ type Quantile struct {
 	NS      uint64  `json:"ns"`
 }
 
-// Bin counts the latencies of one bin.
-type Bin struct {
-	NS    uint64 `json:"ns"` // the bin's representative value, in nanoseconds
-	Count uint64 `json:"n"`
-}
-
-// MergeBins adds histograms up, bin by bin. The result ascends by NS, and
-// bins that count nothing are left out.
-func MergeBins(histograms ...[]Bin) []Bin {
-	counts := map[uint64]uint64{}
-	for _, bins := range histograms {
-		for _, b := range bins {
-			if b.Count > 0 {
-				counts[b.NS] += b.Count
-			}
-		}
-	}
-	merged := make([]Bin, 0, len(counts))
-	for ns, n := range counts {
-		merged = append(merged, Bin{NS: ns, Count: n})
-	}
-	slices.SortFunc(merged, func(a, b Bin) int { return cmp.Compare(a.NS, b.NS) })
-	return merged
-}
-
 // Merge merges distributions as if all their latencies had been
 // recorded into one: counts and bins add up, means weigh by count. Latencies
 // without a count add nothing.
 func Merge(histograms ...Histogram) Histogram {
 	var merged Histogram
-	var bins [][]Bin
+	var bins []Bins
 	var sum float64
 	for _, h := range histograms {
 		if h.Count == 0 {

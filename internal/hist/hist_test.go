@@ -11,41 +11,50 @@ import (
 	"pgregory.net/rapid"
 )
 
-var bins = rapid.Map(rapid.MapOfN(rapid.Uint64Range(1, 1e10), rapid.Uint64Range(0, 1e6), 0, 20), func(m map[uint64]uint64) []Bin {
-	var out []Bin
-	for ns, n := range m {
-		out = append(out, Bin{NS: ns, Count: n})
-	}
-	return MergeBins(out)
-})
+var bins = rapid.Map(rapid.MapOfN(rapid.Uint64Range(1, 1e10), rapid.Uint64Range(0, 1e6), 0, 20),
+	func(m map[uint64]uint64) Bins {
+		var out []Bin
+		for ns, n := range m {
+			out = append(out, Bin{NS: ns, Count: n})
+		}
+		return Pack(out)
+	})
 
 func TestMergeBinsProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, c := bins.Draw(t, "a"), bins.Draw(t, "b"), bins.Draw(t, "c")
-		if !slices.Equal(MergeBins(a, b), MergeBins(b, a)) {
+		if MergeBins(a, b) != MergeBins(b, a) {
 			t.Fatal("not commutative")
 		}
-		if !slices.Equal(MergeBins(MergeBins(a, b), c), MergeBins(a, MergeBins(b, c))) {
+		if MergeBins(MergeBins(a, b), c) != MergeBins(a, MergeBins(b, c)) {
 			t.Fatal("not associative")
 		}
-		if !slices.Equal(MergeBins(a), a) {
+		if MergeBins(a) != a {
 			t.Fatal("merging one histogram changes it")
 		}
 		merged := MergeBins(a, b, c)
 		if count(merged) != count(a)+count(b)+count(c) {
 			t.Fatal("latencies were lost or made")
 		}
-		if !slices.IsSortedFunc(merged, func(x, y Bin) int { return int(int64(x.NS) - int64(y.NS)) }) {
+		if !slices.IsSortedFunc(merged.Unpack(), func(x, y Bin) int { return int(int64(x.NS) - int64(y.NS)) }) {
 			t.Fatal("not ascending")
 		}
 	})
 }
 
-func count(bins []Bin) (n uint64) {
-	for _, b := range bins {
+func count(bins Bins) (n uint64) {
+	for b := range bins.All() {
 		n += b.Count
 	}
 	return n
+}
+
+// values are those of the bins.
+func values(bins Bins) (all []uint64) {
+	for b := range bins.All() {
+		all = append(all, b.NS)
+	}
+	return all
 }
 
 func TestPercentileProperties(t *testing.T) {
@@ -73,18 +82,18 @@ func TestPercentileProperties(t *testing.T) {
 		if m, _ := Percentile(MergeBins(a, b), p); m < min(low, other) || m > max(low, other) {
 			t.Fatalf("p%v = %d of the merged is not between %d and %d", p, m, low, other)
 		}
-		if top, _ := Percentile(a, 100); top != a[len(a)-1].NS {
+		if top, _ := Percentile(a, 100); top != slices.Max(values(a)) {
 			t.Fatalf("p100 = %d is not the largest bin", top)
 		}
 	})
 }
 
 func TestPercentileOfNothing(t *testing.T) {
-	one := []Bin{{NS: 100, Count: 3}}
+	one := Pack([]Bin{{NS: 100, Count: 3}})
 	for _, c := range []struct {
-		bins []Bin
+		bins Bins
 		p    float64
-	}{{nil, 50}, {[]Bin{{NS: 5}}, 50}, {one, 0}, {one, -1}, {one, 100.1}, {one, math.NaN()}} {
+	}{{Bins{}, 50}, {Pack([]Bin{{NS: 5}}), 50}, {one, 0}, {one, -1}, {one, 100.1}, {one, math.NaN()}} {
 		if ns, ok := Percentile(c.bins, c.p); ok || ns != 0 {
 			t.Errorf("p%v of %v = %d", c.p, c.bins, ns)
 		}
@@ -92,13 +101,14 @@ func TestPercentileOfNothing(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
-	a := Histogram{Count: 3, MeanNS: 200, MinNS: 100, MaxNS: 300, Bins: []Bin{{NS: 100, Count: 1}, {NS: 250, Count: 2}}}
-	b := Histogram{Count: 1, MeanNS: 1000, MinNS: 50, MaxNS: 1000, Bins: []Bin{{NS: 1000, Count: 1}}}
+	a := Histogram{Count: 3, MeanNS: 200, MinNS: 100, MaxNS: 300,
+		Bins: Pack([]Bin{{NS: 100, Count: 1}, {NS: 250, Count: 2}})}
+	b := Histogram{Count: 1, MeanNS: 1000, MinNS: 50, MaxNS: 1000, Bins: Pack([]Bin{{NS: 1000, Count: 1}})}
 	m := Merge(a, Histogram{}, b)
-	if m.Count != 4 || m.MeanNS != 400 || m.MinNS != 50 || m.MaxNS != 1000 || len(m.Bins) != 3 {
+	if m.Count != 4 || m.MeanNS != 400 || m.MinNS != 50 || m.MaxNS != 1000 || len(m.Bins.Unpack()) != 3 {
 		t.Errorf("%+v", m)
 	}
-	if e := Merge(Histogram{}, Histogram{MeanNS: 7}); e.Count != 0 || e.MeanNS != 0 || e.Bins != nil {
+	if e := Merge(Histogram{}, Histogram{MeanNS: 7}); e.Count != 0 || e.MeanNS != 0 || !e.Bins.IsEmpty() {
 		t.Errorf("of nothing: %+v", e)
 	}
 }
@@ -111,16 +121,17 @@ func TestMergeProperties(t *testing.T) {
 			return Histogram{}
 		}
 		sum := 0.0
-		for _, b := range l.Bins {
+		for b := range l.Bins.All() {
 			sum += float64(b.NS) * float64(b.Count)
 		}
-		l.MeanNS, l.MinNS, l.MaxNS = sum/float64(l.Count), l.Bins[0].NS, l.Bins[len(l.Bins)-1].NS
+		l.MeanNS, l.MinNS, l.MaxNS = sum/float64(l.Count), slices.Min(values(l.Bins)), slices.Max(values(l.Bins))
 		return l
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, c := latency.Draw(t, "a"), latency.Draw(t, "b"), latency.Draw(t, "c")
 		same := func(x, y Histogram) bool {
-			return x.Count == y.Count && math.Abs(x.MeanNS-y.MeanNS) <= 1e-9*math.Abs(y.MeanNS) && x.MinNS == y.MinNS && x.MaxNS == y.MaxNS && slices.Equal(x.Bins, y.Bins)
+			return x.Count == y.Count && math.Abs(x.MeanNS-y.MeanNS) <= 1e-9*math.Abs(y.MeanNS) && x.MinNS == y.MinNS &&
+				x.MaxNS == y.MaxNS && x.Bins == y.Bins
 		}
 		if !same(Merge(a, b), Merge(b, a)) {
 			t.Fatal("not commutative")
@@ -157,7 +168,7 @@ func TestPercentileIsFios(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, ok := Percentile(h.Bins, p); !ok || got != want {
+			if got, ok := Percentile(Pack(h.Bins), p); !ok || got != want {
 				t.Errorf("%s (%d latencies): p%v = %d, fio %d", h.Name, h.Count, p, got, want)
 			}
 			compared++

@@ -1,30 +1,22 @@
 package hist
 
-import "slices"
-
 // Since is what a histogram holds beyond an earlier state of itself: counts and bins
 // are subtracted. Least and greatest are those of h where their bins still count
 // something, and else the values of the outermost bins that do.
 func (h Histogram) Since(early Histogram) Histogram {
-	before := map[uint64]uint64{}
-	for _, b := range early.Bins {
-		before[b.NS] = b.Count
-	}
 	var late Histogram
-	for _, b := range h.Bins {
-		if n := b.Count - min(before[b.NS], b.Count); n > 0 {
-			late.Bins = append(late.Bins, Bin{NS: b.NS, Count: n})
-			late.Count += n
-		}
+	bins := subtract(h.Bins, early.Bins)
+	for _, b := range bins {
+		late.Count += b.Count
 	}
 	if late.Count == 0 {
 		return Histogram{}
 	}
+	late.Bins = Pack(bins)
 	late.MeanNS = max(0, (h.MeanNS*float64(h.Count)-early.MeanNS*float64(early.Count))/float64(late.Count))
-	late.MinNS, late.MaxNS = late.Bins[0].NS, late.Bins[len(late.Bins)-1].NS
-	counted := func(b Bin) bool { return b.Count > 0 }
-	first := slices.IndexFunc(h.Bins, counted)
-	least, greatest := h.Bins[first].NS == late.MinNS, h.Bins[len(h.Bins)-1].NS == late.MaxNS
+	late.MinNS, late.MaxNS = bins[0].NS, bins[len(bins)-1].NS
+	first, last := h.Bins.ends()
+	least, greatest := first == late.MinNS, last == late.MaxNS
 	if least {
 		late.MinNS = h.MinNS
 	}
@@ -38,4 +30,32 @@ func (h Histogram) Since(early Histogram) Histogram {
 		late.MinNS = min(late.MinNS, late.MaxNS)
 	}
 	return late
+}
+
+// subtract returns the bins of all that still count something without those of some.
+func subtract(all, some Bins) (left []Bin) {
+	before := reader{packed: some.packed}
+	isMore := before.next()
+	for b := range all.All() {
+		for isMore && before.bin.NS < b.NS {
+			isMore = before.next()
+		}
+		if isMore && before.bin.NS == b.NS {
+			b.Count -= min(before.bin.Count, b.Count)
+		}
+		if b.Count > 0 {
+			left = append(left, b)
+		}
+	}
+	return left
+}
+
+// ends returns the values of the outermost bins, in nanoseconds; 0 for none.
+func (b Bins) ends() (first, last uint64) {
+	r := reader{packed: b.packed}
+	r.next()
+	first = r.bin.NS
+	for r.next() {
+	}
+	return first, r.bin.NS
 }

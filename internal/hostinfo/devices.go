@@ -63,7 +63,7 @@ func (h *Host) Devices() ([]Device, error) {
 
 // list describes the devices without judging them.
 func (h *Host) list() ([]Device, error) {
-	all, err := names(h.Sys, "class/block")
+	all, err := names(h.Roots.Sys, "class/block")
 	if err != nil {
 		return nil, fmt.Errorf("list block devices: %w", err)
 	}
@@ -82,10 +82,11 @@ func (h *Host) list() ([]Device, error) {
 
 // describe reads one device from sysfs, and tells whether it is one to list.
 func (h *Host) describe(name string) (Device, bool) {
-	dir := filepath.Join(h.Sys, "class/block", name)
+	dir := filepath.Join(h.Roots.Sys, "class/block", name)
 	sectors, err := strconv.ParseUint(read(dir, "size"), 10, 64)
 	if err != nil || sectors == 0 || read(dir, "hidden") == "1" ||
-		strings.HasPrefix(name, "ram") || strings.HasPrefix(name, "loop") && !exists(dir, "loop/backing_file") && !exists(dir, "partition") {
+		strings.HasPrefix(name, "ram") || strings.HasPrefix(name, "loop") && !exists(dir, "loop/backing_file") &&
+		!exists(dir, "partition") {
 		return Device{}, false
 	}
 	d := Device{
@@ -357,7 +358,8 @@ func (h *Host) locate(devices []Device, name string) (Device, error) {
 	for _, d := range found {
 		paths = append(paths, d.Path)
 	}
-	return Device{}, fmt.Errorf("%s %q is ambiguous: %s have it (a multipath device, or copies of one image); name the device by its path",
+	return Device{}, fmt.Errorf("%s %q is ambiguous: %s have it (a multipath device, or copies of one image); name "+
+		"the device by its path",
 		kind, name, strings.Join(paths, " and "))
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 )
 
@@ -64,7 +65,8 @@ func (s Section) Brief() []Item {
 
 // goesWith reports whether two items say the same of one family.
 func (i Item) goesWith(o Item) bool {
-	return i.part != nil && o.part != nil && i.part.family == o.part.family && i.OK == No && o.OK == No && i.Remedy == o.Remedy
+	return i.part != nil && o.part != nil && i.part.family == o.part.family && i.OK == No && o.OK == No &&
+		i.Remedy == o.Remedy
 }
 
 // merged is one item for several that go with each other.
@@ -93,9 +95,9 @@ type Report struct {
 
 // Quick tells whether `plimsoll run quick` can run on the host.
 type Quick struct {
-	CanRun   bool             `json:"can_run"`
-	Missing  []result.Problem `json:"missing,omitempty"`  // needs that are not met
-	Warnings []result.Problem `json:"warnings,omitempty"` // what makes it skip trials, or limits what they show
+	CanRun   bool         `json:"can_run"`
+	Missing  problem.List `json:"missing,omitempty"`  // needs that are not met
+	Warnings problem.List `json:"warnings,omitempty"` // what makes it skip trials, or limits what they show
 }
 
 // Doctor examines the host.
@@ -133,7 +135,7 @@ func (h *Host) Doctor(ctx context.Context) Report {
 	r.Quick = quick(rights, fio, loops, files, docker, drivers, groups)
 	for _, i := range load.Items {
 		if i.OK == Limited {
-			r.Quick.Warnings = append(r.Quick.Warnings, problem(i, "the host is not quiet: "+i.Name+": "+i.Value))
+			r.Quick.Warnings = append(r.Quick.Warnings, i.Problem("the host is not quiet: "+i.Name+": "+i.Value))
 		}
 	}
 	return r
@@ -147,14 +149,14 @@ func quick(rights, fio, loops, files, docker, drivers, groups Section) Quick {
 	need := func(i Item) {
 		switch i.OK {
 		case No:
-			q.Missing = append(q.Missing, problem(i, i.Name))
+			q.Missing = append(q.Missing, i.Problem(i.Name))
 		case Limited, Unknown:
-			q.Warnings = append(q.Warnings, problem(i, i.Name))
+			q.Warnings = append(q.Warnings, i.Problem(i.Name))
 		}
 	}
 	want := func(i Item, what string) {
 		if i.OK != Yes {
-			q.Warnings = append(q.Warnings, problem(i, what))
+			q.Warnings = append(q.Warnings, i.Problem(what))
 		}
 	}
 	need(rights.item("root"))
@@ -173,7 +175,7 @@ func quick(rights, fio, loops, files, docker, drivers, groups Section) Quick {
 		}
 	}
 	for _, i := range lacking {
-		if p := problem(i, "any of ext4, xfs, btrfs: "+i.Name); len(lacking) == 3 {
+		if p := i.Problem("any of ext4, xfs, btrfs: " + i.Name); len(lacking) == 3 {
 			q.Missing = append(q.Missing, p)
 		} else {
 			p.What = "trials on " + i.Name + " will be skipped"
@@ -204,8 +206,9 @@ func (h *Host) outsidePath(i *Item, path string) {
 	i.Remedy = "put " + filepath.Dir(path) + " into PATH"
 }
 
-func problem(i Item, what string) result.Problem {
-	return result.Problem{What: what, Why: i.Why, Remedy: i.Remedy}
+// Problem is the item as what keeps something else from working, or limits it.
+func (i Item) Problem(what string) problem.Problem {
+	return problem.Problem{What: what, Why: i.Why, Remedy: i.Remedy}
 }
 
 // installing tells how packages are installed on this host. The names are

@@ -78,7 +78,8 @@ func versionItem(name, path, version string, err error) Item {
 func (h *Host) privateEngines(engines []engine) Item {
 	i := Item{Name: "private engines", OK: Yes}
 	if len(engines) == 0 {
-		i.OK, i.Why = No, "there is no dockerd in PATH; a client or another host's engine does not do, as the data-root has to be on the stack"
+		i.OK, i.Why = No, "there is no dockerd in PATH; a client or another host's engine does not do, as the "+
+			"data-root has to be on the stack"
 		i.Remedy = h.installing("docker.io")
 		return i
 	}
@@ -121,7 +122,8 @@ func askEngine(ctx context.Context, host string) Item {
 		return i
 	}
 	i.OK = Yes
-	i.Value += fmt.Sprintf(", version %s, storage driver %s, data-root %s", info.Info.ServerVersion, info.Info.Driver, info.Info.DockerRootDir)
+	i.Value += fmt.Sprintf(", version %s, storage driver %s, data-root %s", info.Info.ServerVersion, info.Info.Driver,
+		info.Info.DockerRootDir)
 	return i
 }
 
@@ -132,7 +134,8 @@ func (h *Host) storageDrivers(e engine, k kernel) Section {
 	zfs := func() Item {
 		i := k.item("zfs", k.module("zfs", "ZFS"), "zfs", "ZFS")
 		if i.OK != Yes {
-			i.Why, i.Remedy = "ZFS is not part of Linux and not installed here", h.installing("zfsutils-linux")+" with the module of this kernel"
+			i.Why, i.Remedy = "ZFS is not part of Linux and not installed here",
+				h.installing("zfsutils-linux")+" with the module of this kernel"
 		} else if path, _ := h.program("zfs"); path == "" {
 			i.OK, i.Value, i.Why, i.Remedy = No, "", "the program zfs is not in PATH", h.installing("zfsutils-linux")
 		}
@@ -190,7 +193,8 @@ func (h *Host) fuseOverlay(k kernel, engine version) Item {
 	case path == "":
 		i.OK, i.Why, i.Remedy = No, "the program fuse-overlayfs is not in PATH", h.installing("fuse-overlayfs")
 	case !exists(h.Dev, "fuse"):
-		i.OK, i.Why, i.Remedy = No, "there is no "+filepath.Join(h.Dev, "fuse"), "modprobe fuse, or pass the device to this container"
+		i.OK, i.Why, i.Remedy = No, "there is no "+filepath.Join(h.Dev, "fuse"),
+			"modprobe fuse, or pass the device to this container"
 	case !engine.atLeast(version{20, 10}):
 		i.OK, i.Why, i.Remedy = No, "Docker has the driver from 20.10 on", "a later engine"
 	default:

@@ -74,19 +74,21 @@ func hasEngine(ctx context.Context, f fioProgram, engine string) error {
 func (h *Host) libaio(ctx context.Context, f fioProgram) Item {
 	i := Item{Name: "libaio", OK: Yes}
 	if err := hasEngine(ctx, f, "libaio"); err != nil {
-		i.OK, i.Why, i.Remedy = No, "this fio lacks the engine: "+err.Error(), "install a fio with libaio (Fedora: fio-engine-libaio)"
+		i.OK, i.Why, i.Remedy = No, "this fio lacks the engine: "+err.Error(),
+			"install a fio with libaio (Fedora: fio-engine-libaio)"
 		return i
 	}
-	most, err := strconv.ParseInt(read(h.Proc, "sys/fs/aio-max-nr"), 10, 64)
+	most, err := strconv.ParseInt(read(h.Roots.Proc, "sys/fs/aio-max-nr"), 10, 64)
 	if err != nil {
 		i.OK, i.Why, i.Remedy = No, "the kernel has no asynchronous I/O (io_setup)", "boot a kernel with CONFIG_AIO"
 		return i
 	}
-	used, _ := strconv.ParseInt(read(h.Proc, "sys/fs/aio-nr"), 10, 64)
+	used, _ := strconv.ParseInt(read(h.Roots.Proc, "sys/fs/aio-nr"), 10, 64)
 	i.Value = fmt.Sprintf("%d of %d requests are free", most-used, most)
 	const scarce = 4096
 	if most-used < scarce {
-		i.OK, i.Why, i.Remedy = Limited, "other processes hold nearly all asynchronous requests", "sysctl fs.aio-max-nr=1048576"
+		i.OK, i.Why, i.Remedy = Limited, "other processes hold nearly all asynchronous requests",
+			"sysctl fs.aio-max-nr=1048576"
 	}
 	return i
 }
@@ -95,7 +97,8 @@ func (h *Host) libaio(ctx context.Context, f fioProgram) Item {
 func (h *Host) ioURing(ctx context.Context, f fioProgram) Item {
 	i := Item{Name: "io_uring", OK: Yes}
 	if err := hasEngine(ctx, f, "io_uring"); err != nil {
-		i.OK, i.Why, i.Remedy = No, "this fio lacks the engine: "+err.Error(), "install a fio with io_uring (Fedora: fio-engine-io_uring)"
+		i.OK, i.Why, i.Remedy = No, "this fio lacks the engine: "+err.Error(),
+			"install a fio with io_uring (Fedora: fio-engine-io_uring)"
 		return i
 	}
 	switch err := h.calls.ioURing(); {
@@ -105,13 +108,14 @@ func (h *Host) ioURing(ctx context.Context, f fioProgram) Item {
 	case errors.Is(err, unix.EPERM) && h.ringSysctl() != "0":
 		i.OK, i.Why, i.Remedy = No, "kernel.io_uring_disabled is "+h.ringSysctl(), "sysctl kernel.io_uring_disabled=0"
 	default:
-		i.OK, i.Why, i.Remedy = No, "io_uring_setup: "+err.Error(), "whatever confines this process (seccomp, a security module) has to permit it"
+		i.OK, i.Why, i.Remedy = No, "io_uring_setup: "+err.Error(),
+			"whatever confines this process (seccomp, a security module) has to permit it"
 	}
 	return i
 }
 
 func (h *Host) ringSysctl() string {
-	return first(read(h.Proc, "sys/kernel/io_uring_disabled"), "0")
+	return first(read(h.Roots.Proc, "sys/kernel/io_uring_disabled"), "0")
 }
 
 // Docker's default seccomp profile permitted io_uring from 20.10
@@ -128,11 +132,14 @@ func (h *Host) containerRing(e engine) Item {
 	switch {
 	case h.ringSysctl() != "0":
 		i.OK = No
-		i.Why, i.Remedy = "kernel.io_uring_disabled is "+h.ringSysctl()+", which holds for containers", "sysctl kernel.io_uring_disabled=0"
+		i.Why, i.Remedy = "kernel.io_uring_disabled is "+h.ringSysctl()+", which holds for containers",
+			"sysctl kernel.io_uring_disabled=0"
 	case v.atLeast(ringRefused) || !v.atLeast(ringPermitted):
 		i.OK = No
-		i.Why = fmt.Sprintf("the default seccomp profile of Docker refuses it before %s and from %s on", ringPermitted, ringRefused)
-		i.Remedy = "--security-opt seccomp=unconfined, or a profile that permits io_uring_setup, io_uring_enter and io_uring_register"
+		i.Why = fmt.Sprintf("the default seccomp profile of Docker refuses it before %s and from %s on", ringPermitted,
+			ringRefused)
+		i.Remedy = "--security-opt seccomp=unconfined, or a profile that permits io_uring_setup, io_uring_enter and " +
+			"io_uring_register"
 	}
 	return i
 }
@@ -140,7 +147,7 @@ func (h *Host) containerRing(e engine) Item {
 // rights tells whether this process may do what stacks need.
 func (h *Host) rights() Section {
 	var uid, caps string
-	for line := range strings.Lines(read(h.Proc, "self/status")) {
+	for line := range strings.Lines(read(h.Roots.Proc, "self/status")) {
 		fields := strings.Fields(line)
 		switch {
 		case len(fields) > 2 && fields[0] == "Uid:":
@@ -163,7 +170,8 @@ func (h *Host) rights() Section {
 	}
 	switch {
 	case uid != "0":
-		root.OK, root.Value, root.Why = No, "user "+uid, "loop devices, mkfs, mounts and engines need root; only dir: stacks do without"
+		root.OK, root.Value, root.Why = No, "user "+uid, "loop devices, mkfs, mounts and engines need root; only "+
+			"dir: stacks do without"
 		root.Remedy = "sudo plimsoll ..."
 	case slices.Contains(lacking, "CAP_SYS_ADMIN"):
 		root.OK, root.Why = No, "this root lacks CAP_SYS_ADMIN, so it cannot mount"

@@ -55,7 +55,7 @@ const quickBytes = 2 << 30
 // loops tells of loop devices, and of direct I/O on the files below State.
 func (h *Host) loops(k kernel, devices []Device) Section {
 	loop := k.item("loop devices", k.module("loop", "BLK_DEV_LOOP"), "loop", "BLK_DEV_LOOP")
-	all, _ := filepath.Glob(filepath.Join(h.Sys, "class/block/loop*"))
+	all, _ := filepath.Glob(filepath.Join(h.Roots.Sys, "class/block/loop*"))
 	free := 0
 	for _, dir := range all {
 		if !exists(dir, "loop/backing_file") && !exists(dir, "partition") {
@@ -94,9 +94,11 @@ func (h *Host) loopDirect(k kernel, devices []Device) Item {
 	case m.FSType == "tmpfs" || m.FSType == "ramfs":
 		i.OK, i.Why, i.Remedy = Limited, "the files would be in memory", "name a --state-dir on a disk"
 	case !slices.Contains([]string{"ext4", "xfs", "btrfs", "ext3", "ext2"}, m.FSType):
-		i.OK, i.Why, i.Remedy = Limited, m.FSType+" may serve direct I/O from memory, or refuse it", "name a --state-dir on ext4 or xfs"
+		i.OK, i.Why, i.Remedy = Limited, m.FSType+" may serve direct I/O from memory, or refuse it",
+			"name a --state-dir on ext4 or xfs"
 	case block > 512:
-		i.OK, i.Why = Limited, fmt.Sprintf("the disk has blocks of %d bytes, so loop devices need sectors of that size", block)
+		i.OK, i.Why = Limited, fmt.Sprintf("the disk has blocks of %d bytes, so loop devices need sectors of that "+
+			"size", block)
 		i.Remedy = "name a --state-dir on a disk with blocks of 512 bytes"
 	}
 	return i
@@ -109,7 +111,7 @@ func (h *Host) logicalBlock(m *mountinfo.Info, devices []Device) int {
 	source := h.nodeName(m.Source)
 	for _, d := range devices {
 		if d.MajMin == number || d.Name == source {
-			n, _ := strconv.Atoi(read(h.Sys, "class/block", first(d.disk, d.Name), "queue/logical_block_size"))
+			n, _ := strconv.Atoi(read(h.Roots.Sys, "class/block", first(d.disk, d.Name), "queue/logical_block_size"))
 			return n
 		}
 	}
@@ -118,7 +120,7 @@ func (h *Host) logicalBlock(m *mountinfo.Info, devices []Device) int {
 
 // mountOf gives the mount that a directory is on, or will be once it is made.
 func (h *Host) mountOf(dir string) (*mountinfo.Info, error) {
-	mounts, err := readMounts(filepath.Join(h.Proc, "self/mountinfo"))
+	mounts, err := readMounts(filepath.Join(h.Roots.Proc, "self/mountinfo"))
 	if err != nil {
 		return nil, fmt.Errorf("read what is mounted: %w", err)
 	}
@@ -157,7 +159,7 @@ var limitControllers = []string{"cpu", "cpuset", "memory", "io", "pids"}
 
 // cgroupMounts gives the mounts of both versions.
 func (h *Host) cgroupMounts() (v1, v2 []*mountinfo.Info) {
-	mounts, err := readMounts(filepath.Join(h.Proc, "self/mountinfo"))
+	mounts, err := readMounts(filepath.Join(h.Roots.Proc, "self/mountinfo"))
 	if err != nil {
 		return nil, nil
 	}
@@ -195,7 +197,8 @@ func (h *Host) cgroups() Section {
 	}[h.cgroupVersion()]
 	versionItem := Item{Name: "version", OK: Yes, Value: text}
 	if text == "" {
-		versionItem.OK, versionItem.Why, versionItem.Remedy = No, "no cgroup file system is mounted", "mount -t cgroup2 none /sys/fs/cgroup"
+		versionItem.OK, versionItem.Why, versionItem.Remedy = No, "no cgroup file system is mounted",
+			"mount -t cgroup2 none /sys/fs/cgroup"
 	}
 	for _, m := range v1 {
 		for option := range strings.SplitSeq(m.VFSOptions, ",") {
@@ -205,7 +208,7 @@ func (h *Host) cgroups() Section {
 	var unified []string
 	for _, m := range v2 {
 		if rest, ok := strings.CutPrefix(m.Mountpoint, "/sys/"); ok {
-			unified = strings.Fields(read(h.Sys, rest, "cgroup.controllers"))
+			unified = strings.Fields(read(h.Roots.Sys, rest, "cgroup.controllers"))
 			have = append(have, unified...)
 		}
 	}
@@ -237,19 +240,21 @@ func (h *Host) observation(k kernel) Section {
 
 func (h *Host) tracefs() Item {
 	i := Item{Name: "tracefs", OK: Yes}
-	dir := filepath.Join(h.Sys, "kernel/tracing")
+	dir := filepath.Join(h.Roots.Sys, "kernel/tracing")
 	if !exists(dir, "trace") {
-		dir = filepath.Join(h.Sys, "kernel/debug/tracing")
+		dir = filepath.Join(h.Roots.Sys, "kernel/debug/tracing")
 	}
 	tracers := strings.Fields(read(dir, "available_tracers"))
 	i.Value = dir
 	switch {
-	case !exists(h.Sys, "kernel/tracing"):
+	case !exists(h.Roots.Sys, "kernel/tracing"):
 		i.OK, i.Value, i.Why, i.Remedy = No, "", "the kernel has no tracing", "boot a kernel with CONFIG_FTRACE"
 	case len(tracers) == 0 && !h.isRoot():
 		i.OK, i.Value, i.Why, i.Remedy = Unknown, "", "only root may look", "run plimsoll as root"
 	case len(tracers) == 0:
-		i.OK, i.Value, i.Why, i.Remedy = Limited, "", "the kernel has it, but it is not mounted", "nothing: plimsoll trace record mounts it while it needs it; for other programs, mount -t tracefs tracefs /sys/kernel/tracing"
+		i.OK, i.Value, i.Why, i.Remedy = Limited, "", "the kernel has it, but it is not mounted",
+			"nothing: plimsoll trace record mounts it while it needs it; for other programs, mount -t tracefs "+
+				"tracefs /sys/kernel/tracing"
 	case !slices.Contains(tracers, "blk"):
 		i.OK, i.Why, i.Remedy = Limited, "the blk tracer is missing", "boot a kernel with CONFIG_BLK_DEV_IO_TRACE"
 	default:
@@ -265,11 +270,13 @@ func (h *Host) bpf() Item {
 	err := h.calls.bpf()
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		i.OK, i.Why, i.Remedy = No, "this process may not use it: "+err.Error(), "run as root, or with CAP_BPF and CAP_PERFMON"
+		i.OK, i.Why, i.Remedy = No, "this process may not use it: "+err.Error(),
+			"run as root, or with CAP_BPF and CAP_PERFMON"
 	case err != nil:
 		i.OK, i.Why, i.Remedy = No, "bpf: "+err.Error(), "boot a kernel with CONFIG_BPF_SYSCALL"
-	case !exists(h.Sys, "kernel/btf/vmlinux"):
-		i.OK, i.Why, i.Remedy = Limited, "the kernel does not describe its types (BTF): block requests are recorded by tracefs, which costs more", "boot a kernel with CONFIG_DEBUG_INFO_BTF"
+	case !exists(h.Roots.Sys, "kernel/btf/vmlinux"):
+		i.OK, i.Why, i.Remedy = Limited, "the kernel does not describe its types (BTF): block requests are recorded "+
+			"by tracefs, which costs more", "boot a kernel with CONFIG_DEBUG_INFO_BTF"
 	default:
 		i.Value = "with the kernel's types (BTF), for plimsoll trace record"
 	}
@@ -278,7 +285,7 @@ func (h *Host) bpf() Item {
 
 func (h *Host) pressure(k kernel) Item {
 	i := Item{Name: "PSI", OK: Yes, Value: "pressure of cpu, io and memory"}
-	if exists(h.Proc, "pressure/io") {
+	if exists(h.Roots.Proc, "pressure/io") {
 		return i
 	}
 	i.OK, i.Value, i.Why, i.Remedy = No, "", "the kernel does not account pressure", "boot a kernel with CONFIG_PSI"

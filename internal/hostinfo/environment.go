@@ -20,8 +20,8 @@ func (h *Host) Environment(ctx context.Context) result.Environment {
 // environment is Environment with what takes time already found.
 func (h *Host) environment(devices []Device, err error, fio fioProgram, engines []engine) result.Environment {
 	e := result.Environment{
-		Hostname:       read(h.Proc, "sys/kernel/hostname"),
-		Kernel:         read(h.Proc, "sys/kernel/osrelease"),
+		Hostname:       read(h.Roots.Proc, "sys/kernel/hostname"),
+		Kernel:         read(h.Roots.Proc, "sys/kernel/osrelease"),
 		OS:             h.osRelease()["PRETTY_NAME"],
 		CPUModel:       h.cpuInfo("model name", "Hardware", "cpu model", "CPU part"),
 		CPUs:           h.cpus(),
@@ -54,7 +54,7 @@ const LabProduct = "Plimsoll lab"
 
 // Lab tells whether this host is a virtual machine of plimsoll lab, in which
 // drives are emulated.
-func (h *Host) Lab() bool { return read(h.Sys, "class/dmi/id/product_name") == LabProduct }
+func (h *Host) Lab() bool { return read(h.Roots.Sys, "class/dmi/id/product_name") == LabProduct }
 
 // osRelease gives the variables of os-release.
 func (h *Host) osRelease() map[string]string {
@@ -70,7 +70,7 @@ func (h *Host) osRelease() map[string]string {
 // cpuInfo gives the first of these fields that the first CPU has.
 func (h *Host) cpuInfo(keys ...string) string {
 	values := map[string]string{}
-	for line := range strings.Lines(read(h.Proc, "cpuinfo")) {
+	for line := range strings.Lines(read(h.Roots.Proc, "cpuinfo")) {
 		key, value, ok := strings.Cut(line, ":")
 		key = strings.TrimSpace(key)
 		if _, known := values[key]; ok && !known {
@@ -88,7 +88,7 @@ func (h *Host) cpuInfo(keys ...string) string {
 // cpus counts the online logical CPUs, listed as "0-3,6".
 func (h *Host) cpus() int {
 	n := 0
-	for part := range strings.SplitSeq(read(h.Sys, "devices/system/cpu/online"), ",") {
+	for part := range strings.SplitSeq(read(h.Roots.Sys, "devices/system/cpu/online"), ",") {
 		from, to, isRange := strings.Cut(part, "-")
 		a, err := strconv.Atoi(from)
 		if err != nil {
@@ -107,7 +107,7 @@ func (h *Host) cpus() int {
 
 // governor gives the cpufreq governor, or all of them where CPUs differ.
 func (h *Host) governor() string {
-	files, _ := filepath.Glob(filepath.Join(h.Sys, "devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"))
+	files, _ := filepath.Glob(filepath.Join(h.Roots.Sys, "devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"))
 	var all []string
 	for _, f := range files {
 		all = append(all, read(f))
@@ -117,7 +117,7 @@ func (h *Host) governor() string {
 }
 
 func (h *Host) memory() uint64 {
-	for line := range strings.Lines(read(h.Proc, "meminfo")) {
+	for line := range strings.Lines(read(h.Roots.Proc, "meminfo")) {
 		if rest, ok := strings.CutPrefix(line, "MemTotal:"); ok {
 			kib, _ := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 			return kib * 1024
@@ -139,16 +139,17 @@ func (h *Host) virtualization() string {
 	if flags != "" && !guest {
 		return "none"
 	}
-	if kind := read(h.Sys, "hypervisor/type"); kind != "" {
+	if kind := read(h.Roots.Sys, "hypervisor/type"); kind != "" {
 		return kind
 	}
-	firmware := strings.ToLower(read(h.Sys, "class/dmi/id/sys_vendor") + " " + read(h.Sys, "class/dmi/id/product_name"))
+	firmware := strings.ToLower(read(h.Roots.Sys, "class/dmi/id/sys_vendor") + " " +
+		read(h.Roots.Sys, "class/dmi/id/product_name"))
 	for _, known := range hypervisors {
 		if strings.Contains(firmware, known.word) {
 			return known.name
 		}
 	}
-	if strings.Contains(read(h.Sys, "devices/system/clocksource/clocksource0/available_clocksource"), "kvm-clock") {
+	if strings.Contains(read(h.Roots.Sys, "devices/system/clocksource/clocksource0/available_clocksource"), "kvm-clock") {
 		return "kvm"
 	}
 	if guest {

@@ -139,9 +139,9 @@ func TestLoopDevice(t *testing.T) {
 
 	run(t, "wipefs", "--all", "--quiet", path)
 	run(t, "mkswap", path)
-	h.Proc = hosttest.ProcWithSwap(t, path)
+	h.Roots.Proc = hosttest.ProcWithSwap(t, path)
 	expect(CauseSwap, CauseSignature)
-	h.Proc = New().Proc
+	h.Roots.Proc = New().Roots.Proc
 
 	run(t, "wipefs", "--all", "--quiet", path)
 	run(t, "blockdev", "--setro", path)
@@ -175,8 +175,10 @@ func TestRunningEngine(t *testing.T) {
 	if err := os.WriteFile(at("daemon.json"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	engine := exec.Command("unshare", "--mount", "sh", "-c", `mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /opt && exec dockerd "$@"`, "sh",
-		"--config-file", at("daemon.json"), "--data-root", at("data"), "--exec-root", at("exec"), "--pidfile", at("pid"), "-H", "unix://"+at("sock"),
+	engine := exec.Command("unshare", "--mount", "sh", "-c",
+		`mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /opt && exec dockerd "$@"`, "sh",
+		"--config-file", at("daemon.json"), "--data-root", at("data"), "--exec-root", at("exec"), "--pidfile",
+		at("pid"), "-H", "unix://"+at("sock"),
 		"--storage-driver", "vfs", "--bridge=none", "--iptables=false", "--ip-forward=false")
 	if err := engine.Start(); err != nil {
 		t.Fatal(err)

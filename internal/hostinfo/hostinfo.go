@@ -23,20 +23,21 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"plimsoll/internal/hostfs"
 )
 
 // Host is where the facts about a host are read. Its fields are the roots of
 // what the kernel and the distribution offer as files; New gives this host's.
 type Host struct {
-	Proc  string   // "/proc"
-	Sys   string   // "/sys"
-	Dev   string   // "/dev"
-	Etc   string   // "/etc"
-	Lib   string   // "/lib", for modules
-	Boot  string   // "/boot", for the kernel's configuration
-	Run   string   // "/var/run", for the sockets of engines
-	Path  []string // directories of programs, as in $PATH
-	State string   // directory below which runs put the files of loop devices
+	Roots hostfs.Roots // of what the kernel offers
+	Dev   string       // "/dev"
+	Etc   string       // "/etc"
+	Lib   string       // "/lib", for modules
+	Boot  string       // "/boot", for the kernel's configuration
+	Run   string       // "/var/run", for the sockets of engines
+	Path  []string     // directories of programs, as in $PATH
+	State string       // directory below which runs put the files of loop devices
 
 	DockerHost string // $DOCKER_HOST: one more engine to ask; "" for none
 
@@ -49,8 +50,7 @@ type Host struct {
 // New gives the host that this process runs on.
 func New() *Host {
 	return &Host{
-		Proc:       "/proc",
-		Sys:        "/sys",
+		Roots:      hostfs.Default(),
 		Dev:        "/dev",
 		Etc:        "/etc",
 		Lib:        "/lib",

@@ -13,6 +13,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/rogpeppe/go-internal/txtar"
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/hostfs"
 )
 
 // recorded answers the system calls of a recorded host.
@@ -54,8 +56,9 @@ func unpack(t *testing.T, name string) (*Host, string) {
 		}
 	}
 	return &Host{
-		Proc: filepath.Join(root, "proc"), Sys: filepath.Join(root, "sys"), Dev: filepath.Join(root, "dev"),
-		Etc: filepath.Join(root, "etc"), Lib: filepath.Join(root, "lib"), Boot: filepath.Join(root, "boot"),
+		Roots: hostfs.Roots{Proc: filepath.Join(root, "proc"), Sys: filepath.Join(root, "sys")},
+		Dev:   filepath.Join(root, "dev"),
+		Etc:   filepath.Join(root, "etc"), Lib: filepath.Join(root, "lib"), Boot: filepath.Join(root, "boot"),
 		Run: filepath.Join(root, "var/run"), Path: []string{filepath.Join(root, "bin")}, State: "/var/lib/plimsoll",
 		sbin: []string{filepath.Join(root, "sbin")}, calls: recorded{free: 100 << 30},
 	}, root
@@ -192,7 +195,8 @@ func tellDevices(out *strings.Builder, h *Host, d *datadriven.TestData) {
 }
 
 func tellDevice(out *strings.Builder, d Device) {
-	fmt.Fprintf(out, "%s %s %d bytes, model %q, serial %q, firmware %q", d.Path, d.MajMin, d.SizeBytes, d.Model, d.Serial, d.Firmware)
+	fmt.Fprintf(out, "%s %s %d bytes, model %q, serial %q, firmware %q", d.Path, d.MajMin, d.SizeBytes, d.Model,
+		d.Serial, d.Firmware)
 	if d.Scheduler != "" {
 		fmt.Fprintf(out, ", %s, %s", d.Scheduler, d.WriteCache)
 	}
@@ -207,7 +211,8 @@ func tellDevice(out *strings.Builder, d Device) {
 		fmt.Fprintf(out, "  id %s\n", id)
 	}
 	if n := d.Namespace; n != nil {
-		fmt.Fprintf(out, "  namespace %s of %s, UUID %s, NGUID %s, blocks %d+%d, multipath %t\n", n.NSID, n.NQN, d.UUID, d.NGUID, n.BlockBytes, n.MetaBytes, n.Multipath)
+		fmt.Fprintf(out, "  namespace %s of %s, UUID %s, NGUID %s, blocks %d+%d, multipath %t\n", n.NSID, n.NQN, d.UUID,
+			d.NGUID, n.BlockBytes, n.MetaBytes, n.Multipath)
 		for _, path := range n.Paths {
 			fmt.Fprintf(out, "  path %s\n", path)
 		}

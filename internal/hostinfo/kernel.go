@@ -35,11 +35,11 @@ type kernel struct {
 
 func (h *Host) kernel() kernel {
 	k := kernel{
-		sys:         h.Sys,
-		release:     read(h.Proc, "sys/kernel/osrelease"),
+		sys:         h.Roots.Sys,
+		release:     read(h.Roots.Proc, "sys/kernel/osrelease"),
 		filesystems: map[string]bool{},
 	}
-	for line := range strings.Lines(read(h.Proc, "filesystems")) {
+	for line := range strings.Lines(read(h.Roots.Proc, "filesystems")) {
 		if fields := strings.Fields(line); len(fields) > 0 {
 			k.filesystems[fields[len(fields)-1]] = true
 		}
@@ -67,7 +67,7 @@ func moduleNames(text string) map[string]bool {
 // kernelConfig reads how the kernel was configured, where it tells.
 func (h *Host) kernelConfig(release string) map[string]string {
 	text := []byte(read(h.Boot, "config-"+release))
-	if packed, err := os.ReadFile(filepath.Join(h.Proc, "config.gz")); err == nil {
+	if packed, err := os.ReadFile(filepath.Join(h.Roots.Proc, "config.gz")); err == nil {
 		if z, err := gzip.NewReader(bytes.NewReader(packed)); err == nil {
 			if plain, err := io.ReadAll(z); err == nil {
 				text = plain

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/result"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/units"
 )
 
@@ -93,13 +93,13 @@ func (w *Watch) End(ctx context.Context, atLeast time.Duration) (Load, error) {
 		return Load{}, err
 	}
 	l := loadBetween(w.before, after)
-	first, _, _ := strings.Cut(read(w.host.Proc, "loadavg"), " ")
+	first, _, _ := strings.Cut(read(w.host.Roots.Proc, "loadavg"), " ")
 	l.Average, _ = strconv.ParseFloat(first, 64)
 	return l, nil
 }
 
 func (h *Host) loadNow() (s loadSample, err error) {
-	fs, err := procfs.NewFS(h.Proc)
+	fs, err := procfs.NewFS(h.Roots.Proc)
 	if err != nil {
 		return s, fmt.Errorf("what the processors do: %w", err)
 	}
@@ -113,7 +113,7 @@ func (h *Host) loadNow() (s loadSample, err error) {
 		_ = unix.Getrusage(who, &u) // fails for no valid argument
 		s.own += float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 	}
-	disks, err := names(h.Sys, "block")
+	disks, err := names(h.Roots.Sys, "block")
 	if err != nil {
 		return s, err
 	}
@@ -133,16 +133,17 @@ func (h *Host) diskNow(name string) (d diskSample, ok bool) {
 			return d, false
 		}
 	}
-	if below, err := os.ReadDir(filepath.Join(h.Sys, "block", name, "slaves")); err == nil && len(below) > 0 {
+	if below, err := os.ReadDir(filepath.Join(h.Roots.Sys, "block", name, "slaves")); err == nil && len(below) > 0 {
 		return d, false
 	}
 	const reads, sectorsRead, writes, sectorsWritten, ticks, sector = 0, 2, 4, 6, 9, 512
-	f := strings.Fields(read(h.Sys, "block", name, "stat"))
+	f := strings.Fields(read(h.Roots.Sys, "block", name, "stat"))
 	if len(f) <= ticks {
 		return d, false
 	}
 	n := func(i int) uint64 { v, _ := strconv.ParseUint(f[i], 10, 64); return v }
-	return diskSample{ios: n(reads) + n(writes), bytes: sector * (n(sectorsRead) + n(sectorsWritten)), milliseconds: n(ticks)}, true
+	return diskSample{ios: n(reads) + n(writes), bytes: sector * (n(sectorsRead) + n(sectorsWritten)),
+		milliseconds: n(ticks)}, true
 }
 
 func loadBetween(before, after loadSample) Load {
@@ -164,7 +165,8 @@ func loadBetween(before, after loadSample) Load {
 			Util: min(1, float64(now.milliseconds-was.milliseconds)/1000/l.Seconds),
 		})
 	}
-	slices.SortFunc(l.Disks, func(a, b DiskLoad) int { return cmp.Or(cmp.Compare(b.Util, a.Util), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(l.Disks,
+		func(a, b DiskLoad) int { return cmp.Or(cmp.Compare(b.Util, a.Util), cmp.Compare(a.Name, b.Name)) })
 	return l
 }
 
@@ -174,7 +176,8 @@ func (d DiskLoad) busy() bool {
 }
 
 func (d DiskLoad) String() string {
-	return fmt.Sprintf("%.0f I/Os and %s a second, busy %.0f%% of the time", d.IOs, units.Bytes(uint64(d.Bytes)), 100*d.Util)
+	return fmt.Sprintf("%.0f I/Os and %s a second, busy %.0f%% of the time", d.IOs, units.Bytes(uint64(d.Bytes)),
+		100*d.Util)
 }
 
 func (l Load) processors() string {
@@ -187,14 +190,14 @@ func (l Load) processors() string {
 
 // Problems tells why the host is not quiet enough to be measured, on these
 // disks (kernel names); nothing for one that is.
-func (l Load) Problems(disks []string) []result.Problem {
-	var all []result.Problem
+func (l Load) Problems(disks []string) problem.List {
+	var all problem.List
 	if l.Busy >= busyCPU || l.Steal >= busySteal {
-		all = append(all, result.Problem{What: "this host is busy", Why: l.processors(), Remedy: quieter})
+		all = append(all, problem.Problem{What: "this host is busy", Why: l.processors(), Remedy: quieter})
 	}
 	for _, d := range l.Disks {
 		if slices.Contains(disks, d.Name) && d.busy() {
-			all = append(all, result.Problem{What: "others use " + d.Name, Why: d.String(), Remedy: quieter})
+			all = append(all, problem.Problem{What: "others use " + d.Name, Why: d.String(), Remedy: quieter})
 		}
 	}
 	return all
@@ -205,7 +208,8 @@ func (h *Host) load(ctx context.Context) Section {
 	s := Section{Name: "load"}
 	l, err := h.WatchLoad().End(ctx, h.moment)
 	if err != nil {
-		s.Items = append(s.Items, Item{Name: "processors", OK: Unknown, Why: err.Error(), Remedy: "mount proc and sysfs, or name their roots"})
+		s.Items = append(s.Items,
+			Item{Name: "processors", OK: Unknown, Why: err.Error(), Remedy: "mount proc and sysfs, or name their roots"})
 		return s
 	}
 	cpu := Item{Name: "processors", OK: Yes, Value: l.processors()}
@@ -222,7 +226,8 @@ func (h *Host) load(ctx context.Context) Section {
 	}
 	for _, id := range h.calls.runs() {
 		s.Items = append(s.Items, Item{
-			Name: "run", OK: Limited, Value: id + " of plimsoll is under way", Why: "runs at the same time measure each other's load",
+			Name: "run", OK: Limited, Value: id + " of plimsoll is under way",
+			Why:    "runs at the same time measure each other's load",
 			Remedy: "run one after the other",
 		})
 	}

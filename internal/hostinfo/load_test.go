@@ -5,21 +5,23 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"plimsoll/internal/hostfs"
 )
 
 // A host whose processors and disks do something between two looks.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
-	h := &Host{Proc: dir + "/proc", Sys: dir + "/sys", calls: recorded{}}
+	h := &Host{Roots: hostfs.Roots{Proc: dir + "/proc", Sys: dir + "/sys"}, calls: recorded{}}
 	counts := func(user, idle, steal int, vda, dm string) {
 		cpu := fmt.Sprintf("%d 0 0 %d 0 0 0 %d 0 0", user, idle, steal)
-		write(t, h.Proc+"/stat", fmt.Appendf(nil, "cpu  %s\ncpu0 %s\ncpu1 0 0 0 0 0 0 0 0 0 0\nbtime 1\n", cpu, cpu))
-		write(t, h.Proc+"/loadavg", []byte("0.52 0.58 0.59 1/389 12345\n"))
-		write(t, h.Sys+"/block/vda/stat", []byte(vda+"\n"))
-		write(t, h.Sys+"/block/vdb/stat", []byte("5 0 40 1 0 0 0 0 0 1 1 0 0 0 0 0 0\n"))
-		write(t, h.Sys+"/block/loop0/stat", []byte(vda+"\n")) // what its disk counts too
-		write(t, h.Sys+"/block/dm-0/stat", []byte(dm+"\n"))
-		write(t, h.Sys+"/block/dm-0/slaves/vda", nil)
+		write(t, h.Roots.Proc+"/stat", fmt.Appendf(nil, "cpu  %s\ncpu0 %s\ncpu1 0 0 0 0 0 0 0 0 0 0\nbtime 1\n", cpu, cpu))
+		write(t, h.Roots.Proc+"/loadavg", []byte("0.52 0.58 0.59 1/389 12345\n"))
+		write(t, h.Roots.Sys+"/block/vda/stat", []byte(vda+"\n"))
+		write(t, h.Roots.Sys+"/block/vdb/stat", []byte("5 0 40 1 0 0 0 0 0 1 1 0 0 0 0 0 0\n"))
+		write(t, h.Roots.Sys+"/block/loop0/stat", []byte(vda+"\n")) // what its disk counts too
+		write(t, h.Roots.Sys+"/block/dm-0/stat", []byte(dm+"\n"))
+		write(t, h.Roots.Sys+"/block/dm-0/slaves/vda", nil)
 	}
 	counts(1000, 5000, 10, "100 0 800 5 50 0 400 9 0 100 100 0 0 0 0 0 0", "0 0 0 0 0 0 0 0 0 0 0")
 	w := h.WatchLoad()
@@ -34,7 +36,8 @@ func TestLoad(t *testing.T) {
 	if !near(l.Busy, 0.5) || !near(l.Steal, 0.05) || l.CPUs != 2 || l.Average != 0.52 {
 		t.Errorf("%+v, want half of 2 CPUs busy, 5%% stolen and a load of 0.52", l)
 	}
-	if len(l.Disks) != 1 || l.Disks[0].Name != "vda" || !near(l.Disks[0].IOs, 10000) || !near(l.Disks[0].Bytes, 80000*512) || !near(l.Disks[0].Util, 0.6) {
+	if len(l.Disks) != 1 || l.Disks[0].Name != "vda" || !near(l.Disks[0].IOs, 10000) ||
+		!near(l.Disks[0].Bytes, 80000*512) || !near(l.Disks[0].Util, 0.6) {
 		t.Errorf("%+v, want vda alone, with 10000 I/Os, busy for 0.6 s", l.Disks)
 	}
 	for disks, want := range map[string]int{"": 1, "vda": 2, "vdb": 1} {

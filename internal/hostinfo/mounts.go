@@ -20,7 +20,7 @@ var dataFileSystems = []string{"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "
 // Mounts lists the mounted file systems that can hold data, each once, by their
 // directories. What is read-only, is in a file, or holds the kernel, is left out.
 func (h *Host) Mounts() ([]Mount, error) {
-	mounts, err := readMounts(filepath.Join(h.Proc, "self/mountinfo"))
+	mounts, err := readMounts(filepath.Join(h.Roots.Proc, "self/mountinfo"))
 	if err != nil {
 		return nil, fmt.Errorf("read what is mounted: %w", err)
 	}
@@ -29,7 +29,8 @@ func (h *Host) Mounts() ([]Mount, error) {
 	for _, m := range mounts {
 		device := fmt.Sprintf("%d:%d", m.Major, m.Minor)
 		if !slices.Contains(dataFileSystems, m.FSType) || seen[device] ||
-			slices.Contains(strings.Split(m.Options, ","), "ro") || strings.HasPrefix(m.Mountpoint, "/boot") || strings.HasPrefix(m.Source, "/dev/loop") ||
+			slices.Contains(strings.Split(m.Options, ","), "ro") || strings.HasPrefix(m.Mountpoint, "/boot") ||
+			strings.HasPrefix(m.Source, "/dev/loop") ||
 			m.Root != "/" && m.FSType != "btrfs" { // a file or a directory of one that is elsewhere too
 			continue
 		}

@@ -26,7 +26,7 @@ type NVMe struct {
 	Paths      []string `json:"paths"`       // "nvme3 (tcp, traddr=10.0.0.1,trsvcid=4420, live, 4 I/O queues of 128)"
 }
 
-func (h *Host) namespaces() []nvme.Namespace { return nvme.Namespaces(h.Sys) }
+func (h *Host) namespaces() []nvme.Namespace { return nvme.Namespaces(h.Roots.Sys) }
 
 // describeNVMe adds what only NVMe namespaces have.
 func (h *Host) describeNVMe(d *Device, namespaces []nvme.Namespace) {
@@ -35,18 +35,18 @@ func (h *Host) describeNVMe(d *Device, namespaces []nvme.Namespace) {
 			continue
 		}
 		d.UUID, d.NGUID = n.UUID, first(n.NGUID, n.EUI)
-		dir := filepath.Join(h.Sys, "class/block", n.Name)
+		dir := filepath.Join(h.Roots.Sys, "class/block", n.Name)
 		d.Namespace = &NVMe{NQN: n.NQN, NSID: n.NSID, Multipath: len(n.PathDevices) > 0}
 		d.Namespace.BlockBytes, _ = strconv.Atoi(read(dir, "queue/logical_block_size"))
 		d.Namespace.MetaBytes, _ = strconv.Atoi(read(dir, "metadata_bytes"))
-		for _, c := range n.Controllers(h.Sys) {
+		for _, c := range n.Controllers(h.Roots.Sys) {
 			d.Namespace.Paths = append(d.Namespace.Paths, pathText(c))
 			d.Namespace.Remote = d.Namespace.Remote || c.Transport != "pcie" && c.Transport != ""
 			d.Firmware = first(d.Firmware, c.Firmware)
 			if d.Scheduler == "" { // a head node passes I/O on: its paths have one
 				for i, p := range n.Paths {
 					if p == c.Name && i < len(n.PathDevices) {
-						d.Scheduler = active(read(h.Sys, "class/block", n.PathDevices[i], "queue/scheduler"))
+						d.Scheduler = active(read(h.Roots.Sys, "class/block", n.PathDevices[i], "queue/scheduler"))
 					}
 				}
 			}

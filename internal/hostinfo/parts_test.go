@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"plimsoll/internal/hostfs"
 )
 
 // A SCSI disk keeps its serial in a page of vital product data: a header of
@@ -46,7 +48,8 @@ func TestParseVersion(t *testing.T) {
 			t.Errorf("parseVersion(%q) is %v, want %v", text, got, want)
 		}
 	}
-	if (version{3, 9}).atLeast(version{3, 19}) || !(version{4, 0}).atLeast(version{3, 19}) || !(version{3, 19}).atLeast(version{3, 19}) {
+	if (version{3, 9}).atLeast(version{3, 19}) || !(version{4, 0}).atLeast(version{3, 19}) ||
+		!(version{3, 19}).atLeast(version{3, 19}) {
 		t.Error("versions are not compared as numbers")
 	}
 }
@@ -62,7 +65,8 @@ func TestNaturalOrder(t *testing.T) {
 }
 
 func TestModuleNames(t *testing.T) {
-	got := moduleNames("kernel/drivers/md/dm-mod.ko.zst: kernel/x/y.ko.zst\nkernel/fs/xfs/xfs.ko:\nkernel/drivers/md/md-mod.ko\n")
+	got := moduleNames("kernel/drivers/md/dm-mod.ko.zst: " +
+		"kernel/x/y.ko.zst\nkernel/fs/xfs/xfs.ko:\nkernel/drivers/md/md-mod.ko\n")
 	for _, name := range []string{"dm_mod", "xfs", "md_mod"} {
 		if !got[name] {
 			t.Errorf("%s is not in %v", name, got)
@@ -83,11 +87,11 @@ func TestLab(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(sys, "class/dmi/id/product_name"), []byte(product+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got := (&Host{Sys: sys}).Lab(); got != want {
+		if got := (&Host{Roots: hostfs.Roots{Sys: sys}}).Lab(); got != want {
 			t.Errorf("%q: %v", product, got)
 		}
 	}
-	if (&Host{Sys: t.TempDir()}).Lab() {
+	if (&Host{Roots: hostfs.Roots{Sys: t.TempDir()}}).Lab() {
 		t.Error("a host without firmware is a lab")
 	}
 }

@@ -60,19 +60,19 @@ func (h *Host) usage(devices []Device) (usage, error) {
 		users: map[string][]string{}, partitions: map[string][]string{}, devices: map[string]bool{},
 	}
 	var err error
-	if u.mounts, err = readMounts(filepath.Join(h.Proc, "self/mountinfo")); err != nil {
+	if u.mounts, err = readMounts(filepath.Join(h.Roots.Proc, "self/mountinfo")); err != nil {
 		return u, fmt.Errorf("read what is mounted: %w", err)
 	}
 	u.elsewhere = h.foreignMounts()
 	if err := h.swaps(u.swap); err != nil {
 		return u, fmt.Errorf("read what is used as swap: %w", err)
 	}
-	uuids, err := names(h.Sys, "fs/btrfs")
+	uuids, err := names(h.Roots.Sys, "fs/btrfs")
 	if err != nil {
 		return u, fmt.Errorf("read which devices btrfs uses: %w", err)
 	}
 	for _, uuid := range uuids {
-		members, err := names(h.Sys, "fs/btrfs", uuid, "devices")
+		members, err := names(h.Roots.Sys, "fs/btrfs", uuid, "devices")
 		if err != nil && !errors.Is(err, unix.ENOTDIR) {
 			return u, fmt.Errorf("read which devices btrfs uses: %w", err)
 		}
@@ -85,7 +85,7 @@ func (h *Host) usage(devices []Device) (usage, error) {
 		if d.Partition {
 			u.partitions[d.disk] = append(u.partitions[d.disk], d.Name)
 		}
-		dir := filepath.Join(h.Sys, "class/block", d.Name)
+		dir := filepath.Join(h.Roots.Sys, "class/block", d.Name)
 		holders, err := names(dir, "holders")
 		if err != nil {
 			return u, fmt.Errorf("read what is built on %s: %w", d.Name, err)
@@ -115,12 +115,12 @@ func readMounts(path string) ([]*mountinfo.Info, error) {
 // people's are closed to all but root) is passed over.
 func (h *Host) foreignMounts() []foreignMount {
 	var out []foreignMount
-	own, err := os.Readlink(filepath.Join(h.Proc, "self/ns/mnt"))
+	own, err := os.Readlink(filepath.Join(h.Roots.Proc, "self/ns/mnt"))
 	if err != nil {
 		return nil
 	}
 	seen := map[string]bool{own: true}
-	pids, err := names(h.Proc)
+	pids, err := names(h.Roots.Proc)
 	if err != nil {
 		return nil
 	}
@@ -128,16 +128,16 @@ func (h *Host) foreignMounts() []foreignMount {
 		if digits(pid) != pid {
 			continue
 		}
-		ns, err := os.Readlink(filepath.Join(h.Proc, pid, "ns/mnt"))
+		ns, err := os.Readlink(filepath.Join(h.Roots.Proc, pid, "ns/mnt"))
 		if err != nil || seen[ns] {
 			continue
 		}
-		mounts, err := readMounts(filepath.Join(h.Proc, pid, "mountinfo"))
+		mounts, err := readMounts(filepath.Join(h.Roots.Proc, pid, "mountinfo"))
 		if err != nil {
 			continue
 		}
 		seen[ns] = true
-		process := fmt.Sprintf("%s (%s)", pid, read(h.Proc, pid, "comm"))
+		process := fmt.Sprintf("%s (%s)", pid, read(h.Roots.Proc, pid, "comm"))
 		for _, m := range mounts {
 			out = append(out, foreignMount{Info: m, process: process})
 		}
@@ -146,7 +146,7 @@ func (h *Host) foreignMounts() []foreignMount {
 }
 
 func (h *Host) swaps(into map[string]bool) error {
-	b, err := os.ReadFile(filepath.Join(h.Proc, "swaps"))
+	b, err := os.ReadFile(filepath.Join(h.Roots.Proc, "swaps"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // a kernel without swap
 	}
@@ -166,7 +166,7 @@ func (h *Host) swaps(into map[string]bool) error {
 // holderText names a device that holds another one, with the name that its
 // owner knows it by.
 func (h *Host) holderText(name string) string {
-	dir := filepath.Join(h.Sys, "class/block", name)
+	dir := filepath.Join(h.Roots.Sys, "class/block", name)
 	if volume := read(dir, "dm/name"); volume != "" {
 		return fmt.Sprintf("%s (%s)", name, volume)
 	}
@@ -179,7 +179,7 @@ func (h *Host) holderText(name string) string {
 // exports adds the NVMe-oF subsystems that export devices to other hosts.
 func (h *Host) exports(users map[string][]string) {
 	const pattern = "kernel/config/nvmet/subsystems/*/namespaces/*"
-	namespaces, _ := filepath.Glob(filepath.Join(h.Sys, pattern)) // the pattern is well formed
+	namespaces, _ := filepath.Glob(filepath.Join(h.Roots.Sys, pattern)) // the pattern is well formed
 	for _, ns := range namespaces {
 		if name := h.nodeName(read(ns, "device_path")); name != "" && read(ns, "enable") == "1" {
 			subsystem := filepath.Base(filepath.Dir(filepath.Dir(ns)))
@@ -202,7 +202,7 @@ func (h *Host) refusals(d Device, u usage) []Refusal {
 			Remedy: "use what is built on the disk, or take it apart first",
 		})
 	}
-	if under := read(h.Sys, "class/block", d.Name, "loop/backing_file"); u.devices[h.nodeName(under)] {
+	if under := read(h.Roots.Sys, "class/block", d.Name, "loop/backing_file"); u.devices[h.nodeName(under)] {
 		out = append(out, Refusal{
 			Cause:  CauseHolder,
 			Why:    "it is a loop device over " + under + ", which it does not keep others from using",
@@ -210,14 +210,15 @@ func (h *Host) refusals(d Device, u usage) []Refusal {
 		})
 	}
 	out = append(out, h.content(d, u)...)
-	if read(h.Sys, "class/block", d.Name, "ro") == "1" {
+	if read(h.Roots.Sys, "class/block", d.Name, "ro") == "1" {
 		out = append(out, Refusal{
 			Cause:  CauseReadOnly,
 			Why:    "the kernel marks it read-only",
 			Remedy: "blockdev --setrw " + d.Path + ", unless the medium itself is write-protected",
 		})
 	}
-	order := []Cause{CauseMounted, CauseSwap, CauseHolder, CausePartitioned, CauseSignature, CauseReadOnly, CauseUnreadable}
+	order := []Cause{CauseMounted, CauseSwap, CauseHolder, CausePartitioned, CauseSignature, CauseReadOnly,
+		CauseUnreadable}
 	slices.SortStableFunc(out, func(a, b Refusal) int {
 		return slices.Index(order, a.Cause) - slices.Index(order, b.Cause)
 	})
@@ -230,7 +231,7 @@ func (h *Host) inUse(d Device, name string, u usage) []Refusal {
 	if name != d.Name {
 		it, path = "its partition "+name, filepath.Join(h.Dev, strings.ReplaceAll(name, "!", "/"))
 	}
-	number := read(h.Sys, "class/block", name, "dev")
+	number := read(h.Roots.Sys, "class/block", name, "dev")
 	on := func(m *mountinfo.Info) bool {
 		// btrfs gives its mounts a device number that no device has.
 		return number == fmt.Sprintf("%d:%d", m.Major, m.Minor) || h.nodeName(m.Source) == name
@@ -245,9 +246,11 @@ func (h *Host) inUse(d Device, name string, u usage) []Refusal {
 	foreign := slices.IndexFunc(u.elsewhere, func(m foreignMount) bool { return on(m.Info) })
 	switch {
 	case slices.Contains(points, "/"):
-		out = append(out, Refusal{CauseMounted, it + " is mounted on " + list(points), "the running system is on it: name another device"})
+		out = append(out,
+			Refusal{CauseMounted, it + " is mounted on " + list(points), "the running system is on it: name another device"})
 	case len(points) > 0:
-		out = append(out, Refusal{CauseMounted, it + " is mounted on " + list(points), "umount " + points[0] + ", if nothing needs it"})
+		out = append(out,
+			Refusal{CauseMounted, it + " is mounted on " + list(points), "umount " + points[0] + ", if nothing needs it"})
 	case foreign >= 0:
 		m := u.elsewhere[foreign]
 		out = append(out, Refusal{
@@ -255,7 +258,9 @@ func (h *Host) inUse(d Device, name string, u usage) []Refusal {
 			"stop that process or container, if nothing needs it",
 		})
 	case u.btrfs[name] != "":
-		out = append(out, Refusal{CauseMounted, it + " belongs to the mounted btrfs " + u.btrfs[name], "unmount that file system, if nothing needs it"})
+		out = append(out,
+			Refusal{CauseMounted, it + " belongs to the mounted btrfs " + u.btrfs[name],
+				"unmount that file system, if nothing needs it"})
 	}
 	if u.swap[name] {
 		out = append(out, Refusal{CauseSwap, it + " is used as swap", "swapoff " + path + ", if memory suffices without it"})
@@ -263,7 +268,8 @@ func (h *Host) inUse(d Device, name string, u usage) []Refusal {
 	if users := u.users[name]; len(users) > 0 {
 		out = append(out, Refusal{
 			CauseHolder, it + " is used by " + list(users),
-			"take that apart first (mdadm --stop, vgchange -an, cryptsetup close, losetup -d, nvmetcli clear), if nothing needs it",
+			"take that apart first (mdadm --stop, vgchange -an, cryptsetup close, losetup -d, nvmetcli clear), if " +
+				"nothing needs it",
 		})
 	}
 	return out
@@ -275,20 +281,24 @@ func (h *Host) inUse(d Device, name string, u usage) []Refusal {
 // partitions can still be restored.
 func (h *Host) content(d Device, u usage) []Refusal {
 	partitioned := func(why string) Refusal {
-		return Refusal{CausePartitioned, why, "name one of its partitions or another device; if all of it may go: --destroy " + d.Path + "=partitioned"}
+		return Refusal{CausePartitioned, why, "name one of its partitions or another device; if all of it may go: " +
+			"--destroy " + d.Path + "=partitioned"}
 	}
 	var out []Refusal
 	if parts := u.partitions[d.Name]; len(parts) > 0 {
 		out = append(out, partitioned("it has partitions: "+list(parts)))
 	}
 	unknown := func(err error) Refusal {
-		return Refusal{CauseUnreadable, "what it holds is not known: " + err.Error(), "find out with wipefs " + d.Path + " (package util-linux)"}
+		return Refusal{CauseUnreadable, "what it holds is not known: " + err.Error(),
+			"find out with wipefs " + d.Path + " (package util-linux)"}
 	}
 	found, err := h.probe(d.Path)
 	var unreadable *fs.PathError
 	switch {
 	case errors.As(err, &unreadable):
-		return append(out, Refusal{CauseUnreadable, "it cannot be opened, so what it holds is not known: " + unreadable.Err.Error(), openRemedy(unreadable)})
+		return append(out,
+			Refusal{CauseUnreadable, "it cannot be opened, so what it holds is not known: " + unreadable.Err.Error(),
+				openRemedy(unreadable)})
 	case err != nil:
 		return append(out, unknown(err))
 	}
@@ -305,7 +315,9 @@ func (h *Host) content(d Device, u usage) []Refusal {
 		case !slices.Contains(partitionTables, kind):
 			others = append(others, kind)
 		case !isPartitioned(out):
-			out = append(out, partitioned("it holds what is left of a partition table ("+kind+", by wipefs), from which the partitions may be restored"))
+			out = append(out,
+				partitioned("it holds what is left of a partition table ("+kind+
+					", by wipefs), from which the partitions may be restored"))
 		}
 	}
 	if kind := found["TYPE"]; kind != "" {
@@ -316,10 +328,12 @@ func (h *Host) content(d Device, u usage) []Refusal {
 		if uuid := found["UUID"]; uuid != "" {
 			why += ", UUID " + uuid
 		}
-		out = append(out, Refusal{CauseSignature, why, "if it may go: wipefs --all " + d.Path + ", or --destroy " + d.Path + "=signature"})
+		out = append(out,
+			Refusal{CauseSignature, why, "if it may go: wipefs --all " + d.Path + ", or --destroy " + d.Path + "=signature"})
 	} else if len(others) > 0 {
 		out = append(out, Refusal{
-			CauseSignature, "it holds a signature of " + list(others) + ", by wipefs", "if it may go: wipefs --all " + d.Path + ", or --destroy " + d.Path + "=signature",
+			CauseSignature, "it holds a signature of " + list(others) + ", by wipefs",
+			"if it may go: wipefs --all " + d.Path + ", or --destroy " + d.Path + "=signature",
 		})
 	}
 	return out
@@ -330,7 +344,8 @@ func isPartitioned(refusals []Refusal) bool {
 }
 
 // partitionTables are what wipefs calls partition tables.
-var partitionTables = []string{"gpt", "PMBR", "dos", "atari", "mac", "bsd", "sgi", "sun", "minix", "solaris-x86", "unixware", "ultrix", "aix"}
+var partitionTables = []string{"gpt", "PMBR", "dos", "atari", "mac", "bsd", "sgi", "sun", "minix", "solaris-x86",
+	"unixware", "ultrix", "aix"}
 
 func openRemedy(err *fs.PathError) string {
 	switch {

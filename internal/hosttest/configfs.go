@@ -48,7 +48,8 @@ var kinds = map[string]struct {
 		[]string{"namespaces", "allowed_hosts"},
 	},
 	"subsystems/*/namespaces/*": {
-		map[string]string{"device_path": "(null)", "device_uuid": "00000000-0000-0000-0000-000000000000", "device_nguid": "00000000-0000-0000-0000-000000000000", "enable": "0"}, nil,
+		map[string]string{"device_path": "(null)", "device_uuid": "00000000-0000-0000-0000-000000000000",
+			"device_nguid": "00000000-0000-0000-0000-000000000000", "enable": "0"}, nil,
 	},
 	"hosts/*": {map[string]string{"dhchap_key": ""}, nil},
 	"ports/*": {
@@ -181,7 +182,8 @@ func (c Configfs) Symlink(target, path string) error {
 // listens tells whether another port that is in use has the same address.
 func (c Configfs) listens(port string) bool {
 	address := func(dir string) string {
-		return fmt.Sprint(configfs.Get(dir, "addr_trtype"), configfs.Get(dir, "addr_traddr"), configfs.Get(dir, "addr_trsvcid"))
+		return fmt.Sprint(configfs.Get(dir, "addr_trtype"), configfs.Get(dir, "addr_traddr"),
+			configfs.Get(dir, "addr_trsvcid"))
 	}
 	others, _ := filepath.Glob(filepath.Join(c.Root, "nvmet/ports/*"))
 	for _, o := range others {

@@ -71,12 +71,14 @@ type State map[string]string
 
 // places hold nothing of ours before and after a run.
 var places = []string{
-	"/run/plimsoll", "/var/lib/plimsoll", "/etc/docker", "/run/docker", "/run/containerd", "/run/docker.sock", "/run/docker.pid",
+	"/run/plimsoll", "/var/lib/plimsoll", "/etc/docker", "/run/docker", "/run/containerd", "/run/docker.sock",
+	"/run/docker.pid",
 	"/var/lib/docker", "/var/lib/containerd", "/opt/containerd", "/root/.docker", "/run/xtables.lock", "/var/run/docker",
 }
 
 // settings that a careless engine changes.
-var settings = []string{"/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding", "/proc/sys/net/bridge/bridge-nf-call-iptables"}
+var settings = []string{"/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding",
+	"/proc/sys/net/bridge/bridge-nf-call-iptables"}
 
 // Look takes the host's state: mounts, loop devices, I/O schedulers, processes
 // that a run starts, network interfaces, cgroups, kernel settings, and files in the
@@ -330,7 +332,8 @@ func ProcWithSwap(t testing.TB, device string) string {
 			t.Fatal(err)
 		}
 	}
-	swaps := "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n" + device + "                              partition\t16380\t\t0\t\t-2\n"
+	swaps := "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n" + device +
+		"                              partition\t16380\t\t0\t\t-2\n"
 	if err := os.WriteFile(filepath.Join(proc, "swaps"), []byte(swaps), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,8 @@ import (
 // Modules that are loaded change what a setting offers, and not what it is.
 func TestChosen(t *testing.T) {
 	for text, want := range map[string]string{
-		"[none] mq-deadline\n": "none", "none mq-deadline [kyber] bfq": "kyber", "none\n": "none", "1\n": "1", "": "", "[": "[", "]x[": "]x[",
+		"[none] mq-deadline\n": "none", "none mq-deadline [kyber] bfq": "kyber", "none\n": "none", "1\n": "1", "": "",
+		"[": "[", "]x[": "]x[",
 	} {
 		if got := chosen(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

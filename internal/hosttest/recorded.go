@@ -10,14 +10,22 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// Recorded unpacks the files of a recorded host below a new directory. A file
-// called links lists symbolic links; what is in bin can be executed.
+// Recorded unpacks the files of a recorded host, of an archive in a file, below a new
+// directory. A file called links lists symbolic links; what is in bin can be executed.
 func Recorded(t testing.TB, archive string) (root string) {
 	t.Helper()
-	recorded, err := txtar.ParseFile(archive)
+	text, err := os.ReadFile(archive)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return RecordedIn(t, text)
+}
+
+// RecordedIn does so with the text of an archive, for tests that run where their
+// files are not.
+func RecordedIn(t testing.TB, text []byte) (root string) {
+	t.Helper()
+	recorded := txtar.Parse(text)
 	root = t.TempDir()
 	for _, f := range recorded.Files {
 		if f.Name == "links" {

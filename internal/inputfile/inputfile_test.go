@@ -20,7 +20,8 @@ func TestReadRefusesWhatIsNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	if err := errors.Join(unix.Mkfifo(at("fifo"), 0o600), os.Symlink("/dev/zero", at("zero")), os.Symlink("fifo", at("pipe")),
+	if err := errors.Join(unix.Mkfifo(at("fifo"), 0o600), os.Symlink("/dev/zero", at("zero")),
+		os.Symlink("fifo", at("pipe")),
 		os.Symlink("loop", at("loop"))); err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,16 @@ import (
 
 // Account is what a trace tells.
 type Account struct {
-	Recorder string        `json:"recorder"`          // "blktrace capture", "BPF", "BPF, per request", "tracefs"
-	Duration time.Duration `json:"-"`                 // from the first event to the last, or that was recorded
-	Events   uint64        `json:"events"`            // that were seen; 0 where they were summed up in the kernel uncounted
-	Lost     uint64        `json:"lost"`              // events that the recorder says it lost, and ends that the kernel did not show
-	Timed    uint64        `json:"timed,omitempty"`   // requests that were timed, where not all were: the others are counted, and of times like theirs
-	Twice    uint64        `json:"twice,omitempty"`   // events that were given more than once, and counted once
-	Missing  []string      `json:"missing,omitempty"` // what cannot be known, and why: "CPU 1 has no file", "no Q: ..."
+	Recorder string        `json:"recorder"` // "blktrace capture", "BPF", "BPF, per request", "tracefs"
+	Duration time.Duration `json:"-"`        // from the first event to the last, or that was recorded
+	// that were seen; 0 where they were summed up in the kernel uncounted
+	Events uint64 `json:"events"`
+	// events that the recorder says it lost, and ends that the kernel did not show
+	Lost uint64 `json:"lost"`
+	// requests that were timed, where not all were: the others are counted, and of times like theirs
+	Timed   uint64   `json:"timed,omitempty"`
+	Twice   uint64   `json:"twice,omitempty"`   // events that were given more than once, and counted once
+	Missing []string `json:"missing,omitempty"` // what cannot be known, and why: "CPU 1 has no file", "no Q: ..."
 	// MissingCPUs are those that have no file, or of which a capture that lacks
 	// events has none.
 	MissingCPUs []int `json:"missing_cpus,omitempty"`
@@ -55,8 +58,9 @@ type Owner struct {
 	Container string `json:"container,omitempty"` // name, when a container's
 	PID       uint32 `json:"pid,omitempty"`
 	Command   string `json:"command,omitempty"`
-	Call      bool   `json:"call,omitempty"`   // a task of its queued it within a system call of its own: the interval S2Q is known
-	Kernel    bool   `json:"kernel,omitempty"` // a kernel thread queued it, and nothing tells for whom: nobody is charged
+	// a task of its queued it within a system call of its own: the interval S2Q is known
+	Call   bool `json:"call,omitempty"`
+	Kernel bool `json:"kernel,omitempty"` // a kernel thread queued it, and nothing tells for whom: nobody is charged
 }
 
 // Cell is the requests of one key.
@@ -97,11 +101,13 @@ type Device struct {
 	// fields are 0.
 	Withheld []Quantity `json:"withheld,omitempty"`
 
-	Unshown uint64 `json:"unshown,omitempty"` // completed by the device's own count, and their ends not shown to the recorder
+	// completed by the device's own count, and their ends not shown to the recorder
+	Unshown uint64 `json:"unshown,omitempty"`
 
-	Depth      float64 `json:"depth"` // mean number of requests between D and C
-	MaxDepth   uint64  `json:"max_depth"`
-	Sequential float64 `json:"sequential"` // share of issued requests that begin where the one before, of the same direction, ended
+	Depth    float64 `json:"depth"` // mean number of requests between D and C
+	MaxDepth uint64  `json:"max_depth"`
+	// share of issued requests that begin where the one before, of the same direction, ended
+	Sequential float64 `json:"sequential"`
 
 	Seconds []Second `json:"seconds,omitempty"`
 }

@@ -278,13 +278,14 @@ func (d *Dist) Latency() hist.Histogram {
 	}
 	l := hist.Histogram{Count: d.Count, MeanNS: d.MeanNS(), MinNS: d.MinNS, MaxNS: d.MaxNS}
 	sparse := d.sparse
+	var counted []hist.Bin
 	next := func(bin int, n uint64) {
 		if len(sparse) > 0 && sparse[0].bin() == bin {
 			n += sparse[0].count()
 			sparse = sparse[1:]
 		}
 		if n > 0 {
-			l.Bins = append(l.Bins, hist.Bin{NS: representative(bin), Count: n})
+			counted = append(counted, hist.Bin{NS: representative(bin), Count: n})
 		}
 	}
 	var groups [octaves]*[perOctave]uint64
@@ -302,5 +303,6 @@ func (d *Dist) Latency() hist.Histogram {
 			next(sparse[0].bin(), 0)
 		}
 	}
+	l.Bins = hist.Pack(counted)
 	return l
 }

@@ -9,7 +9,8 @@ import (
 
 // fio's own bins, as its json+ output prints them.
 func TestBinsAreThoseOfFio(t *testing.T) {
-	for ns, want := range map[uint64]uint64{0: 0, 127: 127, 128: 129, 129: 129, 130: 131, 255: 255, 256: 258, 1000: 1004, 65536: 66048, 1 << 20: 1056768} {
+	for ns, want := range map[uint64]uint64{0: 0, 127: 127, 128: 129, 129: 129, 130: 131, 255: 255, 256: 258,
+		1000: 1004, 65536: 66048, 1 << 20: 1056768} {
 		if got := representative(bin(ns)); got != want {
 			t.Errorf("%d ns is in the bin of %d, and not of %d", ns, got, want)
 		}
@@ -57,7 +58,8 @@ func TestMergingLosesNothing(t *testing.T) {
 	if !same(&together, &often) {
 		t.Error("times that are tallied give another distribution")
 	}
-	if a.Count != whole.Count || a.SumNS != whole.SumNS || a.MinNS != whole.MinNS || a.MaxNS != whole.MaxNS || a.Squares != whole.Squares {
+	if a.Count != whole.Count || a.SumNS != whole.SumNS || a.MinNS != whole.MinNS || a.MaxNS != whole.MaxNS ||
+		a.Squares != whole.Squares {
 		t.Errorf("%+v differs from %+v", a, whole)
 	}
 	for _, p := range []float64{1, 50, 99, 100} {
@@ -123,7 +125,7 @@ func TestATallyIsSettledInTime(t *testing.T) {
 		tally.Add(&d, times)
 	}
 	tally.Settle(&d)
-	if n := d.Latency().Bins[0].Count; n != rounds*1000 || d.Count != n {
+	if n := d.Latency().Bins.Unpack()[0].Count; n != rounds*1000 || d.Count != n {
 		t.Errorf("%d times are in the bin, and %d in all, of %d", n, d.Count, rounds*1000)
 	}
 }

@@ -27,13 +27,16 @@ const (
 	S2X // the submitting system call, as long as it lasts; it may overlap with all that follows Q
 	C2R // from completion until the application has it
 	T   // at the target of a remote device: from where a command arrived until it is complete
-	X2W // from where the submitting call returned until the application enters the one in which it waits: its I/O is under way all the while
+	// from where the submitting call returned until the application enters the one in which it waits: its I/O is under
+	// way all the while
+	X2W
 	A2Q // of T, the target's own work: from where the command arrived until its bio is queued at the device behind it
 	F2Q // the same of a write whose data the target had to fetch first: the network's time is in it
 	Intervals
 )
 
-var intervalNames = [Intervals]string{"Q2Q", "Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C", "Q2C", "D2N", "N2C", "Q2D", "S2Q", "S2X", "C2R", "T", "X2W", "A2Q", "F2Q"}
+var intervalNames = [Intervals]string{"Q2Q", "Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C", "Q2C", "D2N", "N2C", "Q2D",
+	"S2Q", "S2X", "C2R", "T", "X2W", "A2Q", "F2Q"}
 
 func (i Interval) String() string { return intervalNames[i] }
 

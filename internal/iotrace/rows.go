@@ -139,7 +139,8 @@ func (o Owner) String() string {
 }
 
 func (k Key) compare(o Key) int {
-	return cmp.Or(cmp.Compare(k.Device, o.Device), cmp.Compare(k.Op, o.Op), cmp.Compare(k.Size, o.Size), k.Owner.compare(o.Owner))
+	return cmp.Or(cmp.Compare(k.Device, o.Device), cmp.Compare(k.Op, o.Op), cmp.Compare(k.Size, o.Size),
+		k.Owner.compare(o.Owner))
 }
 
 func (o Owner) compare(p Owner) int {

@@ -35,8 +35,10 @@ func TestRowsSumUpCells(t *testing.T) {
 			continue
 		}
 		for i, w := range want {
-			if r := rows[i]; r.Label != w.label || r.Requests != w.requests || r.Intervals[Q2C].SumNS != w.sum || r.Intervals[D2C] != nil {
-				t.Errorf("dimension %d: %s has %d requests, %d ns; want %+v", dimension, r.Label, r.Requests, r.Intervals[Q2C].SumNS, w)
+			if r := rows[i]; r.Label != w.label || r.Requests != w.requests || r.Intervals[Q2C].SumNS != w.sum ||
+				r.Intervals[D2C] != nil {
+				t.Errorf("dimension %d: %s has %d requests, %d ns; want %+v", dimension, r.Label, r.Requests,
+					r.Intervals[Q2C].SumNS, w)
 			}
 		}
 	}

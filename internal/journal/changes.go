@@ -21,13 +21,15 @@ type Dir struct{ Path string }
 // What implements Change.
 func (c *Dir) What() string { return "make directory " + c.Path }
 
-func (c *Dir) precheck() error { return absent(&c.Path) }
+// Prepare implements Change.
+func (c *Dir) Prepare() error { return absent(&c.Path) }
 
-func (c *Dir) check(s scope) error { return s.owns(c.Path) }
+// Check implements Change.
+func (c *Dir) Check(s Scope) error { return s.Owns(c.Path) }
 
-// undo never crosses a mount: what is mounted there was not unmounted by an
+// Undo never crosses a mount: what is mounted there was not unmounted by an
 // earlier undo, so it is not known to be ours.
-func (c *Dir) undo(_ context.Context, _ string) error {
+func (c *Dir) Undo(_ context.Context, _ string) error {
 	mounts, err := mountsBelow(c.Path)
 	if err != nil {
 		return err
@@ -44,11 +46,14 @@ type File struct{ Path string }
 // What implements Change.
 func (c *File) What() string { return "make file " + c.Path }
 
-func (c *File) precheck() error { return absent(&c.Path) }
+// Prepare implements Change.
+func (c *File) Prepare() error { return absent(&c.Path) }
 
-func (c *File) check(s scope) error { return s.owns(c.Path) }
+// Check implements Change.
+func (c *File) Check(s Scope) error { return s.Owns(c.Path) }
 
-func (c *File) undo(context.Context, string) error {
+// Undo implements Change.
+func (c *File) Undo(context.Context, string) error {
 	return inParent(c.Path, func(path string) error {
 		if err := unix.Unlink(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return &os.PathError{Op: "remove", Path: c.Path, Err: err}
@@ -60,7 +65,7 @@ func (c *File) undo(context.Context, string) error {
 // absent refuses what exists: undoing would take away what the run did not
 // make.
 func absent(path *string) error {
-	if err := resolve(path); err != nil {
+	if err := RealPath(path); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(*path); err == nil {
@@ -69,44 +74,15 @@ func absent(path *string) error {
 	return nil
 }
 
-// resolve makes a path the one that the kernel will know it by when it is
-// undone.
-func resolve(path *string) (err error) {
-	*path, err = realPath(*path)
-	return err
-}
-
-// Mkfs is a file system made on a device.
-type Mkfs struct {
-	Device string
-	Type   string
-	UUID   string // given to mkfs, so that undo knows its own
-	Keep   bool   // nothing to undo: the bytes go away with the loop device's file
-}
-
-// What implements Change.
-func (c *Mkfs) What() string { return fmt.Sprintf("make %s on %s", c.Type, c.Device) }
-
-func (c *Mkfs) check(scope) error {
-	if c.Keep {
-		return checkDevice(c.Device) // nothing is undone
-	}
-	return errors.Join(checkDevice(c.Device), checkUUID(c.UUID))
-}
-
-// undo wipes the signature, so that the device is as unused as it was found;
-// a file system with another UUID is somebody else's.
-func (c *Mkfs) undo(ctx context.Context, mark string) error {
-	if err := killMarked(ctx, mark); err != nil {
+// RealPath makes a path the one that the kernel will know it by when it is
+// undone: absolute and without symbolic links, but for its last word.
+func RealPath(path *string) error {
+	found, err := realPath(*path)
+	if err != nil {
 		return err
 	}
-	if c.Keep {
-		return nil
-	}
-	if !carries(ctx, c.Device, c.UUID) {
-		return nil // no signature, or not ours: nothing to undo
-	}
-	return wipe(ctx, []Member{{Device: c.Device, UUID: c.UUID}}, nil)
+	*path = found
+	return nil
 }
 
 // Mount is a mount on a directory that the run made.
@@ -120,32 +96,31 @@ type Mount struct {
 // What implements Change.
 func (c *Mount) What() string { return fmt.Sprintf("mount %s on %s", c.Source, c.Target) }
 
-func (c *Mount) precheck() error { return resolve(&c.Target) }
+// Prepare implements Change.
+func (c *Mount) Prepare() error { return RealPath(&c.Target) }
 
 // tracefs is where a recording mounts it on a host that has not done so.
 const tracefs = "/sys/kernel/tracing"
 
-func (c *Mount) check(s scope) error {
+// Check implements Change.
+func (c *Mount) Check(s Scope) error {
 	if c.Target == tracefs && c.Type == "tracefs" {
 		return nil
 	}
-	return s.owns(c.Target)
+	return s.Owns(c.Target)
 }
 
-func (c *Mount) undo(ctx context.Context, mark string) error {
-	if err := killMarked(ctx, mark); err != nil {
+// Undo implements Change.
+func (c *Mount) Undo(ctx context.Context, mark string) error {
+	if err := EndMarked(ctx, mark); err != nil {
 		return err
 	}
-	return unmountTree(ctx, c.Target)
+	return UnmountTree(ctx, c.Target)
 }
 
-// busyLimit is how long a mount, a device or a control group that
-// something still uses is waited for.
-var busyLimit = 30 * time.Second
-
-// unmountTree unmounts path and all below it, deepest first, waiting while
-// they are busy.
-func unmountTree(ctx context.Context, path string) error {
+// UnmountTree unmounts path and all below it, deepest first, waiting while
+// they are busy. It is for a Change's Undo.
+func UnmountTree(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, busyLimit)
 	defer cancel()
 	for {
@@ -162,7 +137,7 @@ func unmountTree(ctx context.Context, path string) error {
 		if err == nil {
 			continue
 		}
-		if sleepErr := pause(ctx, 50*time.Millisecond); sleepErr != nil {
+		if sleepErr := Pause(ctx, 50*time.Millisecond); sleepErr != nil {
 			return fmt.Errorf("%w: %s", err, users(path))
 		}
 	}
@@ -172,7 +147,7 @@ func unmountTree(ctx context.Context, path string) error {
 func users(path string) string {
 	var names []string
 	for _, pid := range processes(func(dir string) bool { return uses(dir, path) }) {
-		names = append(names, fmt.Sprintf("%s (pid %d)", commandName(pid), pid))
+		names = append(names, fmt.Sprintf("%s (pid %d)", CommandName(pid), pid))
 	}
 	if len(names) == 0 {
 		return fmt.Sprintf("something still uses it, and no process of this host says so (findmnt %s)", path)
@@ -180,7 +155,7 @@ func users(path string) string {
 	return "it is used by " + strings.Join(names, ", ") + ": end that, or have it go elsewhere"
 }
 
-// uses tells whether a process, by its /proc directory, works in path or has a
+// uses reports whether a process, by its /proc directory, works in path or has a
 // file open there.
 func uses(dir, path string) bool {
 	links, _ := filepath.Glob(dir + "/fd/*") // the pattern is well formed
@@ -218,25 +193,21 @@ func (c *Cgroup) What() string { return "make cgroup " + c.Path }
 // groupName is what the run's own part of a control group's path is called.
 var groupName = regexp.MustCompile(`^plimsoll-[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-func (c *Cgroup) check(scope) error {
-	if strings.HasPrefix(c.Path, "/") || cleanPath("/"+c.Path) != nil {
-		return foreign("%q is no control group below the root of a hierarchy", c.Path)
+// Prepare implements Change. The group may be there already: others of this
+// run's name share it.
+func (c *Cgroup) Prepare() error { return nil }
+
+// Check implements Change.
+func (c *Cgroup) Check(s Scope) error {
+	if strings.HasPrefix(c.Path, "/") || s.CleanPath("/"+c.Path) != nil {
+		return s.Foreign("%q is no control group below the root of a hierarchy", c.Path)
 	}
-	return fitting("name of a run's control group", filepath.Base(c.Path), groupName)
+	return s.Matches("name of a run's control group", filepath.Base(c.Path), groupName)
 }
 
-func (c *Cgroup) undo(ctx context.Context, _ string) error {
-	ctx, cancel := context.WithTimeout(ctx, busyLimit)
-	defer cancel()
-	for {
-		err := c.remove()
-		if err == nil {
-			return nil
-		}
-		if pause(ctx, 50*time.Millisecond) != nil {
-			return err
-		}
-	}
+// Undo implements Change.
+func (c *Cgroup) Undo(ctx context.Context, _ string) error {
+	return Retry(ctx, func(context.Context) error { return c.remove() })
 }
 
 func (c *Cgroup) remove() error {
@@ -273,14 +244,4 @@ func cgroupDirs(path string) []string {
 		})
 	}
 	return dirs
-}
-
-// pause waits, or says why it may not.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,122 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"plimsoll/internal/hosttest"
 )
-
-// impatient has what is busy, or does not die, be waited for only so long.
-func impatient(t *testing.T, limit time.Duration) {
-	t.Helper()
-	busy, die := busyLimit, dieLimit
-	busyLimit, dieLimit = limit, limit
-	t.Cleanup(func() { busyLimit, dieLimit = busy, die })
-}
-
-// TestCleanIsKilledAtEveryStep leaves a run with every kind of change behind,
-// and kills one clean after the other: when it has undone a change and not
-// noted it, then when it has noted it.
-func TestCleanIsKilledAtEveryStep(t *testing.T) {
-	hosttest.Exclusive(t)
-	before := hosttest.Look()
-	parent := t.TempDir()
-	state := filepath.Join(parent, "state")
-	crash(t, state, "0:end")
-	if diff := before.Settle(0); diff == "" {
-		t.Fatal("the run left nothing to undo")
-	}
-	for seq := childSteps; seq >= 1; seq-- {
-		for _, at := range []string{"undo", "undone"} {
-			crashClean(t, state, fmt.Sprintf("%d:%s", seq, at))
-		}
-	}
-	// All is undone and noted, and what is left is the journal itself.
-	reports, err := Clean(t.Context(), state)
-	if err != nil || len(reports) != 1 || len(reports[0].Undone) > 0 {
-		t.Errorf("the last clean: %+v, %v", reports, err)
-	}
-	if left, _ := os.ReadDir(parent); len(left) > 0 {
-		t.Errorf("files are left: %v", left)
-	}
-	if diff := before.Settle(0); diff != "" {
-		t.Errorf("the host is not as it was:\n%s", diff)
-	}
-}
-
-// crashClean runs a clean that kills itself at a step of the journal.
-func crashClean(t *testing.T, state, at string) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), cleanerVariable+"="+state, CrashVariable+"="+at)
-	cmd.Stderr = os.Stderr
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != -1 {
-		t.Fatalf("clean was to kill itself at %s, but: %v", at, err)
-	}
-}
-
-func TestABusyMountIsToldWithItsUsersAndUndoneOnceTheyAreGone(t *testing.T) {
-	hosttest.Exclusive(t)
-	impatient(t, 200*time.Millisecond)
-	before := hosttest.Look()
-	parent := t.TempDir()
-	state := filepath.Join(parent, "state")
-	crash(t, state, "0:end")
-	dir := filepath.Join(WorkDir(state, "child"), "mnt")
-	user := exec.Command("sleep", "1000") // not of the run: it has no mark
-	user.Dir = dir
-	if err := user.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = user.Process.Kill(); _ = user.Wait() }()
-
-	reports, err := Clean(t.Context(), state)
-	if err == nil || len(reports) != 1 {
-		t.Fatalf("got %+v, %v", reports, err)
-	}
-	failed := strings.Join(reports[0].Failed, "\n")
-	for _, want := range []string{"unmount " + dir, fmt.Sprintf("it is used by sleep (pid %d)", user.Process.Pid), "end that, or have it go elsewhere"} {
-		if !strings.Contains(failed, want) {
-			t.Errorf("%q is not in:\n%s", want, failed)
-		}
-	}
-	if err := user.Process.Signal(unix.Signal(0)); err != nil {
-		t.Errorf("the user of the mount was ended: %v", err)
-	}
-	if mounts, err := mountsBelow(dir); err != nil || len(mounts) != 1 {
-		t.Errorf("mounts: %v, %v", mounts, err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "mine"), []byte("x"), 0o600); err != nil {
-		t.Errorf("what is still mounted does not work: %v", err)
-	}
-
-	if err := errors.Join(user.Process.Kill(), ignoreExit(user.Wait())); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Clean(t.Context(), state); err != nil {
-		t.Errorf("once it is gone: %v", err)
-	}
-	if diff := before.Settle(0); diff != "" {
-		t.Errorf("the host is not as it was:\n%s", diff)
-	}
-}
-
-func ignoreExit(err error) error {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return nil
-	}
-	return err
-}
 
 // TestAProcessThatCannotDieIsToldAndEndedLater has a process of the run wait in
 // the kernel, where no signal reaches it: it writes to a file system that is
 // frozen.
 func TestAProcessThatCannotDieIsToldAndEndedLater(t *testing.T) {
 	hosttest.Exclusive(t)
-	impatient(t, 300*time.Millisecond)
 	dir := mounted(t, disk(t, 16))
 	state := filepath.Join(t.TempDir(), "state")
 	j, err := Create(state, "run")
@@ -161,7 +54,10 @@ func TestAProcessThatCannotDieIsToldAndEndedLater(t *testing.T) {
 			t.Fatal("the writer does not wait in the kernel")
 		}
 	}
-	if err := j.Undo(t.Context(), e); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("process %d was killed and does not end", writer.Process.Pid)) {
+	impatient, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := j.Undo(impatient, e); err == nil ||
+		!strings.Contains(err.Error(), fmt.Sprintf("process %d was killed and does not end", writer.Process.Pid)) {
 		t.Errorf("got %v", err)
 	}
 	if len(j.Pending()) != 1 {

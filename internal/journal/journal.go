@@ -3,6 +3,10 @@
 // whatever a crash, kill -9 or power loss leaves behind can be found and
 // undone by Clean, in reverse order.
 //
+// A kind of change is a type with a Change's methods, registered by Register.
+// What every run makes is here: directories, files, mounts, processes, control
+// groups, settings. What belongs to one layer or one engine lives beside it.
+//
 // Hazards. A journal is owned by one live process, which holds a lock on it
 // for as long as it lives: Clean never touches a journal that is locked. An
 // undo only touches what it can recognise as made by that journal: a path
@@ -23,7 +27,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -38,41 +41,17 @@ import (
 type Change interface {
 	// What tells people what is changed: "mount /dev/loop3 on /mnt".
 	What() string
-	// check returns why no run of that scope can have made the change, nil when
+	// Prepare is called before the change is written: it fills in fields that
+	// undoing needs and nobody could tell later, and refuses what undoing would
+	// take away although the run did not make it.
+	Prepare() error
+	// Check returns why no run of that scope can have made the change, nil when
 	// one can. It goes by what the fields say and touches nothing.
-	check(s scope) error
-	// undo takes the change back. It succeeds when nothing is left to undo. It
-	// is called for changes that pass check only.
-	undo(ctx context.Context, mark string) error
-}
-
-// kinds is the table of changes: the name in the journal and a zero value.
-var kinds = map[string]func() Change{
-	"dir":       func() Change { return new(Dir) },
-	"file":      func() Change { return new(File) },
-	"loop":      func() Change { return new(Loop) },
-	"mkfs":      func() Change { return new(Mkfs) },
-	"mount":     func() Change { return new(Mount) },
-	"process":   func() Change { return new(Process) },
-	"engine":    func() Change { return new(Engine) },
-	"container": func() Change { return new(Container) },
-	"cgroup":    func() Change { return new(Cgroup) },
-	"setting":   func() Change { return new(Setting) },
-	"presence":  func() Change { return new(Presence) },
-
-	"array":         func() Change { return new(Array) },
-	"volumegroup":   func() Change { return new(VolumeGroup) },
-	"logicalvolume": func() Change { return new(LogicalVolume) },
-	"thinpool":      func() Change { return new(ThinPool) },
-	"configdir":     func() Change { return new(ConfigDir) },
-	"configlink":    func() Change { return new(ConfigLink) },
-	"module":        func() Change { return new(Module) },
-	"controller":    func() Change { return new(Controller) },
-}
-
-func kindOf(c Change) string {
-	t := fmt.Sprintf("%T", c)
-	return strings.ToLower(t[strings.LastIndexByte(t, '.')+1:])
+	Check(s Scope) error
+	// Undo takes the change back. It succeeds when nothing is left to undo. Only
+	// a Journal calls it, for changes that pass Check. The mark is that of the
+	// processes which the change started.
+	Undo(ctx context.Context, mark string) error
 }
 
 // MarkVariable is the environment variable that marks every process started
@@ -251,11 +230,12 @@ func (j *Journal) replay() error {
 			j.keptBy(r)
 			continue
 		}
-		zero, ok := kinds[r.Kind]
+		kind, ok := registered.byName[r.Kind]
 		if !ok {
-			return fmt.Errorf("journal %s line %d: unknown kind of change %q; it was written by another version of plimsoll, clean with that one", j.path, n, r.Kind)
+			return fmt.Errorf("journal %s line %d: unknown kind of change %q; "+
+				"it was written by another version of plimsoll, clean with that one", j.path, n, r.Kind)
 		}
-		c := zero()
+		c := kind.New()
 		if err := json.Unmarshal(r.Change, c); err != nil {
 			return fmt.Errorf("journal %s line %d: %w", j.path, n, err)
 		}
@@ -277,11 +257,15 @@ func (j *Journal) mark(seq int) string { return fmt.Sprintf("%s/%d", j.path, seq
 func (j *Journal) write(e *Entry, state string) error {
 	r := record{Seq: e.Seq, State: state}
 	if state != "undone" {
+		kind, err := kindOf(e.Change)
+		if err != nil {
+			return err
+		}
 		b, err := json.Marshal(e.Change)
 		if err != nil {
 			return err
 		}
-		r.Kind, r.Change = kindOf(e.Change), b
+		r.Kind, r.Change = kind, b
 	}
 	return j.append(r)
 }
@@ -322,12 +306,10 @@ func (j *Journal) append(r record) error {
 // in fields of the change that only making it tells. When make fails,
 // whatever it left half done is undone at once.
 func (j *Journal) Do(ctx context.Context, c Change, make func(mark string) error) (*Entry, error) {
-	if p, ok := c.(interface{ precheck() error }); ok {
-		if err := p.precheck(); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.What(), err)
-		}
+	if err := c.Prepare(); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.What(), err)
 	}
-	if err := c.check(j.scope()); err != nil {
+	if err := c.Check(j.scope()); err != nil {
 		return nil, fmt.Errorf("%s: %w", c.What(), err)
 	}
 	j.mu.Lock()
@@ -363,10 +345,10 @@ func (j *Journal) Undo(ctx context.Context, e *Entry) error {
 	if e == nil || e.undone {
 		return nil
 	}
-	if err := e.Change.check(j.scope()); err != nil {
+	if err := e.Change.Check(j.scope()); err != nil {
 		return fmt.Errorf("undo: %s: %w", e.Change.What(), err)
 	}
-	if err := inTime(undoLimit, func() error { return e.Change.undo(ctx, e.mark) }); err != nil {
+	if err := inTime(undoLimit, func() error { return e.Change.Undo(ctx, e.mark) }); err != nil {
 		return fmt.Errorf("undo: %s: %w", e.Change.What(), err)
 	}
 	crashPoint(e.Seq, "undo")
@@ -381,9 +363,19 @@ func (j *Journal) Undo(ctx context.Context, e *Entry) error {
 	return nil
 }
 
+// UndoEach takes changes back, the last one first. It goes on after a failure, and
+// returns all failures.
+func (j *Journal) UndoEach(ctx context.Context, entries []*Entry) error {
+	var all []error
+	for _, e := range slices.Backward(entries) {
+		all = append(all, j.Undo(ctx, e))
+	}
+	return errors.Join(all...)
+}
+
 // undoLimit is how long the kernel may take to undo one change. The undo of an
 // engine is the longest that waits by itself, and ends after less.
-var undoLimit = 5 * time.Minute
+const undoLimit = 5 * time.Minute
 
 // inTime does not wait for what no signal can end: a system call that waits
 // for a device that does not answer.

@@ -26,7 +26,7 @@ func (j *Journal) Keep() error { return j.keeping("kept") }
 func (j *Journal) Release() error { return j.keeping("released") }
 
 func (j *Journal) keeping(state string) error {
-	boot, err := bootID()
+	boot, err := BootID()
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (j *Journal) Kept() bool { return j.kept }
 
 // keptBy takes a record of Keep or Release in, when the journal is read.
 func (j *Journal) keptBy(r record) {
-	boot, err := bootID()
+	boot, err := BootID()
 	j.kept = r.State == "kept" && err == nil && boot == r.Boot
 }
 

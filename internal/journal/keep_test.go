@@ -65,7 +65,7 @@ func TestNothingIsKeptBeyondTheKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	boot, err := bootID()
+	boot, err := BootID()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,26 +24,31 @@ type Process struct{ Argv []string }
 // What implements Change.
 func (c *Process) What() string { return "start " + strings.Join(c.Argv, " ") }
 
-// check has nothing to look at: what is ended carries the mark of this very
-// entry.
-func (c *Process) check(scope) error { return nil }
+// Prepare implements Change.
+func (c *Process) Prepare() error { return nil }
 
-func (c *Process) undo(ctx context.Context, mark string) error {
-	return killMarked(ctx, mark)
+// Check has nothing to look at: what is ended carries the mark of this very
+// entry.
+func (c *Process) Check(Scope) error { return nil }
+
+// Undo implements Change.
+func (c *Process) Undo(ctx context.Context, mark string) error {
+	return EndMarked(ctx, mark)
 }
 
-// killMarked ends what a step started. A program outlives a run that was
-// killed by a moment: long enough to make what was just found not to be there.
-func killMarked(ctx context.Context, mark string) error {
-	return killAll(ctx, 0, func() []int { return marked(mark) })
+// EndMarked ends what a step started. A program outlives a run that was killed
+// by a moment: long enough to make what was just found not to be there. It is for
+// a Change's Undo.
+func EndMarked(ctx context.Context, mark string) error {
+	return EndAll(ctx, 0, func() []int { return Marked(mark) })
 }
 
 // dieLimit is how long processes may take to end once they were killed.
-var dieLimit = 20 * time.Second
+const dieLimit = 20 * time.Second
 
-// killAll ends the processes that find names: politely for as long as grace,
-// then by SIGKILL, until find names none.
-func killAll(ctx context.Context, grace time.Duration, find func() []int) error {
+// EndAll ends the processes that find names: politely for as long as grace,
+// then by SIGKILL, until find names none. It is for a Change's Undo.
+func EndAll(ctx context.Context, grace time.Duration, find func() []int) error {
 	ctx, cancel := context.WithTimeout(ctx, grace+dieLimit)
 	defer cancel()
 	start := time.Now()
@@ -62,20 +67,22 @@ func killAll(ctx context.Context, grace time.Duration, find func() []int) error 
 				_ = unix.Kill(pid, unix.SIGTERM)
 			}
 		}
-		if pause(ctx, 20*time.Millisecond) != nil {
+		if Pause(ctx, 20*time.Millisecond) != nil {
 			var names []string
 			for _, pid := range pids {
 				names = append(names, strconv.Itoa(pid))
 			}
-			return fmt.Errorf("%s %s killed and %s not end: the kernel waits for a device that does not answer (dmesg may tell which)",
-				plural.Of(len(pids), "process")+" "+plural.And(names), plural.Choose(len(pids), "was", "were"), plural.Choose(len(pids), "does", "do"))
+			return fmt.Errorf("%s %s killed and %s not end: the kernel waits for a device that does not answer "+
+				"(dmesg may tell which)",
+				plural.Of(len(pids), "process")+" "+plural.And(names), plural.Choose(len(pids), "was", "were"),
+				plural.Choose(len(pids), "does", "do"))
 		}
 	}
 }
 
-// marked lists the processes whose environment carries the mark, zombies and
+// Marked lists the processes whose environment carries the mark, zombies and
 // ourselves excepted.
-func marked(mark string) []int {
+func Marked(mark string) []int {
 	want := []byte(MarkVariable + "=" + mark)
 	// Arguments and environment of a process have 6 MiB at most, and hardly ever
 	// more than this.
@@ -113,7 +120,7 @@ func readOnce(name string, b []byte) ([]byte, error) {
 	return b[:max(n, 0)], err
 }
 
-// hasEnvironment tells whether a process has an environment, or is about to get
+// hasEnvironment reports whether a process has an environment, or is about to get
 // one: it has an address space, which kernel threads and zombies have not, and
 // in it a place for an environment that is not empty, or no code yet (proc(5):
 // flags, startcode, env_start, env_end).
@@ -146,7 +153,7 @@ func processes(match func(dir string) bool) []int {
 	return out
 }
 
-// statFields gives the fields of /proc/PID/stat behind the command's name:
+// statFields returns the fields of /proc/PID/stat behind the command's name:
 // state, parent, ...
 func statFields(dir string) []string {
 	b, err := os.ReadFile(filepath.Join(dir, "stat"))
@@ -161,7 +168,28 @@ func zombie(dir string) bool {
 	return len(f) == 0 || f[0] == "Z" || f[0] == "X"
 }
 
-func commandName(pid int) string {
+// CommandName returns the name of a process's program, as the kernel has it.
+func CommandName(pid int) string {
 	b, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
 	return strings.TrimSpace(string(b))
+}
+
+// InGroup lists the processes in a run's control group and those below it.
+// Any other group is nobody's to kill.
+func InGroup(cgroup string) []int {
+	if !strings.HasPrefix(cgroup, "plimsoll-") {
+		return nil
+	}
+	var pids []int
+	for _, dir := range cgroupDirs(cgroup) {
+		b, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs")) // gone meanwhile: nobody is in it
+		for line := range strings.Lines(string(b)) {
+			pid, err := strconv.Atoi(strings.TrimSpace(line))
+			if err == nil && pid > 0 && pid != os.Getpid() && !zombie(filepath.Join("/proc", strconv.Itoa(pid))) {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids)
 }

@@ -27,7 +27,7 @@ func TestAProcessIsFoundWhileItBecomesAnotherProgram(t *testing.T) {
 		_ = cmd.Wait()
 	}()
 	for i := range 300 {
-		if !slices.Contains(marked(mark), cmd.Process.Pid) {
+		if !slices.Contains(Marked(mark), cmd.Process.Pid) {
 			t.Fatalf("it is not found the %d. time", i+1)
 		}
 	}

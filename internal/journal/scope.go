@@ -21,22 +21,34 @@ import (
 // have made: a journal may be damaged, or copied from elsewhere. Each kind of
 // change checks itself.
 
-// scope is whose changes an entry may be of.
-type scope struct {
-	state string // state directory, absolute and without symbolic links
-	run   string // the journal's name
+// Scope is whose changes an entry may be of: what a Check holds it against. Its
+// methods are the checks that kinds have in common; each returns an error with
+// ErrForeign, or nil.
+type Scope struct{ state, run string }
+
+// NewScope returns the scope of a run's journal below a state directory, which
+// is absolute and without symbolic links.
+func NewScope(state, run string) Scope { return Scope{state: state, run: run} }
+
+func (j *Journal) scope() Scope {
+	return NewScope(j.State(), strings.TrimSuffix(filepath.Base(j.path), suffix))
 }
 
-func (j *Journal) scope() scope {
-	return scope{state: j.State(), run: strings.TrimSuffix(filepath.Base(j.path), suffix)}
-}
+// State returns the state directory.
+func (s Scope) State() string { return s.state }
 
-// errForeign is in every error about an entry that no run can have written.
-var errForeign = errors.New("no run makes such a change, so nothing was done about it: " +
+// Run returns the run's ID, which is the journal's name.
+func (s Scope) Run() string { return s.run }
+
+// ErrForeign is in every error about an entry that no run can have written.
+var ErrForeign = errors.New("no run makes such a change, so nothing was done about it: " +
 	"see what the journal says, and remove the entry or the journal by hand")
 
+// Foreign returns an error with ErrForeign, of a check that is a kind's own.
+func (Scope) Foreign(format string, args ...any) error { return foreign(format, args...) }
+
 func foreign(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", fmt.Errorf(format, args...), errForeign)
+	return fmt.Errorf("%w: %w", fmt.Errorf(format, args...), ErrForeign)
 }
 
 // WorkDir returns the directory that a run has for itself, below the state
@@ -45,11 +57,11 @@ func WorkDir(state, run string) string { return filepath.Join(state, workPrefix+
 
 const workPrefix = "work-"
 
-// owns returns why a path is none of the run's: one in the run's work directory,
-// or one with a part that carries the run's name, as what a run makes in a
-// directory of the user's does (plimsoll-RUN-regions, .plimsoll-RUN-STACK).
-func (s scope) owns(path string) error {
-	if err := cleanPath(path); err != nil {
+// Owns refuses a path that is none of the run's: neither in the run's work
+// directory, nor with a part that carries the run's name, as what a run makes in
+// a directory of the user's does (plimsoll-RUN-regions, .plimsoll-RUN-STACK).
+func (s Scope) Owns(path string) error {
+	if err := s.CleanPath(path); err != nil {
 		return err
 	}
 	if err := result.CheckRunID(s.run); err != nil {
@@ -66,8 +78,9 @@ func (s scope) owns(path string) error {
 	return foreign("%q does not carry the name of run %s, and is not in its work directory", path, s.run)
 }
 
-// cleanPath returns why a path is not one that the kernel would name.
-func cleanPath(path string) error {
+// CleanPath refuses a path that the kernel would not name so: one that is not
+// absolute, has detours, or control characters.
+func (Scope) CleanPath(path string) error {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path || strings.ContainsFunc(path, unicode.IsControl) {
 		return foreign("%q is no absolute path without detours", path)
 	}
@@ -77,28 +90,33 @@ func cleanPath(path string) error {
 // device is how a block device is named.
 var device = regexp.MustCompile(`^/dev/[A-Za-z0-9][A-Za-z0-9_.!+:/-]*$`)
 
-func checkDevice(path string) error {
-	if !device.MatchString(path) || cleanPath(path) != nil {
+// Device refuses what is no path of a block device.
+func (s Scope) Device(path string) error {
+	if !device.MatchString(path) || s.CleanPath(path) != nil {
 		return foreign("%q is no block device", path)
 	}
 	return nil
 }
 
-func checkUUID(id string) error {
+// UUID refuses what is no UUID in its usual form.
+func (Scope) UUID(id string) error {
 	if _, err := uuid.Parse(id); err != nil || len(id) != 36 {
 		return foreign("%q is no UUID", id)
 	}
 	return nil
 }
 
-func oneOf(what, value string, known ...string) error {
+// OneOf refuses a value that is not among those known; what is what it should be.
+func (Scope) OneOf(what, value string, known ...string) error {
 	if !slices.Contains(known, value) {
 		return foreign("%q is no %s", value, what)
 	}
 	return nil
 }
 
-func fitting(what, value string, pattern *regexp.Regexp) error {
+// Matches refuses a value that does not fit a pattern, which has to be anchored
+// at both ends; what is what it should be.
+func (Scope) Matches(what, value string, pattern *regexp.Regexp) error {
 	if !pattern.MatchString(value) {
 		return foreign("%q is no %s", value, what)
 	}

@@ -25,8 +25,11 @@ type Setting struct {
 // What implements Change.
 func (c *Setting) What() string { return fmt.Sprintf("set %s to %s", c.Path, c.Value) }
 
-func (c *Setting) precheck() (err error) {
-	if c.Boot, err = bootID(); err != nil {
+// Prepare learns what the setting is, and when.
+func (c *Setting) Prepare() error {
+	var err error
+	c.Boot, err = BootID()
+	if err != nil {
 		return err
 	}
 	c.Was, _, err = Choices(c.Path)
@@ -54,17 +57,20 @@ var (
 	settingValue = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:+-]{0,63}$`)
 )
 
-func (c *Setting) check(scope) error {
-	if err := errors.Join(fitting("value of a setting", c.Value, settingValue), fitting("value of a setting", c.Was, settingValue)); err != nil {
+// Check implements Change.
+func (c *Setting) Check(s Scope) error {
+	if err := errors.Join(s.Matches("value of a setting", c.Value, settingValue),
+		s.Matches("value of a setting", c.Was, settingValue)); err != nil {
 		return err
 	}
 	if blockSetting.MatchString(c.Path) && !strings.Contains(c.Path, "..") {
 		return nil
 	}
-	if cleanPath(c.Path) == nil && slices.Contains(tracerSettings, filepath.Base(c.Path)) && onTracefs(filepath.Dir(c.Path)) {
+	if s.CleanPath(c.Path) == nil && slices.Contains(tracerSettings, filepath.Base(c.Path)) &&
+		onTracefs(filepath.Dir(c.Path)) {
 		return nil
 	}
-	return foreign("%q is no setting of a device's or a tracer's", c.Path)
+	return s.Foreign("%q is no setting of a device's or a tracer's", c.Path)
 }
 
 // onTracefs reports whether a directory is one of tracefs, or is not there, when
@@ -75,11 +81,11 @@ func onTracefs(dir string) bool {
 	return errors.Is(err, unix.ENOENT) || err == nil && st.Type == unix.TRACEFS_MAGIC
 }
 
-// undo writes back what was. A value that is not the run's was set by somebody
+// Undo writes back what was. A value that is not the run's was set by somebody
 // else since, or never by the run; after a reboot the file may be another
 // device's; and a device that is gone took its settings with it.
-func (c *Setting) undo(context.Context, string) error {
-	boot, err := bootID()
+func (c *Setting) Undo(context.Context, string) error {
+	boot, err := BootID()
 	if err != nil || boot != c.Boot {
 		return err
 	}
@@ -149,7 +155,8 @@ func Choices(path string) (chosen string, offered []string, err error) {
 	return chosen, offered, nil
 }
 
-func bootID() (string, error) {
+// BootID returns the kernel's boot id, which tells what a reboot has undone.
+func BootID() (string, error) {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(b)), err
 }

@@ -46,7 +46,7 @@ func TestASettingIsTakenBackOnlyWhereItIsOurs(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := &Setting{Path: path, Value: "kyber"}
-			if err := c.precheck(); err != nil {
+			if err := c.Prepare(); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.Make(); err != nil {
@@ -54,7 +54,7 @@ func TestASettingIsTakenBackOnlyWhereItIsOurs(t *testing.T) {
 			}
 			test.change(t, c)
 			for range 2 {
-				if err := c.undo(t.Context(), ""); err != nil {
+				if err := c.Undo(t.Context(), ""); err != nil {
 					t.Fatal(err)
 				}
 				if now, _, err := Choices(path); err != nil || now != test.want {

@@ -217,7 +217,8 @@ func start(c Command, out *frames) (*running, error) {
 			pipes[i] = [2]*os.File{r, w}
 		}
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = pipes[0][0], pipes[1][1], pipes[2][1]
-		run.stdin, outputs, given = pipes[0][1], []*os.File{pipes[1][0], pipes[2][0]}, []io.Closer{pipes[0][0], pipes[1][1], pipes[2][1]}
+		run.stdin, outputs, given = pipes[0][1], []*os.File{pipes[1][0], pipes[2][0]},
+			[]io.Closer{pipes[0][0], pipes[1][1], pipes[2][1]}
 	}
 	err := cmd.Start()
 	for _, g := range given {

@@ -27,7 +27,9 @@ func Bring(ctx context.Context, machineDir, name, into string) ([]string, error)
 	ended := make(chan error, 1)
 	go func() {
 		// An absent directory is an empty archive.
-		code, err := Run(ctx, machineDir, Command{Args: []string{"sh", "-c", `cd "$1" && if [ -d "$2" ]; then exec tar -cf - -- "$2"; fi`, "sh", WorkDir, name}},
+		code, err := Run(ctx, machineDir,
+			Command{Args: []string{"sh", "-c", `cd "$1" && if [ -d "$2" ]; then exec tar -cf - -- "$2"; fi`, "sh",
+				WorkDir, name}},
 			Streams{Stdout: w, Stderr: &said})
 		if err == nil && code != 0 {
 			err = fmt.Errorf("tar in the lab ended with status %d: %s", code, strings.TrimSpace(said.String()))

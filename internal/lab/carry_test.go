@@ -42,7 +42,8 @@ func TestExtractTakesWhatIsNotThere(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(into, "runs/old"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	brought, err := extract(archive(t, folder("runs/"), folder("runs/old/"), file("runs/old/a"), folder("runs/new/"), file("runs/new/b"), file("elsewhere")), "runs", into)
+	brought, err := extract(archive(t, folder("runs/"), folder("runs/old/"), file("runs/old/a"), folder("runs/new/"),
+		file("runs/new/b"), file("elsewhere")), "runs", into)
 	if err != nil || len(brought) != 1 || brought[0] != "runs/new" {
 		t.Fatalf("%v, %v", brought, err)
 	}
@@ -64,7 +65,8 @@ func TestExtractStaysInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	link := tar.Header{Name: "runs/x/link", Typeflag: tar.TypeSymlink, Linkname: ".."}
-	_, _ = extract(archive(t, folder("runs/"), folder("runs/x/"), link, file("runs/x/link/../../../../escaped"), file("runs/../../escaped"), file("/escaped"), file("../escaped")), "runs", into)
+	_, _ = extract(archive(t, folder("runs/"), folder("runs/x/"), link, file("runs/x/link/../../../../escaped"),
+		file("runs/../../escaped"), file("/escaped"), file("../escaped")), "runs", into)
 	entries, err := os.ReadDir(outer)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v", entries, err)
@@ -104,7 +106,8 @@ func TestSendAndBring(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(into, "jobs/deep/a.fio")); err != nil || string(text) != "[a]" {
 		t.Errorf("%s, %v", text, err)
 	}
-	if err := Send(t.Context(), dir, []string{filepath.Join(dir, "absent")}); err == nil || !strings.Contains(err.Error(), "absent") {
+	if err := Send(t.Context(), dir, []string{filepath.Join(dir, "absent")}); err == nil ||
+		!strings.Contains(err.Error(), "absent") {
 		t.Errorf("a file that there is not: %v", err)
 	}
 }

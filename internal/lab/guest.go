@@ -25,10 +25,12 @@ func fitsGuests(binary string) error {
 	}
 	defer f.Close()
 	if f.Machine != elf.EM_X86_64 {
-		return fmt.Errorf("the machines of a lab are x86-64, and this plimsoll is for %s: run the lab on an x86-64 host", f.Machine)
+		return fmt.Errorf("the machines of a lab are x86-64, and this plimsoll is for %s: run the lab on an x86-64 "+
+			"host", f.Machine)
 	}
 	if slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
-		return errors.New("this plimsoll needs the libraries of the host that it was built on, which guests do not have: build it with CGO_ENABLED=0, as make build does")
+		return errors.New("this plimsoll needs the libraries of the host that it was built on, which guests do not " +
+			"have: build it with CGO_ENABLED=0, as make build does")
 	}
 	return nil
 }

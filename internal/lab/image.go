@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/plural"
+	"plimsoll/internal/problem"
 )
 
 // Image is what machines start from: three files in a directory that carries
@@ -42,49 +43,34 @@ const (
 	imageFacts  = "image.json"  // written last: an image without it is not finished
 )
 
-// Missing says which programs are not on the host.
-type Missing struct {
-	Programs []string
-	Packages []string // of Debian and Ubuntu, one for each
-	For      string   // what needs them
-}
-
-func (m *Missing) Error() string {
-	n := len(m.Programs)
-	return fmt.Sprintf("%s needs the %s %s, which %s not in PATH: apt-get install %s", m.For, plural.Of(n, "program"), plural.And(m.Programs),
-		plural.Choose(n, "is", "are"), strings.Join(m.Packages, " "))
-}
-
-// need finds programs, or tells all that are missing.
+// need finds programs, each with its package of Debian and Ubuntu, or tells all that
+// are missing.
 func need(what string, programs ...[2]string) error {
-	missing := Missing{For: what}
+	var missing, packages []string
 	for _, p := range programs {
 		if _, err := exec.LookPath(p[0]); err != nil {
-			missing.Programs, missing.Packages = append(missing.Programs, p[0]), append(missing.Packages, p[1])
+			missing, packages = append(missing, p[0]), append(packages, p[1])
 		}
 	}
-	if len(missing.Programs) == 0 {
+	n := len(missing)
+	if n == 0 {
 		return nil
 	}
-	return &missing
-}
-
-// NoImageError says that an image was not built yet.
-type NoImageError struct{ Dir string }
-
-func (e *NoImageError) Error() string {
-	return fmt.Sprintf("there is no image of the lab in %s: plimsoll lab build makes it, in about a minute", e.Dir)
+	lacks := fmt.Sprintf("%s needs the %s %s, which %s not in PATH", what, plural.Of(n, "program"), plural.And(missing),
+		plural.Choose(n, "is", "are"))
+	return problem.New(problem.Unsupported, lacks, "", "apt-get install "+strings.Join(packages, " "))
 }
 
 func imageDir(dir string, r Recipe) string { return filepath.Join(dir, "images", r.Hash()) }
 
-// FindImage gives the image of a recipe below the lab's directory, or a
-// *NoImageError.
+// FindImage gives the image of a recipe below the lab's directory. Where it was not
+// built yet, the error is problem.Unsupported.
 func FindImage(dir string, r Recipe) (*Image, error) {
 	i := &Image{Dir: imageDir(dir, r)}
 	text, err := os.ReadFile(filepath.Join(i.Dir, imageFacts))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, &NoImageError{dir}
+		return nil, problem.New(problem.Unsupported, "there is no image of the lab in "+dir, "",
+			"plimsoll lab build makes it, in about a minute").CausedBy(err)
 	}
 	if err == nil {
 		err = json.Unmarshal(text, i)
@@ -110,7 +96,8 @@ type Progress interface {
 func Build(ctx context.Context, dir string, r Recipe, p Progress) (*Image, error) {
 	began := time.Now()
 	programs := [][2]string{
-		{"mmdebstrap", "mmdebstrap"}, {"tar", "tar"}, {"mkfs.ext4", "e2fsprogs"}, {"xz", "xz-utils"}, {"unshare", "util-linux"},
+		{"mmdebstrap", "mmdebstrap"}, {"tar", "tar"}, {"mkfs.ext4", "e2fsprogs"}, {"xz", "xz-utils"},
+		{"unshare", "util-linux"},
 	}
 	if os.Getuid() != 0 {
 		programs = append(programs, [2]string{"newuidmap", "uidmap"})
@@ -159,7 +146,8 @@ func Build(ctx context.Context, dir string, r Recipe, p Progress) (*Image, error
 			return nil, err
 		}
 	}
-	i := &Image{Dir: imageDir(dir, r), Built: time.Now().UTC(), Took: time.Since(began), Recipe: r, Release: b.release, Installed: b.installed}
+	i := &Image{Dir: imageDir(dir, r), Built: time.Now().UTC(), Took: time.Since(began), Recipe: r, Release: b.release,
+		Installed: b.installed}
 	text, err := json.MarshalIndent(i, "", "  ")
 	if err != nil {
 		return nil, err
@@ -320,7 +308,8 @@ func (b *build) unpack() error {
 	if os.Getuid() != 0 {
 		owner = "--no-same-owner"
 	}
-	if err := b.asRoot("tar", "-C", b.path("root"), "--exclude=./dev/*", owner, "--numeric-owner", "-xf", b.path("root.tar")); err != nil {
+	if err := b.asRoot("tar", "-C", b.path("root"), "--exclude=./dev/*", owner, "--numeric-owner", "-xf",
+		b.path("root.tar")); err != nil {
 		return err
 	}
 	if err := os.Remove(b.path("root.tar")); err != nil {
@@ -448,7 +437,8 @@ func (b *build) filesystem() error {
 	if err := os.Truncate(root, b.recipe.Bytes); err != nil {
 		return err
 	}
-	return b.asRoot("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E", "lazy_itable_init=1,nodiscard", "-m", "0", "-d", b.path("root"), root)
+	return b.asRoot("mkfs.ext4", "-q", "-F", "-O", "^has_journal", "-E", "lazy_itable_init=1,nodiscard", "-m", "0",
+		"-d", b.path("root"), root)
 }
 
 // lockFile opens a file and locks it, for as long as it is open. Without wait

@@ -94,7 +94,8 @@ func payload(image []byte) ([]byte, error) {
 	}
 	body := image[from:to]
 	if !bytes.HasPrefix(body, []byte("\xfd7zXZ\x00")) {
-		return nil, fmt.Errorf("the kernel is compressed in a way that is not known here (it begins with % x); known is xz", body[:min(6, len(body))])
+		return nil, fmt.Errorf("the kernel is compressed in a way that is not known here (it begins with % x); known "+
+			"is xz", body[:min(6, len(body))])
 	}
 	return body, nil
 }

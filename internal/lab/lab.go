@@ -29,7 +29,8 @@ func (o Options) Validate() error {
 			problems = append(problems, fmt.Errorf("%s: %d CPUs; it takes 1 to 64", m.Name, m.CPUs))
 		}
 		if m.Memory < leastMemory {
-			problems = append(problems, fmt.Errorf("%s: %d MiB of memory; the guest needs %d", m.Name, m.Memory>>20, leastMemory>>20))
+			problems = append(problems,
+				fmt.Errorf("%s: %d MiB of memory; the guest needs %d", m.Name, m.Memory>>20, leastMemory>>20))
 		}
 		if n := len(m.Drives); n > mostDrives {
 			problems = append(problems, fmt.Errorf("%s: %d drives; there is room for %d", m.Name, n, mostDrives))
@@ -97,9 +98,11 @@ func Start(ctx context.Context, o Options, name string) (_ *Lab, err error) {
 		}
 		o.Note("starting " + m.Name)
 		if accel.stalls(m) {
-			o.Note("this QEMU emulates " + strconv.Itoa(m.CPUs) + " processors in turns, and I/O may then stand still for a minute: one processor, or QEMU 9.1, does not")
+			o.Note("this QEMU emulates " + strconv.Itoa(m.CPUs) +
+				" processors in turns, and I/O may then stand still for a minute: one processor, or QEMU 9.1, does not")
 		}
-		v, err := startMachine(filepath.Join(l.Dir, m.Name), m, files{Link: filepath.Join("..", linkFile)}, accel, o.Binary, image)
+		v, err := startMachine(filepath.Join(l.Dir, m.Name), m, files{Link: filepath.Join("..", linkFile)}, accel,
+			o.Binary, image)
 		if err != nil {
 			return nil, fmt.Errorf("start the virtual machine %s: %w", m.Name, err)
 		}

@@ -22,8 +22,10 @@ import (
 // Accelerator tells how guests' instructions are executed: "kvm" by the
 // processor, "tcg" by emulation, and why.
 type Accelerator struct {
-	Name    string `json:"name"`
-	Threads string `json:"threads"` // of the emulated processors of a machine that has several: "multi" for one each, "single" for one for all; "" under KVM
+	Name string `json:"name"`
+	// of the emulated processors of a machine that has several: "multi" for one each, "single" for one for all; ""
+	// under KVM
+	Threads string `json:"threads"`
 	Why     string `json:"why"`
 
 	// What the answer holds for: it is found anew when any of them changes.
@@ -56,7 +58,8 @@ func accelerator(ctx context.Context, dir string, image *Image, note func(string
 		return Accelerator{}, err
 	}
 	a := Accelerator{
-		Boot: strings.TrimSpace(string(boot)), QEMU: fmt.Sprint(path, " ", info.Size(), " ", info.ModTime().UTC().Format(time.RFC3339)),
+		Boot:  strings.TrimSpace(string(boot)),
+		QEMU:  fmt.Sprint(path, " ", info.Size(), " ", info.ModTime().UTC().Format(time.RFC3339)),
 		Image: filepath.Base(image.Dir), User: os.Getuid(),
 	}
 	cache := filepath.Join(dir, "accelerator.json")

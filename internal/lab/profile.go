@@ -30,15 +30,18 @@ func Profiles() []Profile {
 	return []Profile{
 		{Name: Unlimited, Source: "no limit: as fast as the host emulates it"},
 		{
-			Name: "sata-ssd", Source: "Kingston DC600M 960 GB, specification of the maker as given by its sellers: 560 and 530 MB/s, 94,000 and 65,000 IOPS",
+			Name: "sata-ssd", Source: "Kingston DC600M 960 GB, specification of the maker as given by its sellers: " +
+				"560 and 530 MB/s, 94,000 and 65,000 IOPS",
 			ReadIOPS: 94_000, WriteIOPS: 65_000, ReadBytes: 560e6, WriteBytes: 530e6,
 		},
 		{
-			Name: "nvme", Source: "Samsung PM1725a, U.2, the successor of the study's PM1725; specification as reported by AnandTech (2020): 3.3 and 3.0 GB/s, 800,000 and 160,000 IOPS",
+			Name: "nvme", Source: "Samsung PM1725a, U.2, the successor of the study's PM1725; specification as " +
+				"reported by AnandTech (2020): 3.3 and 3.0 GB/s, 800,000 and 160,000 IOPS",
 			ReadIOPS: 800_000, WriteIOPS: 160_000, ReadBytes: 3.3e9, WriteBytes: 3.0e9,
 		},
 		{
-			Name: "nvme-laptop", Source: "Samsung 960 EVO 500 GB, specification of the maker as reported by HotHardware (2016): 3.2 and 1.8 GB/s, 330,000 and 330,000 IOPS",
+			Name: "nvme-laptop", Source: "Samsung 960 EVO 500 GB, specification of the maker as reported by " +
+				"HotHardware (2016): 3.2 and 1.8 GB/s, 330,000 and 330,000 IOPS",
 			ReadIOPS: 330_000, WriteIOPS: 330_000, ReadBytes: 3.2e9, WriteBytes: 1.8e9,
 		},
 	}
@@ -56,16 +59,19 @@ func ParseProfile(text string) (Profile, error) {
 		names = append(names, p.Name)
 	}
 	if !strings.Contains(text, "=") {
-		return Profile{}, fmt.Errorf("no profile of drives is called %q: %s; limits of your own are written iops-read=5000,bytes-write=100MB", text, suggest.DidYouMean(text, names))
+		return Profile{}, fmt.Errorf("no profile of drives is called %q: %s; limits of your own are written "+
+			"iops-read=5000,bytes-write=100MB", text, suggest.DidYouMean(text, names))
 	}
 	p := Profile{Name: text, Source: "as given"}
-	limits := map[string]*int64{"iops-read": &p.ReadIOPS, "iops-write": &p.WriteIOPS, "bytes-read": &p.ReadBytes, "bytes-write": &p.WriteBytes}
+	limits := map[string]*int64{"iops-read": &p.ReadIOPS, "iops-write": &p.WriteIOPS, "bytes-read": &p.ReadBytes,
+		"bytes-write": &p.WriteBytes}
 	var problems []error
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(part, "=")
 		limit, known := limits[name]
 		if !known {
-			problems = append(problems, fmt.Errorf("%q is no limit of a drive: there are iops-read, iops-write, bytes-read and bytes-write", part))
+			problems = append(problems, fmt.Errorf("%q is no limit of a drive: there are iops-read, iops-write, "+
+				"bytes-read and bytes-write", part))
 			continue
 		}
 		n, err := limitValue(name, value)

@@ -100,7 +100,8 @@ func arguments(m Machine, f files, accel Accelerator) []string {
 			"-device", fmt.Sprintf("virtserialport,chardev=port%d,name=%s%d", i, portName, i))
 	}
 	for i, d := range m.Drives {
-		options := append([]string{"if=none", fmt.Sprintf("id=drive%d", i), "format=raw", "cache=unsafe", "discard=unmap", "file=" + driveFile(d)}, d.Limits.throttling()...)
+		options := append([]string{"if=none", fmt.Sprintf("id=drive%d", i), "format=raw", "cache=unsafe",
+			"discard=unmap", "file=" + driveFile(d)}, d.Limits.throttling()...)
 		a = append(a,
 			"-drive", strings.Join(options, ","),
 			"-device", fmt.Sprintf("nvme,drive=drive%d,serial=%s", i, d.Serial))

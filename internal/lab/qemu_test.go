@@ -69,7 +69,8 @@ func TestEmulationThreads(t *testing.T) {
 
 // Machines of older QEMU get one processor, and whoever wants more is told what that means.
 func TestProcessorsThatSuit(t *testing.T) {
-	old, recent, kvm := Accelerator{Name: emulation, Threads: "single"}, Accelerator{Name: emulation, Threads: "multi"}, Accelerator{Name: "kvm"}
+	old, recent, kvm := Accelerator{Name: emulation, Threads: "single"}, Accelerator{Name: emulation, Threads: "multi"},
+		Accelerator{Name: "kvm"}
 	if n := old.suits(1); n != 1 {
 		t.Errorf("%d processors", n)
 	}

@@ -50,8 +50,10 @@ func DefaultRecipe() Recipe {
 var modulesLeftOut = func() []string {
 	var out []string
 	for _, dir := range []string{
-		"sound", "drivers/gpu", "drivers/media", "drivers/iio", "drivers/hid", "drivers/hwmon", "drivers/staging", "drivers/usb",
-		"drivers/net/ethernet", "drivers/net/wireless", "drivers/net/usb", "drivers/infiniband/hw", "drivers/bluetooth", "drivers/isdn",
+		"sound", "drivers/gpu", "drivers/media", "drivers/iio", "drivers/hid", "drivers/hwmon", "drivers/staging",
+		"drivers/usb",
+		"drivers/net/ethernet", "drivers/net/wireless", "drivers/net/usb", "drivers/infiniband/hw", "drivers/bluetooth",
+		"drivers/isdn",
 	} {
 		out = append(out, "/lib/modules/*/kernel/"+dir+"/*")
 	}

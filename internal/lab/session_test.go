@@ -129,7 +129,8 @@ func TestRunGivesWhatACommandSays(t *testing.T) {
 func TestATerminal(t *testing.T) {
 	dir := guest(t)
 	var out bytes.Buffer
-	code, err := Run(t.Context(), dir, Command{Args: []string{"sh", "-c", "stty size; test -t 0 && test -t 1"}, TTY: true, Rows: 33, Cols: 77},
+	code, err := Run(t.Context(), dir,
+		Command{Args: []string{"sh", "-c", "stty size; test -t 0 && test -t 1"}, TTY: true, Rows: 33, Cols: 77},
 		Streams{Stdout: &out, Stderr: &out})
 	if err != nil || code != 0 || !strings.Contains(out.String(), "33 77") {
 		t.Errorf("status %d, %v: %s", code, err, &out)
@@ -146,7 +147,9 @@ func TestAnInterruptIsPassedOn(t *testing.T) {
 		<-out.said
 		cancel()
 	}()
-	_, err := Run(ctx, dir, Command{Args: []string{"sh", "-c", `trap 'echo undone; exit 5' INT; echo up; while :; do sleep 0.05; done`}}, Streams{Stdout: out, Stderr: out})
+	_, err := Run(ctx, dir,
+		Command{Args: []string{"sh", "-c", `trap 'echo undone; exit 5' INT; echo up; while :; do sleep 0.05; done`}},
+		Streams{Stdout: out, Stderr: out})
 	if !errors.Is(err, context.Canceled) || !strings.Contains(out.String(), "undone") {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -42,7 +42,8 @@ func title(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(),
 func page(c *cobra.Command, version string) string {
 	w := &writer{}
 	name := title(c)
-	w.macro("TH", strings.ToUpper(name), "1", "", c.Root().Name()+" "+version, strings.ToUpper(c.Root().Name()[:1])+c.Root().Name()[1:])
+	w.macro("TH", strings.ToUpper(name), "1", "", c.Root().Name()+" "+version,
+		strings.ToUpper(c.Root().Name()[:1])+c.Root().Name()[1:])
 	w.raw(".nh", ".ad l", ".ss 12 0") // commands are not broken, and the ends of sentences not known
 	w.section("NAME")
 	w.text(name + " - " + lowerFirst(c.Short))

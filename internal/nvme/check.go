@@ -24,7 +24,8 @@ func CheckNQN(nqn string) error {
 		return errors.New(`it starts with "nqn.", as in nqn.2014-08.org.nvmexpress:uuid:…`)
 	case len(nqn) > 223:
 		return errors.New("it is longer than 223 characters")
-	case strings.ContainsAny(nqn, `/,*?[]\`) || strings.ContainsFunc(nqn, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
+	case strings.ContainsAny(nqn, `/,*?[]\`) ||
+		strings.ContainsFunc(nqn, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
 		return errors.New(`it holds a blank or one of / , * ? [ ] \`)
 	}
 	return nil

@@ -68,7 +68,8 @@ func (l Link) options(hostID, secret string) string {
 	o := []string{"transport=" + l.Transport, "nqn=" + l.NQN, "hostnqn=" + l.HostNQN, "hostid=" + hostID}
 	if l.Transport != "loop" {
 		o = append(o, "traddr="+l.Addr, "trsvcid="+l.Port,
-			fmt.Sprintf("keep_alive_tmo=%d,reconnect_delay=%d,ctrl_loss_tmo=%d,fast_io_fail_tmo=%d", keepAlive, reconnectEvery, lossLimit, fastFail))
+			fmt.Sprintf("keep_alive_tmo=%d,reconnect_delay=%d,ctrl_loss_tmo=%d,fast_io_fail_tmo=%d", keepAlive,
+				reconnectEvery, lossLimit, fastFail))
 	}
 	if secret != "" {
 		o = append(o, "dhchap_secret="+secret)
@@ -147,8 +148,10 @@ func (l Link) hint(err error, secret bool) string {
 	case errors.Is(err, unix.ECONNREFUSED):
 		return ": nothing listens there (is it exported on that transport, address and port?)"
 	case errors.Is(err, unix.EALREADY):
-		return ": this host is connected to it already with that host NQN (nvme list-subsys tells; nvme disconnect, or another hostnqn=)"
-	case errors.Is(err, unix.ENETUNREACH), errors.Is(err, unix.EHOSTUNREACH), errors.Is(err, unix.ETIMEDOUT), errors.Is(err, unix.EADDRNOTAVAIL):
+		return ": this host is connected to it already with that host NQN (nvme list-subsys tells; nvme disconnect, " +
+			"or another hostnqn=)"
+	case errors.Is(err, unix.ENETUNREACH), errors.Is(err, unix.EHOSTUNREACH), errors.Is(err, unix.ETIMEDOUT),
+		errors.Is(err, unix.EADDRNOTAVAIL):
 		return ": the address is not reached from here"
 	case errors.Is(err, unix.ECONNRESET) && l.Transport == "rdma":
 		return ": nothing listens there, or not with RDMA"
@@ -188,7 +191,8 @@ func (c Controller) Disconnect(ctx context.Context, sys, dev string) error {
 		}
 		f, err := os.OpenFile(path, os.O_RDONLY|unix.O_EXCL, 0)
 		if errors.Is(err, unix.EBUSY) {
-			return fmt.Errorf("%s is still in use (findmnt -S %s; ls /sys/block/%s/holders): take that down and clean again", path, path, n.Name)
+			return fmt.Errorf("%s is still in use (findmnt -S %s; ls /sys/block/%s/holders): take that down and "+
+				"clean again", path, path, n.Name)
 		}
 		if err == nil {
 			f.Close()
@@ -210,7 +214,8 @@ func (c Controller) Disconnect(ctx context.Context, sys, dev string) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-deadline:
-			return fmt.Errorf("disconnect %s: it is still there after %s, in state %q (dmesg may tell why)", c.Name, goneLimit, read(c.dir, "state"))
+			return fmt.Errorf("disconnect %s: it is still there after %s, in state %q (dmesg may tell why)", c.Name,
+				goneLimit, read(c.dir, "state"))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

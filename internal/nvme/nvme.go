@@ -67,7 +67,8 @@ func Controllers(sys string) []Controller {
 			Name: filepath.Base(dir), dir: dir,
 			Transport: read(dir, "transport"), NQN: read(dir, "subsysnqn"), HostNQN: read(dir, "hostnqn"),
 			Address: read(dir, "address"), State: read(dir, "state"),
-			Model: strings.Join(strings.Fields(read(dir, "model")), " "), Serial: read(dir, "serial"), Firmware: read(dir, "firmware_rev"),
+			Model: strings.Join(strings.Fields(read(dir, "model")), " "), Serial: read(dir, "serial"),
+			Firmware: read(dir, "firmware_rev"),
 		}
 		c.Queues, _ = strconv.Atoi(read(dir, "queue_count"))
 		if n, err := strconv.Atoi(read(dir, "sqsize")); err == nil {
@@ -94,7 +95,8 @@ func Namespaces(sys string) []Namespace {
 			continue
 		}
 		n := Namespace{
-			Name: name, NSID: read(dir, "nsid"), UUID: known(read(dir, "uuid")), NGUID: known(read(dir, "nguid")), EUI: known(strings.ReplaceAll(read(dir, "eui"), " ", "")),
+			Name: name, NSID: read(dir, "nsid"), UUID: known(read(dir, "uuid")), NGUID: known(read(dir, "nguid")),
+			EUI: known(strings.ReplaceAll(read(dir, "eui"), " ", "")),
 			NQN: read(dir, "device/subsysnqn"),
 		}
 		all = append(all, n)

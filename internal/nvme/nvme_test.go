@@ -28,7 +28,8 @@ func TestAConnectionIsFoundByItsNamesAndAddress(t *testing.T) {
 	sys := filepath.Join(recorded(t), "sys")
 	right := Link{Transport: "tcp", Addr: "127.0.0.1", Port: "4420", NQN: subsystem, HostNQN: host}
 	found := right.Find(sys)
-	if len(found) != 1 || found[0].Name != "nvme2" || found[0].State != "live" || found[0].Queues != 3 || found[0].QueueSize != 128 {
+	if len(found) != 1 || found[0].Name != "nvme2" || found[0].State != "live" || found[0].Queues != 3 ||
+		found[0].QueueSize != 128 {
 		t.Fatalf("found %+v", found)
 	}
 	for name, change := range map[string]func(*Link){
@@ -78,7 +79,8 @@ func TestPathDevices(t *testing.T) {
 
 func TestReplyOfTheKernel(t *testing.T) {
 	for reply, want := range map[string]string{
-		"instance=3,cntlid=1\n": "nvme3", "cntlid=1,instance=12": "nvme12", "": "", "instance=x": "", "transport=%s,traddr=%s\n": "",
+		"instance=3,cntlid=1\n": "nvme3", "cntlid=1,instance=12": "nvme12", "": "", "instance=x": "",
+		"transport=%s,traddr=%s\n": "",
 	} {
 		got, err := instance(reply, nil)
 		if got != want || (err == nil) != (want != "") {
@@ -97,14 +99,16 @@ func TestOptionsOfAConnection(t *testing.T) {
 		t.Errorf("the host's ID is %s", id)
 	}
 	options := strings.Split(l.options(id, secret), ",")
-	for _, want := range []string{"transport=tcp", "traddr=10.0.0.1", "trsvcid=4420", "nqn=" + subsystem, "hostnqn=" + host, "hostid=" + id,
+	for _, want := range []string{"transport=tcp", "traddr=10.0.0.1", "trsvcid=4420", "nqn=" + subsystem,
+		"hostnqn=" + host, "hostid=" + id,
 		"keep_alive_tmo=5", "ctrl_loss_tmo=10", "fast_io_fail_tmo=5", "reconnect_delay=2", "dhchap_secret=" + secret} {
 		if !slices.Contains(options, want) {
 			t.Errorf("%s is not in %q", want, options)
 		}
 	}
 	l = Link{Transport: "loop", NQN: subsystem, HostNQN: host}
-	if text := l.options(id, ""); strings.Contains(text, "addr") || strings.Contains(text, "tmo") || strings.Contains(text, "secret") {
+	if text := l.options(id, ""); strings.Contains(text, "addr") || strings.Contains(text, "tmo") ||
+		strings.Contains(text, "secret") {
 		t.Errorf("loop takes %s", text)
 	}
 }
@@ -116,8 +120,10 @@ func TestHostID(t *testing.T) {
 	if made != HostID(etc, named) || made == HostID(etc, named+"1") || len(made) != 36 {
 		t.Errorf("the ID of %s is %s, and %s", named, made, HostID(etc, named))
 	}
-	if err := errors.Join(os.Mkdir(filepath.Join(etc, "nvme"), 0o755), os.WriteFile(filepath.Join(etc, "nvme/hostnqn"), []byte(named+"\n"), 0o644),
-		os.WriteFile(filepath.Join(etc, "nvme/hostid"), []byte("2a248368-39ae-4dfa-a8d1-d3981f5009f5\n"), 0o644)); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(etc, "nvme"), 0o755),
+		os.WriteFile(filepath.Join(etc, "nvme/hostnqn"), []byte(named+"\n"), 0o644),
+		os.WriteFile(filepath.Join(etc, "nvme/hostid"), []byte("2a248368-39ae-4dfa-a8d1-d3981f5009f5\n"),
+			0o644)); err != nil {
 		t.Fatal(err)
 	}
 	if HostNQN(etc) != named || HostID(etc, named) != "2a248368-39ae-4dfa-a8d1-d3981f5009f5" {
@@ -157,7 +163,8 @@ func TestCheckSecret(t *testing.T) {
 func TestCheckNQN(t *testing.T) {
 	for nqn, right := range map[string]bool{
 		host: true, "nqn.2024-01.com.example:db1": true, "nqn.": true,
-		"": false, "db1": false, "nqn.x,transport=rdma": false, "nqn.../../x": false, "nqn.a b": false, "nqn.a\n": false, "nqn.*": false,
+		"": false, "db1": false, "nqn.x,transport=rdma": false, "nqn.../../x": false, "nqn.a b": false,
+		"nqn.a\n": false, "nqn.*": false,
 		"nqn." + strings.Repeat("x", 219): true, "nqn." + strings.Repeat("x", 220): false,
 	} {
 		if err := CheckNQN(nqn); (err == nil) != right {
@@ -167,7 +174,8 @@ func TestCheckNQN(t *testing.T) {
 }
 
 func TestSameIdentifier(t *testing.T) {
-	if !Same("EE74D12B-f0b0-4d9c-ae3f-2f8407d5d706", "ee74d12bf0b04d9cae3f2f8407d5d706") || Same("", "") || Same("ee74", "ee75") || known("0000-00") != "" {
+	if !Same("EE74D12B-f0b0-4d9c-ae3f-2f8407d5d706", "ee74d12bf0b04d9cae3f2f8407d5d706") || Same("", "") ||
+		Same("ee74", "ee75") || known("0000-00") != "" {
 		t.Error("identifiers are not compared by their digits")
 	}
 }
@@ -176,7 +184,8 @@ func TestSameIdentifier(t *testing.T) {
 func TestReadSecretReadsRegularFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	err := errors.Join(unix.Mkfifo(at("fifo"), 0o600), os.Symlink("/dev/zero", at("zero")), os.WriteFile(at("good"), []byte(secret+"\n"), 0o600),
+	err := errors.Join(unix.Mkfifo(at("fifo"), 0o600), os.Symlink("/dev/zero", at("zero")),
+		os.WriteFile(at("good"), []byte(secret+"\n"), 0o600),
 		os.WriteFile(at("open"), []byte(secret), 0o644), os.WriteFile(at("huge"), nil, 0o600), os.Truncate(at("huge"), 1<<40))
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +194,8 @@ func TestReadSecretReadsRegularFilesOnly(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	for name, want := range map[string]string{
-		"fifo": "a named pipe", "zero": "a character device", "huge": "more than 4KiB", "open": "chmod 600", "missing": "no such file",
+		"fifo": "a named pipe", "zero": "a character device", "huge": "more than 4KiB", "open": "chmod 600",
+		"missing": "no such file",
 	} {
 		if _, err := ReadSecret(at(name)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, wants %q", name, err, want)

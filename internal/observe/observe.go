@@ -1,260 +1,253 @@
-// Package observe reads what the host counted while a workload ran.
+// Package observe samples what instances, devices and the host do while a trial runs, as series of values over time.
+//
+// A sampler is one file and one line of the table in sampler.go; docs/series.md lists what each of them takes.
+//
+// It only reads, and it must not disturb what it watches: files stay open and are read again from their beginning,
+// into one buffer; nothing is parsed but what is wanted. (Package procfs opens, reads and parses whole files each
+// time, and allocates for every line; it is used where a file is read once.) Once a second, 16 instances cost well
+// under one percent of a processor: see BenchmarkSample.
+//
+// Hazards. A series says what the kernel tells: a file that is missing, a group that is gone, or a counter that went
+// back gives NaN for the intervals that it spoils, and never an error. What a value means on version 1 and version 2
+// of control groups is not always the same: docs/series.md says where.
 package observe
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
+	"sync"
+	"time"
 
-	"github.com/moby/sys/mountinfo"
-	"golang.org/x/sys/unix"
-
-	"plimsoll/internal/nvme"
+	"plimsoll/internal/blockdev"
+	"plimsoll/internal/hostfs"
 	"plimsoll/internal/result"
 )
 
-// sectorBytes is the unit of sectors in sysfs, whatever the device's own is
-// (Documentation/block/stat.rst).
-const sectorBytes = 512
+// Every is how long the intervals of a series are where nothing else is asked for.
+const Every = time.Second
 
-// Roles of a device in a stack, as in result.Device.
+// shortest is the shortest interval: one that costs more would load what it measures.
+const shortest = 10 * time.Millisecond
+
+// Sources of a result.Series; that of a device is DeviceSource.
 const (
-	roleTop    = "top"
-	roleUnder  = "under"
-	roleBottom = "bottom"
+	InstanceSource  = "instance"
+	MiniatureSource = "miniature"
+	HostSource      = "host"
 )
 
-// Chain lists the block devices that hold path, a block device or a directory:
-// first the one a file system sits on, then what is under it (the disk under a
-// loop device, the members under a mapped or striped one), down to what holds
-// the bytes. It is empty for a file system without a device (tmpfs). Devices
-// side by side, such as the members of a stripe, have the same depth, and there
-// may be several that hold the bytes.
-func Chain(path string) ([]result.Device, error) {
-	majmin, err := deviceOf(path)
-	if err != nil || majmin == "" {
-		return nil, err
-	}
-	var chain []result.Device
-	if err := descend(majmin, 0, &chain); err != nil {
-		return nil, err
-	}
-	if chain[0].Role == roleUnder {
-		chain[0].Role = roleTop
-	}
-	return chain, nil
+// DeviceSource returns the Source of the series of a device.
+func DeviceSource(d result.Device) string { return "device " + d.Name }
+
+// Subject is whose series are wanted.
+type Subject struct {
+	Instances []Instance
+	Miniature *Group          // the group that stands for a smaller host; nil for none
+	Devices   []result.Device // as blockdev.Chain has them
+	Host      bool
 }
 
-// deviceOf gives the MAJ:MIN of the device that path is, or lies on.
-func deviceOf(path string) (string, error) {
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return "", fmt.Errorf("stat %s: %w", path, err)
-	}
-	if st.Mode&unix.S_IFMT == unix.S_IFBLK {
-		return majMin(st.Rdev), nil
-	}
-	if id := majMin(st.Dev); exists("/sys/dev/block/" + id) {
-		return id, nil
-	}
-	// btrfs gives its files a device number of their own; the mount names the
-	// device. On tmpfs and overlay there is none.
-	mount, err := MountOf(path)
-	if err != nil {
-		return "", err
-	}
-	if err := unix.Stat(mount.Source, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFBLK {
-		return "", nil //nolint:nilerr // the source is a name, not a device
-	}
-	return majMin(st.Rdev), nil
+// Instance is one instance, and where what it does is counted.
+type Instance struct {
+	Index int
+	Group Group // a directory that another instance has too is left out: what is counted there is neither's
+
+	// Devices are the MAJ:MIN of those whose I/O is the instance's: where its file system lies, and not what is under
+	// them, which counts the same I/O again. Nil is for the devices at depth 0 of the Subject, and where it has none,
+	// for all.
+	Devices []string
 }
 
-// MountOf gives the mount that path lies on, with its options.
-func MountOf(path string) (*mountinfo.Info, error) {
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return nil, err
+// Recorder samples until it is stopped.
+type Recorder struct {
+	every   time.Duration
+	started time.Time
+	courses []*course
+
+	now   func() time.Time
+	stop  chan struct{}
+	ended chan struct{}
+	once  sync.Once
+}
+
+// course is what one sampler takes of one instance, device or host.
+type course struct {
+	instance int
+	source   string
+	metrics  []metric
+	reader   reader
+
+	at     time.Time // of before
+	before []float64 // that was read last
+	latest []float64
+	values [][]float64 // by metric
+}
+
+// Start begins to sample a subject, with intervals of that length; 0 is for Every. The series begin when it returns.
+func Start(subject Subject, roots hostfs.Roots, every time.Duration) (*Recorder, error) {
+	if every == 0 {
+		every = Every
 	}
-	mounts, err := mountinfo.GetMounts(mountinfo.ParentsFilter(path))
-	if err != nil {
-		return nil, err
+	if every < shortest {
+		return nil, fmt.Errorf("samples every %v: more often than every %v, sampling would be among what is measured",
+			every, shortest)
 	}
-	var best *mountinfo.Info
-	for _, m := range mounts { // later mounts cover earlier ones
-		if best == nil || len(m.Mountpoint) >= len(best.Mountpoint) {
-			best = m
+	seen := map[int]bool{}
+	for _, i := range subject.Instances {
+		if i.Index < 0 || seen[i.Index] {
+			return nil, fmt.Errorf("samples of instance %d: each instance has an index of its own, from 0", i.Index)
+		}
+		seen[i.Index] = true
+	}
+	r := newRecorder(subject, roots, every)
+	r.begin()
+	go r.run()
+	return r, nil
+}
+
+// newRecorder opens what the samplers read.
+func newRecorder(subject Subject, roots hostfs.Roots, every time.Duration) *Recorder {
+	r := &Recorder{every: every, now: time.Now, stop: make(chan struct{}), ended: make(chan struct{})}
+	buffer := new([]byte)
+	var tops []string
+	for _, d := range subject.Devices {
+		if d.Depth == 0 && d.MajMin != "" {
+			tops = append(tops, d.MajMin)
 		}
 	}
-	if best == nil {
-		return nil, fmt.Errorf("no mount holds %s", path)
+	tops = wholeDisks(roots, tops)
+	groups := ownDirectories(subject.Instances)
+	for n, i := range subject.Instances {
+		from := origin{roots: roots, buffer: buffer, group: groups[n], devices: wholeDisks(roots, i.Devices)}
+		if i.Devices == nil {
+			from.devices = tops
+		}
+		r.add(ofGroup, i.Index, InstanceSource, from)
 	}
-	return best, nil
+	if subject.Miniature != nil {
+		from := origin{roots: roots, buffer: buffer, group: *subject.Miniature, devices: tops}
+		r.add(ofGroup, result.NoInstance, MiniatureSource, from)
+	}
+	for _, d := range subject.Devices {
+		r.add(ofDevice, result.NoInstance, DeviceSource(d), origin{roots: roots, buffer: buffer, device: d})
+	}
+	if subject.Host {
+		r.add(ofHost, result.NoInstance, HostSource, origin{roots: roots, buffer: buffer})
+	}
+	return r
 }
 
-func majMin(dev uint64) string { return fmt.Sprintf("%d:%d", unix.Major(dev), unix.Minor(dev)) }
-
-func exists(path string) bool { _, err := os.Stat(path); return err == nil }
-
-// descend appends the device and what is under it. A disk that several members
-// share is as deep as the deepest of them has it.
-func descend(majmin string, depth int, chain *[]result.Device) error {
-	seen := slices.IndexFunc(*chain, func(d result.Device) bool { return d.MajMin == majmin })
-	if seen >= 0 && (*chain)[seen].Depth >= depth {
-		return nil
-	}
-	dir, err := filepath.EvalSymlinks("/sys/dev/block/" + majmin)
-	if err != nil {
-		return fmt.Errorf("device %s: %w", majmin, err)
-	}
-	if paths := uncounted(dir); len(paths) > 0 {
-		for _, p := range paths {
-			p.Depth = depth
-			*chain = append(*chain, p)
+// wholeDisks returns the disks of partitions, and other devices as they are: groups' I/O is counted by disk.
+func wholeDisks(roots hostfs.Roots, devices []string) []string {
+	var all []string
+	for _, d := range devices {
+		whole, err := blockdev.WholeDisk(roots, result.Device{Name: d, MajMin: d})
+		if err == nil {
+			d = whole.MajMin
 		}
-		return nil
-	}
-	at := seen
-	if at < 0 {
-		at = len(*chain)
-		*chain = append(*chain, result.Device{Name: filepath.Base(dir), MajMin: majmin, Role: roleUnder, Buffered: buffered(dir)})
-	}
-	(*chain)[at].Depth = depth
-	under, memory, err := below(dir)
-	if err != nil {
-		return err
-	}
-	if len(under) == 0 && !memory {
-		(*chain)[at].Role = roleBottom
-	}
-	for _, u := range under {
-		if err := descend(u, depth+1, chain); err != nil {
-			return err
+		if !slices.Contains(all, d) {
+			all = append(all, d)
 		}
 	}
-	return nil
+	return all
 }
 
-// uncounted gives the path devices of a multipath NVMe head node that counts
-// nothing itself: before Linux 6.3 only its paths do, hidden devices that have
-// no number. Where the head counts, it is the device that holds the bytes.
-func uncounted(dir string) []result.Device {
-	if b, err := os.ReadFile(filepath.Join(dir, "queue/iostats")); err != nil || strings.TrimSpace(string(b)) != "0" {
-		return nil
-	}
-	var paths []result.Device
-	for _, n := range nvme.Namespaces("/sys") {
-		if n.Name != filepath.Base(dir) {
+// add adds the courses of every sampler of that kind.
+func (r *Recorder) add(kind kind, instance int, source string, from origin) {
+	for _, s := range samplers {
+		if s.of != kind {
 			continue
 		}
-		for _, p := range n.PathDevices {
-			paths = append(paths, result.Device{Name: p, Role: roleBottom})
-		}
+		n := len(s.metrics)
+		r.courses = append(r.courses, &course{
+			instance: instance, source: source, metrics: s.metrics, reader: s.open(from),
+			before: make([]float64, n), latest: make([]float64, n), values: make([][]float64, n),
+		})
 	}
-	return paths
 }
 
-// buffered tells whether a device in sysfs is a loop device that works without
-// direct I/O on its file.
-func buffered(dir string) bool {
-	b, err := os.ReadFile(filepath.Join(dir, "loop/dio"))
-	return err == nil && strings.TrimSpace(string(b)) == "0"
+// begin takes what the first intervals begin with.
+func (r *Recorder) begin() {
+	r.started = r.now()
+	r.sample(0)
 }
 
-// statFile is where a device's counters are.
-func statFile(d result.Device) string {
-	if d.MajMin == "" {
-		return "/sys/block/" + d.Name + "/stat"
+// run samples at the end of each interval, until Stop.
+func (r *Recorder) run() {
+	defer close(r.ended)
+	taken := 0
+	timer := time.NewTimer(r.every)
+	defer timer.Stop()
+	for {
+		select {
+		case <-r.stop:
+			r.last(taken)
+			return
+		case <-timer.C:
+		}
+		// A host that is overloaded wakes us late: the intervals that passed have the mean of them all.
+		due := int(r.now().Sub(r.started) / r.every)
+		if due > taken {
+			r.sample(due - taken)
+			taken = due
+		}
+		next := r.started.Add(time.Duration(taken+1) * r.every)
+		timer.Reset(next.Sub(r.now()))
 	}
-	return "/sys/dev/block/" + d.MajMin + "/stat"
 }
 
-// below gives what a device in sysfs stands on: the disk of a loop device's
-// file, the slaves of a mapped or striped device; or memory, when a loop
-// device's file lies on no device.
-func below(dir string) (under []string, memory bool, err error) {
-	if b, err := os.ReadFile(filepath.Join(dir, "loop/backing_file")); err == nil {
-		file := strings.TrimSpace(string(b))
-		id, err := deviceOf(strings.TrimSuffix(file, " (deleted)"))
-		if errors.Is(err, unix.ENOENT) || id == "" {
-			return nil, true, nil
-		}
-		return []string{id}, false, err
+// last takes the interval that is not over yet, when most of it has passed, or when there is no other.
+func (r *Recorder) last(taken int) {
+	due := int(r.now().Sub(r.started).Round(r.every) / r.every)
+	if taken == 0 {
+		due = max(due, 1)
 	}
-	slaves, err := filepath.Glob(filepath.Join(dir, "slaves/*/dev"))
-	if err != nil {
-		return nil, false, err
+	if due > taken {
+		r.sample(due - taken)
 	}
-	for _, s := range slaves {
-		b, err := os.ReadFile(s)
-		if err != nil {
-			return nil, false, err
-		}
-		id := strings.TrimSpace(string(b))
-		if data := poolData(filepath.Dir(s)); data != "" {
-			id = data
-		}
-		under = append(under, id)
-	}
-	return under, false, nil
 }
 
-// Counters are the I/Os that each device of a chain has completed since boot.
-type Counters []result.DeviceCounter
-
-// ReadCounters reads the counters of the devices from sysfs.
-func ReadCounters(devices []result.Device) (Counters, error) {
-	out := make(Counters, len(devices))
-	for i, d := range devices {
-		b, err := os.ReadFile(statFile(d))
-		if err != nil {
-			return nil, fmt.Errorf("I/O counters of %s: %w", d.Name, err)
+// sample reads everything, and adds that many values to each series.
+func (r *Recorder) sample(intervals int) {
+	for _, c := range r.courses {
+		at := r.now()
+		for i := range c.latest {
+			c.latest[i] = unknown
 		}
-		c, err := parseStat(string(b))
-		if err != nil {
-			return nil, fmt.Errorf("I/O counters of %s: %w", d.Name, err)
+		c.reader.read(c.latest)
+		seconds := at.Sub(c.at).Seconds()
+		for i, m := range c.metrics {
+			for range intervals {
+				c.values[i] = append(c.values[i], m.mean(c.before[i], c.latest[i], seconds))
+			}
 		}
-		c.Device = d
-		out[i] = c
+		c.at = at
+		c.before, c.latest = c.latest, c.before
 	}
-	return out, nil
 }
 
-// parseStat reads a device's stat file: reads completed, merged, sectors, ms;
-// then the same for writes; since Linux 5.5 flushes as the 16th field
-// (Documentation/block/stat.rst).
-func parseStat(text string) (result.DeviceCounter, error) {
-	f := strings.Fields(text)
-	if len(f) < 8 {
-		return result.DeviceCounter{}, fmt.Errorf("%d fields, want at least 8: %q", len(f), text)
-	}
-	const flushes = 15
-	var n [flushes + 1]uint64
-	for i := range min(len(f), len(n)) {
-		v, err := strconv.ParseUint(f[i], 10, 64)
-		if err != nil {
-			return result.DeviceCounter{}, fmt.Errorf("field %d: %w", i+1, err)
+// Stop ends sampling and returns the series: of the instances in the order of the Subject, of the miniature, the
+// devices and the host. An interval that most of is missing is left out, unless it is the only one.
+func (r *Recorder) Stop() []result.Series {
+	r.once.Do(func() {
+		close(r.stop)
+		<-r.ended
+		for _, c := range r.courses {
+			c.reader.close()
 		}
-		n[i] = v
-	}
-	return result.DeviceCounter{Reads: n[0], ReadBytes: n[2] * sectorBytes, Writes: n[4], WriteBytes: n[6] * sectorBytes, Flushes: n[flushes]}, nil
+	})
+	return r.series()
 }
 
-// Since gives what was counted between before and c.
-func (c Counters) Since(before Counters) Counters {
-	out := make(Counters, len(c))
-	for i := range c {
-		out[i] = result.DeviceCounter{
-			Device:     c[i].Device,
-			Reads:      c[i].Reads - before[i].Reads,
-			Writes:     c[i].Writes - before[i].Writes,
-			ReadBytes:  c[i].ReadBytes - before[i].ReadBytes,
-			WriteBytes: c[i].WriteBytes - before[i].WriteBytes,
-			Flushes:    c[i].Flushes - before[i].Flushes,
+func (r *Recorder) series() []result.Series {
+	var all []result.Series
+	for _, c := range r.courses {
+		for i, m := range c.metrics {
+			all = append(all, result.Series{
+				Instance: c.instance, Source: c.source, Metric: m.name, Unit: m.unit,
+				Start: r.started.Round(0), Step: r.every, Values: c.values[i],
+			})
 		}
 	}
-	return out
+	return all
 }

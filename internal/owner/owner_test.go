@@ -84,7 +84,8 @@ func TestWhatIsMadeBelongsToTheCaller(t *testing.T) {
 	f, err := Create(filepath.Join(dir, "a/new"))
 	must(t, err)
 	must(t, f.Close())
-	must(t, Replace(filepath.Join(dir, "a/page"), func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }))
+	must(t, Replace(filepath.Join(dir, "a/page"),
+		func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }))
 	for _, name := range []string{"a", "a/b", "a/b/c", "a/new", "a/page"} {
 		owned(t, filepath.Join(dir, name), uid)
 	}
@@ -170,12 +171,14 @@ func TestNothingOfOthersIsGivenAway(t *testing.T) {
 	}
 
 	// A page is replaced where it is; what a link led to stays.
-	must(t, Replace(filepath.Join(dir, "link"), func(w io.Writer) error { _, err := io.WriteString(w, "page"); return err }))
+	must(t, Replace(filepath.Join(dir, "link"),
+		func(w io.Writer) error { _, err := io.WriteString(w, "page"); return err }))
 	owned(t, filepath.Join(dir, "link"), uid)
 	if text, _ := os.ReadFile(filepath.Join(precious, "secret")); string(text) != "secret" {
 		t.Errorf("the page was written through the link: %q", text)
 	}
-	if err := Replace(filepath.Join(dir, "failed"), func(io.Writer) error { return io.ErrUnexpectedEOF }); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := Replace(filepath.Join(dir, "failed"),
+		func(io.Writer) error { return io.ErrUnexpectedEOF }); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Error(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {

@@ -27,7 +27,8 @@ func TestLists(t *testing.T) {
 		words   []string
 		and, or string
 	}{
-		{nil, "", ""}, {[]string{"a"}, "a", "a"}, {[]string{"a", "b"}, "a and b", "a or b"}, {[]string{"a", "b", "c"}, "a, b and c", "a, b or c"},
+		{nil, "", ""}, {[]string{"a"}, "a", "a"}, {[]string{"a", "b"}, "a and b", "a or b"},
+		{[]string{"a", "b", "c"}, "a, b and c", "a, b or c"},
 	} {
 		if got := And(c.words); got != c.and {
 			t.Errorf("And(%q) = %q", c.words, got)

@@ -26,6 +26,8 @@ type Preview struct {
 	Stacks     int           `json:"stacks"`
 	Control    bool          `json:"control"` // a run carries a twin of the baseline beside them
 	Workloads  int           `json:"workloads"`
+	Mixes      int           `json:"mixes,omitempty"` // of workloads, where they do not each run alone
+	Host       string        `json:"host,omitempty"`  // limits of the miniature that all runs in, in words
 	Trials     int           `json:"trials"`
 	Takes      time.Duration `json:"-"`
 	Seconds    float64       `json:"estimated_seconds"`
@@ -39,7 +41,14 @@ func (p Preview) String() string {
 	if p.Control {
 		stacks += " and a control"
 	}
-	text := fmt.Sprintf("%s, %s, %s, about %s", stacks, plural.Count(p.Workloads, "workload"), plural.Count(p.Trials, "trial"), p.Takes)
+	running := plural.Count(p.Workloads, "workload")
+	if p.Mixes > 0 {
+		running = fmt.Sprintf("%s of %s", plural.Count(p.Mixes, "mix"), running)
+	}
+	text := fmt.Sprintf("%s, %s, %s, about %s", stacks, running, plural.Count(p.Trials, "trial"), p.Takes)
+	if p.Host != "" {
+		text += "; in a miniature of " + p.Host
+	}
 	if len(p.Overwrites) > 0 {
 		text += "; overwrites " + plural.And(p.Overwrites)
 	}
@@ -53,8 +62,15 @@ func Of(ctx context.Context, e *experiment.Experiment, state string) (Preview, e
 	experiment.AddControl(&run)
 	takes := experiment.Estimate(&run)
 	p := Preview{
-		Name: e.Name, Question: e.Question, Stacks: len(e.Stacks), Control: len(run.Stacks) > len(e.Stacks), Workloads: len(e.Workloads),
-		Trials: len(experiment.Trials(&run, 0)), Takes: takes.Round(time.Second), Seconds: takes.Seconds(),
+		Name: e.Name, Question: e.Question, Stacks: len(e.Stacks), Control: len(run.Stacks) > len(e.Stacks),
+		Workloads: len(e.Workloads),
+		Trials:    len(experiment.Trials(&run, 0)), Takes: takes.Round(time.Second), Seconds: takes.Seconds(),
+	}
+	if e.Mixed() {
+		p.Mixes = len(e.Mixes)
+	}
+	if e.Host != nil {
+		p.Host = e.Host.String()
 	}
 	for _, s := range e.Stacks {
 		for _, source := range s.Line.Sources() {
@@ -81,7 +97,8 @@ const shortest = time.Second
 func inFile(e *experiment.Experiment) []string {
 	var out []string
 	if fewest := steady.DefaultStudy.Fewest; e.Repeat < fewest {
-		out = append(out, fmt.Sprintf("%s: with fewer than %d no difference can be told from chance", plural.Count(e.Repeat, "block"), fewest))
+		out = append(out,
+			fmt.Sprintf("%s: with fewer than %d no difference can be told from chance", plural.Count(e.Repeat, "block"), fewest))
 	}
 	if e.Baseline == "" && len(e.Stacks) > 1 {
 		out = append(out, "there is no baseline: stacks are ranked, but not compared with one of them")
@@ -96,10 +113,14 @@ func inFile(e *experiment.Experiment) []string {
 		}
 	}
 	if len(brief) > 0 {
-		out = append(out, fmt.Sprintf("%s %s measured for less than %s: much of that is starting up", plural.And(brief), plural.Choose(len(brief), "is", "are"), shortest))
+		out = append(out,
+			fmt.Sprintf("%s %s measured for less than %s: much of that is starting up", plural.And(brief),
+				plural.Choose(len(brief), "is", "are"), shortest))
 	}
 	if len(buffered) > 0 {
-		out = append(out, fmt.Sprintf("%s %s through the page cache (direct: false): memory answers much of that", plural.And(buffered), plural.Choose(len(buffered), "goes", "go")))
+		out = append(out,
+			fmt.Sprintf("%s %s through the page cache (direct: false): memory answers much of that",
+				plural.And(buffered), plural.Choose(len(buffered), "goes", "go")))
 	}
 	if e.Trace {
 		out = append(out, "trials are traced, which costs some of their speed: compare them with traced ones")
@@ -129,19 +150,23 @@ func inStacks(e *experiment.Experiment) []string {
 				waiting = append(waiting, s.Name)
 			}
 			if source.Name == "dir" && strings.HasPrefix(strings.TrimPrefix(s.Text, "dir:"), ".") {
-				relative = append(relative, fmt.Sprintf("stack %s: its directory is %s, below the current directory and not below the file's", s.Name, source.Arg))
+				relative = append(relative, fmt.Sprintf("stack %s: its directory is %s, below the current directory "+
+					"and not below the file's", s.Name, source.Arg))
 			}
 		}
 	}
 	say := func(names []string, one, many string) {
 		if len(names) > 0 {
-			out = append(out, fmt.Sprintf("%s %s %s", plural.Of(len(names), "stack"), plural.And(names), plural.Choose(len(names), one, many)))
+			out = append(out,
+				fmt.Sprintf("%s %s %s", plural.Of(len(names), "stack"), plural.And(names), plural.Choose(len(names), one, many)))
 		}
 	}
 	say(memory, "is in memory: it says nothing of a disk", "are in memory: they say nothing of a disk")
 	say(cached, "answers from the page cache (direct-io=off)", "answer from the page cache (direct-io=off)")
-	say(fuse, "may answer from memory: fuse-overlayfs does not pass O_DIRECT on", "may answer from memory: fuse-overlayfs does not pass O_DIRECT on")
-	say(waiting, "needs --remote, which says where the other host's device is", "need --remote, which says where the other host's devices are")
+	say(fuse, "may answer from memory: fuse-overlayfs does not pass O_DIRECT on",
+		"may answer from memory: fuse-overlayfs does not pass O_DIRECT on")
+	say(waiting, "needs --remote, which says where the other host's device is",
+		"need --remote, which says where the other host's devices are")
 	return append(out, relative...)
 }
 
@@ -169,7 +194,8 @@ func onHost(ctx context.Context, e *experiment.Experiment, state string) ([]stri
 	var out []string
 	for _, why := range reasons {
 		names := skipped[why]
-		out = append(out, fmt.Sprintf("here, %s %s would be skipped: %s", plural.Of(len(names), "stack"), plural.And(names), why))
+		out = append(out,
+			fmt.Sprintf("here, %s %s would be skipped: %s", plural.Of(len(names), "stack"), plural.And(names), why))
 	}
 	for _, err := range each(refused) {
 		out = append(out, "here, a run would be refused as it is: "+err.Error())

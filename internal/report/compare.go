@@ -9,18 +9,20 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/cell"
 	"plimsoll/internal/export"
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/compare"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
 )
 
 // CompareJSON writes a comparison as one document.
-func CompareJSON(w io.Writer, c finding.Comparison) error { return export.Indented(w, c) }
+func CompareJSON(w io.Writer, c compare.Comparison) error { return export.Indented(w, c) }
 
 // CompareVerdict writes the verdict of a comparison alone, on one line.
-func CompareVerdict(w io.Writer, c finding.Comparison) error {
+func CompareVerdict(w io.Writer, c compare.Comparison) error {
 	_, err := fmt.Fprintln(w, printable.Line(c.Title))
 	return err
 }
@@ -28,7 +30,7 @@ func CompareVerdict(w io.Writer, c finding.Comparison) error {
 // Compare prints a comparison for people: the runs, what differs between
 // them, a table per workload and metric, what was not compared, and the
 // verdict as the last line.
-func Compare(w io.Writer, c finding.Comparison, opt TerminalOptions) error {
+func Compare(w io.Writer, c compare.Comparison, opt TerminalOptions) error {
 	out := bufio.NewWriter(w)
 	t := &terminal{out: out, style: style(opt.Color), width: opt.Width}
 	if t.width <= 0 {
@@ -47,14 +49,14 @@ func Compare(w io.Writer, c finding.Comparison, opt TerminalOptions) error {
 	}
 	t.line("")
 	paint := t.style.warn
-	if c.Verdict == finding.VerdictHolds {
+	if c.Verdict == compare.Holds {
 		paint = t.style.good
 	}
 	t.line(paint("Verdict: " + printable.Line(c.Title)))
 	return out.Flush()
 }
 
-func (t *terminal) comparedRun(name string, r finding.ComparedRun) {
+func (t *terminal) comparedRun(name string, r compare.Run) {
 	text := r.Experiment
 	if r.Host != "" {
 		text += " on " + r.Host
@@ -66,7 +68,7 @@ func (t *terminal) comparedRun(name string, r finding.ComparedRun) {
 	t.text(t.style.bold(name)+"  ", "   ", r.ID+": "+text, t.style.plain)
 }
 
-func (t *terminal) differences(all []finding.Difference) {
+func (t *terminal) differences(all []compare.Difference) {
 	if len(all) > 0 {
 		t.section("Differs")
 	}
@@ -80,7 +82,7 @@ func (t *terminal) differences(all []finding.Difference) {
 }
 
 // comparedRows prints a section per workload, and in it a table per metric.
-func (t *terminal) comparedRows(c finding.Comparison) {
+func (t *terminal) comparedRows(c compare.Comparison) {
 	var workloads []string
 	for _, r := range c.Rows {
 		if !slices.Contains(workloads, r.Workload) {
@@ -88,7 +90,7 @@ func (t *terminal) comparedRows(c finding.Comparison) {
 		}
 	}
 	for _, w := range workloads {
-		under := slices.DeleteFunc(slices.Clone(c.Rows), func(r finding.ComparisonRow) bool { return r.Workload != w })
+		under := slices.DeleteFunc(slices.Clone(c.Rows), func(r compare.Row) bool { return r.Workload != w })
 		title := w
 		if s := under[0].Summary; s != "" {
 			title += ": " + s
@@ -98,7 +100,7 @@ func (t *terminal) comparedRows(c finding.Comparison) {
 		for _, m := range shared {
 			t.text("  ! ", "    ", "every number here: "+m, t.style.warn)
 		}
-		for _, m := range finding.Metrics() {
+		for _, m := range compare.Metrics() {
 			t.comparedTable(m, under, tags)
 		}
 		for _, l := range legend {
@@ -111,17 +113,17 @@ func (t *terminal) comparedRows(c finding.Comparison) {
 }
 
 // markedPoints are rows as marks sees them, one per stack.
-func markedPoints(rows []finding.ComparisonRow) []finding.Point {
-	var points []finding.Point
+func markedPoints(rows []compare.Row) []fact.Point {
+	var points []fact.Point
 	for _, r := range rows {
-		if !slices.ContainsFunc(points, func(p finding.Point) bool { return p.Stack == r.Stack }) {
-			points = append(points, finding.Point{Stack: r.Stack, Marks: r.Marks})
+		if !slices.ContainsFunc(points, func(p fact.Point) bool { return p.Stack == r.Stack }) {
+			points = append(points, fact.Point{Stack: r.Stack, Marks: r.Marks})
 		}
 	}
 	return points
 }
 
-func (t *terminal) comparedTable(m finding.Metric, under []finding.ComparisonRow, tags map[string]string) {
+func (t *terminal) comparedTable(m cell.Metric, under []compare.Row, tags map[string]string) {
 	columns := []column{
 		{head: "stack", left: true},
 		{head: "A"}, {head: "±", drop: 3},
@@ -151,7 +153,7 @@ func (t *terminal) comparedTable(m finding.Metric, under []finding.ComparisonRow
 			sourceText(r.Source), verdictText(r.Verdict),
 		}
 		paint := t.style.plain
-		if r.Verdict == finding.VerdictRegression || r.Source == string(result.SourceMemory) {
+		if r.Verdict == compare.Regression || r.Source == string(result.SourceMemory) {
 			paint = t.style.warn
 		}
 		rows = append(rows, tableRow{cells: cells, paint: paint})
@@ -170,19 +172,20 @@ func (t *terminal) comparedTable(m finding.Metric, under []finding.ComparisonRow
 	t.table(columns, rows)
 }
 
-func (t *terminal) compareLegend(c finding.Comparison) {
+func (t *terminal) compareLegend(c compare.Comparison) {
 	t.line("")
 	say := func(text string) { t.text("  ", "    ", text, t.style.dim) }
 	n, coverage := math.MaxInt, 1.0
 	for _, r := range c.Rows {
-		for _, s := range []finding.ComparedSample{r.A, r.B} {
+		for _, s := range []compare.Sample{r.A, r.B} {
 			if s.N > 0 {
 				n, coverage = min(n, s.N), min(coverage, s.Coverage)
 			}
 		}
 	}
 	if n > 1 && n < math.MaxInt {
-		say(fmt.Sprintf("A, B: medians; ± is the farther end of the interval of the median, from %s or more: it holds with %.0f%%", counted(n, "trial"), 100*coverage))
+		say(fmt.Sprintf("A, B: medians; ± is the farther end of the interval of the median, from %s or more: it holds with "+
+			"%.0f%%", counted(n, "trial"), 100*coverage))
 	}
 	say(fmt.Sprintf("B / A: ratio of the medians; ~ is no significant difference (p below %s)", units.Setting(c.Alpha)))
 	if c.Family > 1 {
@@ -190,13 +193,14 @@ func (t *terminal) compareLegend(c finding.Comparison) {
 	} else {
 		say("p: Mann-Whitney")
 	}
-	say(fmt.Sprintf("ok: the interval excludes a regression beyond %s; too noisy: it does not; too few: so few trials cannot differ significantly", units.Setting(c.Threshold)))
+	say(fmt.Sprintf("ok: the interval excludes a regression beyond %s; too noisy: it does not; too few: so few trials "+
+		"cannot differ significantly", units.Setting(c.Threshold)))
 	if len(t.dropped) > 0 {
 		say("left out to fit the terminal: " + strings.Join(t.dropped, ", "))
 	}
 }
 
-func (t *terminal) apart(all []finding.Apart) {
+func (t *terminal) apart(all []compare.Apart) {
 	if len(all) > 0 {
 		t.section("Not compared")
 	}
@@ -215,7 +219,7 @@ func (t *terminal) apart(all []finding.Apart) {
 	}
 }
 
-func medianText(m finding.Metric, s finding.ComparedSample) string {
+func medianText(m cell.Metric, s compare.Sample) string {
 	switch {
 	case s.N == 0:
 		return "none"
@@ -228,14 +232,14 @@ func medianText(m finding.Metric, s finding.ComparedSample) string {
 }
 
 // spreadText gives the farther end of an interval: "±18%".
-func spreadText(s finding.ComparedSample) string {
+func spreadText(s compare.Sample) string {
 	if s.N < 2 || !(s.Median > 0) {
 		return ""
 	}
 	return fmt.Sprintf("±%.0f%%", 100*max(s.High-s.Median, s.Median-s.Low)/s.Median)
 }
 
-func comparedRatio(r finding.ComparisonRow) string {
+func comparedRatio(r compare.Row) string {
 	switch {
 	case r.A.N == 0 || r.B.N == 0:
 		return ""
@@ -247,7 +251,7 @@ func comparedRatio(r finding.ComparisonRow) string {
 	return timesText(*r.Ratio)
 }
 
-func comparedInterval(r finding.ComparisonRow) string {
+func comparedInterval(r compare.Row) string {
 	if r.Low == nil {
 		return ""
 	}
@@ -255,8 +259,8 @@ func comparedInterval(r finding.ComparisonRow) string {
 }
 
 // verdictText is a verdict as a row shows it: what is as it was stands back.
-func verdictText(v finding.Verdict) string {
-	if v == finding.VerdictHolds {
+func verdictText(v compare.Verdict) string {
+	if v == compare.Holds {
 		return "ok"
 	}
 	return string(v)

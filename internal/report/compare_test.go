@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/compare"
 	"plimsoll/internal/result"
 )
 
@@ -18,41 +18,46 @@ var updateCompare = flag.Bool("update-compare", false, "rewrite the golden compa
 
 // sampleComparison is by hand, so that the golden files do not hang on how
 // verdicts are found.
-func sampleComparison() finding.Comparison {
+func sampleComparison() compare.Comparison {
 	at := time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC)
-	row := func(stack, workload, metric string, source result.Source, a, b, low, high, p float64, verdict finding.Verdict) finding.ComparisonRow {
+	row := func(stack, workload, metric string, source result.Source, a, b, low, high, p float64,
+		verdict compare.Verdict) compare.Row {
 		ratio := b / a
-		sample := func(v float64) finding.ComparedSample {
-			return finding.ComparedSample{N: 6, Median: v, Low: 0.96 * v, High: 1.02 * v, Coverage: 0.96875}
+		sample := func(v float64) compare.Sample {
+			return compare.Sample{N: 6, Median: v, Low: 0.96 * v, High: 1.02 * v, Coverage: 0.96875}
 		}
-		return finding.ComparisonRow{
-			Stack: stack, Workload: workload, Summary: "randread 4 KiB, 4 jobs x depth 16, libaio, direct", Metric: metric, Decides: metric == "iops",
-			Source: string(source), Marks: []string{"loop device"}, A: sample(a), B: sample(b), Ratio: &ratio, Low: &low, High: &high,
-			P: p / 2, PAdjusted: p, Differs: p < 0.01, Verdict: verdict,
+		return compare.Row{
+			Stack: stack, Workload: workload, Summary: "randread 4 KiB, 4 jobs x depth 16, libaio, direct", Metric: metric,
+			Decides: metric == "iops",
+			Source:  string(source), Marks: []string{"loop device"}, A: sample(a), B: sample(b), Ratio: &ratio, Low: &low,
+			High: &high,
+			P:    p / 2, PAdjusted: p, Differs: p < 0.01, Verdict: verdict,
 		}
 	}
-	missing := row("btrfs", "RR", "iops", result.SourceDevice, 1, 1, 1, 1, 1, finding.VerdictTooFew)
-	missing.B, missing.Ratio, missing.Low, missing.High = finding.ComparedSample{}, nil, nil, nil
-	renamed := row("xfs", "RR", "iops", result.SourceDevice, 41200, 36800, 0.88, 0.91, 0.0043, finding.VerdictRegression)
+	missing := row("btrfs", "RR", "iops", result.SourceDevice, 1, 1, 1, 1, 1, compare.TooFew)
+	missing.B, missing.Ratio, missing.Low, missing.High = compare.Sample{}, nil, nil, nil
+	renamed := row("xfs", "RR", "iops", result.SourceDevice, 41200, 36800, 0.88, 0.91, 0.0043, compare.Regression)
 	renamed.StackB = "xfs-new"
-	tmpfs := row("tmpfs", "RR", "iops", result.SourceMemory, 900e3, 1.2e6, 1.2, 1.4, 0.0043, finding.VerdictImprovement)
+	tmpfs := row("tmpfs", "RR", "iops", result.SourceMemory, 900e3, 1.2e6, 1.2, 1.4, 0.0043, compare.Improvement)
 	tmpfs.Marks = []string{"served from memory"}
-	return finding.Comparison{
-		A:         finding.ComparedRun{ID: "quick-20260512-093000.000", Experiment: "quick", Host: "drydock", Started: at, Trials: 30, Done: 30},
-		B:         finding.ComparedRun{ID: "quick-20260513-093000.000", Experiment: "quick", Host: "drydock", Started: at.Add(24 * time.Hour), Trials: 30, Done: 24},
-		Threshold: 0.05, Alpha: 0.01, Family: 3, Verdict: finding.VerdictRegression,
+	return compare.Comparison{
+		A: compare.Run{ID: "quick-20260512-093000.000", Experiment: "quick", Host: "drydock", Started: at, Trials: 30,
+			Done: 30},
+		B: compare.Run{ID: "quick-20260513-093000.000", Experiment: "quick", Host: "drydock",
+			Started: at.Add(24 * time.Hour), Trials: 30, Done: 24},
+		Threshold: 0.05, Alpha: 0.01, Family: 3, Verdict: compare.Regression,
 		Title: "regression beyond 5% in 1 of 4 rows: IOPS of xfs under RR is 0.89x (0.88 to 0.91) of A, p = 0.0043",
-		Rows: []finding.ComparisonRow{
-			row("raw", "RR", "iops", result.SourceDevice, 49100, 48800, 0.97, 1.02, 1, finding.VerdictHolds),
+		Rows: []compare.Row{
+			row("raw", "RR", "iops", result.SourceDevice, 49100, 48800, 0.97, 1.02, 1, compare.Holds),
 			renamed, tmpfs, missing,
-			row("raw", "RR", "p99", result.SourceDevice, 2.2e6, 2.3e6, 0.8, 1.3, 0.4, finding.VerdictTooNoisy),
+			row("raw", "RR", "p99", result.SourceDevice, 2.2e6, 2.3e6, 0.8, 1.3, 0.4, compare.TooNoisy),
 		},
-		Apart: []finding.Apart{
+		Apart: []compare.Apart{
 			{Stack: "ext4", Workload: "RR", In: "A", Why: "only in A"},
 			{Stack: "ext4", Workload: "RW", In: "A", Why: "only in A"},
 			{Stack: "old", Workload: "RR", In: "both", Why: "memory answered in A, the device in B"},
 		},
-		Differs: []finding.Difference{
+		Differs: []compare.Difference{
 			{What: "kernel", A: "6.18.0", B: "6.19.0"},
 			{What: "mount options", A: "rw,relatime", B: "", Stacks: []string{"xfs", "ext4"}},
 		},

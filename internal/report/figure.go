@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 )
 
@@ -114,8 +114,9 @@ type section struct {
 	Figures []figure
 	Stops   *stopTable
 	Table   *numberTable
-	Remarks []string // what must be said beside the numbers
-	Folded  bool     // behind a summary
+	Remarks []string  // what must be said beside the numbers
+	Folded  bool      // behind a summary
+	Parts   []section // figures that are folded by what they are of
 }
 
 // numberTable is the numbers behind figures that no other table has.
@@ -124,6 +125,7 @@ type numberTable struct {
 	Head    []string
 	Rows    [][]string
 	Words   int   // columns of text, which come first; 0 for two
+	Wrapped bool  // its text is long
 	Open    bool  // from the start
 	Roles   roles // of the names in its first column
 }
@@ -141,7 +143,9 @@ func (t numberTable) Text(column int) bool { return column < max(t.Words, 2) }
 // Narrow reports whether the section's figures are so narrow that four stand
 // beside each other: a few bars each.
 func (s section) Narrow() bool {
-	return !slices.ContainsFunc(s.Figures, func(f figure) bool { return f.Kind != figureBars || f.LeastWidth() > mostNarrowWidth })
+	return !slices.ContainsFunc(s.Figures, func(f figure) bool {
+		return f.Kind != figureBars || f.LeastWidth() > mostNarrowWidth
+	})
 }
 
 // Pairs reports whether the section's figures stand two by two: of four, the
@@ -159,7 +163,7 @@ type legendKey struct {
 
 // sections are all figures of the report, but those of a single workload. They
 // leave the control out: it is a copy of the baseline, and no stack to choose.
-func sections(run *result.Run, points []finding.Point, findings []finding.Finding) []section {
+func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []section {
 	run = withoutControls(run)
 	who := rolesOf(run, findings)
 	var all []section

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 )
 
 // throughput is the figure of the experiment, in the form in which the studies
 // print theirs: grouped bars, or lines where a factor was swept.
-func throughput(run *result.Run, points []finding.Point, findings []finding.Finding) (section, bool) {
+func throughput(run *result.Run, points []fact.Point, findings []fact.Finding) (section, bool) {
 	s := section{Title: "Throughput"}
 	swept, rest := sweeps(run, points)
 	who := rolesOf(run, findings)
@@ -27,12 +27,14 @@ func throughput(run *result.Run, points []finding.Point, findings []finding.Find
 	const shared = "Figures in the same unit share their scale where their values are within %d times of each other."
 	switch {
 	case len(swept) > 0:
-		s.Note = fmt.Sprintf("Medians over trials against %s, with their intervals; scales are logarithmic. "+shared, swept[0].factor, mostApart)
+		s.Note = fmt.Sprintf("Medians over trials against %s, with their intervals; scales are logarithmic. "+shared,
+			swept[0].factor, mostApart)
 		if len(groups) > 0 {
 			s.Note += fmt.Sprintf(" What does not depend on %s stands beside as bars.", swept[0].factor)
 		}
 	default:
-		s.Note = fmt.Sprintf("Medians over trials with their intervals, one group for each workload: IOPS of random access, bandwidth of sequential access. "+shared, mostApart)
+		s.Note = fmt.Sprintf("Medians over trials with their intervals, one group for each workload: IOPS of random "+
+			"access, bandwidth of sequential access. "+shared, mostApart)
 	}
 	return s, len(s.Figures) > 0
 }
@@ -41,11 +43,11 @@ func throughput(run *result.Run, points []finding.Point, findings []finding.Find
 type barGroup struct {
 	workload  result.Workload
 	unit      string
-	points    []finding.Point
+	points    []fact.Point
 	published []publishedRatio
 }
 
-func barGroups(run *result.Run, points []finding.Point, findings []finding.Finding) []barGroup {
+func barGroups(run *result.Run, points []fact.Point, findings []fact.Finding) []barGroup {
 	var groups []barGroup
 	for _, w := range run.Workloads {
 		g := barGroup{workload: w, unit: "IOPS"}
@@ -72,7 +74,7 @@ func barGroups(run *result.Run, points []finding.Point, findings []finding.Findi
 const metricIOPS = "IOPS"
 
 // value is what a point shows in the group's unit, with its interval.
-func (g barGroup) value(p finding.Point) (v, low, high float64) {
+func (g barGroup) value(p fact.Point) (v, low, high float64) {
 	if g.unit == "B/s" {
 		return p.BytesPerSecond, p.BytesLow, p.BytesHigh
 	}
@@ -89,7 +91,7 @@ func (g barGroup) text(v float64) string {
 // reach is the highest value that must be seen: of what devices answered, and
 // up to three times that of what memory did, as in the charts of a workload.
 func (g barGroup) reach() float64 {
-	s := barScale(g.points, func(p finding.Point) float64 {
+	s := barScale(g.points, func(p fact.Point) float64 {
 		v, _, high := g.value(p)
 		return finite(max(v, high))
 	})
@@ -137,7 +139,8 @@ func (g barGroup) figure(reach float64) figure {
 	for i, p := range g.points {
 		f.addName(p.Stack)
 		v, low, high := g.value(p)
-		m := mark{Series: i, Name: p.Stack, X: float64(i), Y: v, Class: sourceClass(p), Text: fmt.Sprintf("%s, %s: median %s", p.Stack, g.workload.Name, g.exact(v))}
+		m := mark{Series: i, Name: p.Stack, X: float64(i), Y: v, Class: sourceClass(p),
+			Text: fmt.Sprintf("%s, %s: median %s", p.Stack, g.workload.Name, g.exact(v))}
 		if p.N > 1 && low > 0 && high >= low {
 			m.Low, m.High = low, high
 			m.Text += fmt.Sprintf(", interval %s to %s", g.exact(low), g.exact(high))
@@ -195,7 +198,7 @@ const beside = 0.27
 // many times what the ratio's baseline measured here.
 func (g barGroup) publishedMark(r publishedRatio) []mark {
 	at := func(stack string) int {
-		return slices.IndexFunc(g.points, func(p finding.Point) bool { return p.Stack == stack })
+		return slices.IndexFunc(g.points, func(p fact.Point) bool { return p.Stack == stack })
 	}
 	subject, baseline := at(r.effect.Subject), at(r.effect.Baseline)
 	if subject < 0 || baseline < 0 {
@@ -203,7 +206,8 @@ func (g barGroup) publishedMark(r publishedRatio) []mark {
 	}
 	v, _, _ := g.value(g.points[baseline])
 	m := mark{Series: subject, Name: r.effect.Subject, X: float64(subject) + beside, Y: r.value * v, Class: r.class(),
-		Text: fmt.Sprintf("%s: published %s of %s (%s, %s), which would be %s here", r.effect.Subject, r.text, r.effect.Baseline, r.paper, r.where, g.exact(r.value*v))}
+		Text: fmt.Sprintf("%s: published %s of %s (%s, %s), which would be %s here", r.effect.Subject, r.text,
+			r.effect.Baseline, r.paper, r.where, g.exact(r.value*v))}
 	if r.low > 0 && !math.IsInf(r.high, 0) {
 		m.Low, m.High = r.low*v, r.high*v
 	}

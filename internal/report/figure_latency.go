@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 )
@@ -27,8 +27,10 @@ const percentileLabel = "percentile of I/Os, %"
 
 // latencyCurves draws the percentiles of total latency, one figure for each
 // workload, from histograms merged over trials.
-func latencyCurves(run *result.Run, points []finding.Point) (section, bool) {
-	s := section{Title: "Latency percentiles", Note: fmt.Sprintf("Total latency, what the application waits, from the merged histograms of all trials. To the right, ever fewer I/Os wait longer: a curve ends where fewer than %d did.", leastTail)}
+func latencyCurves(run *result.Run, points []fact.Point) (section, bool) {
+	s := section{Title: "Latency percentiles", Note: fmt.Sprintf("Total latency, what the application waits, from the "+
+		"merged histograms of all trials. To the right, ever fewer I/Os wait longer: a curve ends where fewer than %d did.",
+		leastTail)}
 	s.Table = &numberTable{Caption: "percentiles of total latency", Head: []string{"Stack", "Workload"}}
 	for _, percent := range tablePercents {
 		s.Table.Head = append(s.Table.Head, fmt.Sprintf("p%g", percent))
@@ -36,7 +38,8 @@ func latencyCurves(run *result.Run, points []finding.Point) (section, bool) {
 	s.Table.Head = append(s.Table.Head, "I/Os")
 	names := stackNames(run)
 	for _, w := range run.Workloads {
-		f := figure{Kind: figureCurves, Title: w.Name, Note: "total latency by percentile", Height: 230, Bottom: 40, Unit: "ns"}
+		f := figure{Kind: figureCurves, Title: w.Name, Note: "total latency by percentile", Height: 230, Bottom: 40,
+			Unit: "ns"}
 		for i := range tailSteps*tailDecades + 1 {
 			f.Xs = append(f.Xs, float64(i)/tailSteps)
 		}
@@ -49,7 +52,7 @@ func latencyCurves(run *result.Run, points []finding.Point) (section, bool) {
 			if sourceClass(p) == classMemory {
 				c.Note = "memory"
 			}
-			merged := mergedLatency(run, p, func(d result.Direction) hist.Histogram { return d.Total })
+			merged := mergedLatency(run, p, result.Total)
 			for _, u := range f.Xs {
 				percent := max(tailPercent(u), 1e-9)
 				ns, ok := hist.Percentile(merged.Bins, percent)
@@ -68,7 +71,8 @@ func latencyCurves(run *result.Run, points []finding.Point) (section, bool) {
 			continue
 		}
 		scale := logScale(low, high)
-		f.Y = axis{Label: "total latency", Log: true, Low: scale.low, High: scale.high, Ticks: valueTicks(scale.readableSteps(6), latencyText)}
+		f.Y = axis{Label: "total latency", Log: true, Low: scale.low, High: scale.high,
+			Ticks: valueTicks(scale.readableSteps(6), latencyText)}
 		f.X = axis{Label: percentileLabel, High: tailDecades, Ticks: percentileTicks}
 		s.Figures = append(s.Figures, f)
 	}
@@ -78,7 +82,7 @@ func latencyCurves(run *result.Run, points []finding.Point) (section, bool) {
 
 var tablePercents = []float64{50, 90, 99, 99.9, 99.99}
 
-func percentileRow(p finding.Point, merged hist.Histogram) []string {
+func percentileRow(p fact.Point, merged hist.Histogram) []string {
 	row := []string{p.Stack, p.Workload}
 	for _, percent := range tablePercents {
 		ns, ok := hist.Percentile(merged.Bins, percent)
@@ -91,19 +95,21 @@ func percentileRow(p finding.Point, merged hist.Histogram) []string {
 	return append(row, grouped(float64(merged.Count)))
 }
 
-func mergedLatency(run *result.Run, p finding.Point, which func(result.Direction) hist.Histogram) hist.Histogram {
+func mergedLatency(run *result.Run, p fact.Point, stage result.Stage) hist.Histogram {
 	var parts []hist.Histogram
 	for _, m := range measurements(run, p) {
-		parts = append(parts, which(m.Read), which(m.Write))
+		parts = append(parts, m.Latency(stage))
 	}
 	return hist.Merge(parts...)
 }
 
 // latencySplits draws where an I/O waits on average: in the call that submits
 // it (slat), or for its completion (clat).
-func latencySplits(run *result.Run, points []finding.Point, findings []finding.Finding) (section, bool) {
-	s := section{Title: "Where an I/O waits", Note: "Mean latency over all I/Os: submission, in the call that hands the I/O to the kernel, and on top of it completion."}
-	s.Table = &numberTable{Caption: "mean latency of all I/Os", Head: []string{"Stack", "Workload", "Submission", "Completion", "Share of submission"}}
+func latencySplits(run *result.Run, points []fact.Point, findings []fact.Finding) (section, bool) {
+	s := section{Title: "Where an I/O waits", Note: "Mean latency over all I/Os: submission, in the call that hands the " +
+		"I/O to the kernel, and on top of it completion."}
+	s.Table = &numberTable{Caption: "mean latency of all I/Os",
+		Head: []string{"Stack", "Workload", "Submission", "Completion", "Share of submission"}}
 	for _, w := range run.Workloads {
 		f := figure{Kind: figureBars, Title: w.Name, Note: "mean latency", Height: 220}
 		high, n := 0.0, 0
@@ -112,8 +118,8 @@ func latencySplits(run *result.Run, points []finding.Point, findings []finding.F
 			if p.Workload != w.Name {
 				continue
 			}
-			slat := mergedLatency(run, p, func(d result.Direction) hist.Histogram { return d.Submission }).MeanNS
-			clat := mergedLatency(run, p, func(d result.Direction) hist.Histogram { return d.Completion }).MeanNS
+			slat := mergedLatency(run, p, result.Submission).MeanNS
+			clat := mergedLatency(run, p, result.Completion).MeanNS
 			if !(slat > 0) || !(clat > 0) {
 				continue // not split: a synchronous engine, or not in an imported file
 			}
@@ -124,11 +130,15 @@ func latencySplits(run *result.Run, points []finding.Point, findings []finding.F
 			share := fmt.Sprintf("%.1f%% of both", 100*slat/(slat+clat))
 			s.Table.Rows = append(s.Table.Rows, []string{p.Stack, w.Name, latencyText(slat), latencyText(clat), share})
 			f.Marks = append(f.Marks,
-				mark{Series: n - 1, Name: p.Stack, X: at, Y: slat, Class: "slat", Text: fmt.Sprintf("%s, %s: submission %s, %s%s", p.Stack, w.Name, exactNS(slat), share, sourceNote(p))},
-				mark{Series: n - 1, Name: p.Stack, X: at, From: slat, Y: slat + clat, Class: "clat", Text: fmt.Sprintf("%s, %s: completion %s%s", p.Stack, w.Name, exactNS(clat), sourceNote(p))})
+				mark{Series: n - 1, Name: p.Stack, X: at, Y: slat, Class: "slat",
+					Text: fmt.Sprintf("%s, %s: submission %s, %s%s", p.Stack, w.Name, exactNS(slat), share, sourceNote(p))},
+				mark{Series: n - 1, Name: p.Stack, X: at, From: slat, Y: slat + clat, Class: "clat",
+					Text: fmt.Sprintf("%s, %s: completion %s%s", p.Stack, w.Name, exactNS(clat), sourceNote(p))})
 			if c, share, ok := publishedShare(findings, p); ok {
-				published = append(published, mark{Series: n - 1, Name: p.Stack, X: at + beside, Y: share * (slat + clat), Class: classPublished,
-					Text: fmt.Sprintf("%s: published share of submission %s (%s, %s), %s", p.Stack, c.Claim.Published, c.Claim.Paper, c.Claim.Where, c.Claim.Verdict)})
+				published = append(published, mark{Series: n - 1, Name: p.Stack, X: at + beside, Y: share * (slat + clat),
+					Class: classPublished,
+					Text: fmt.Sprintf("%s: published share of submission %s (%s, %s), %s", p.Stack, c.Claim.Published, c.Claim.Paper,
+						c.Claim.Where, c.Claim.Verdict)})
 			}
 		}
 		if n == 0 {

@@ -4,19 +4,19 @@ import (
 	"math"
 
 	"plimsoll/internal/claims"
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 )
 
 // publishedRatio is a published ratio of two stacks that this run measured
 // too. Numbers of other hardware can only be compared as ratios.
 type publishedRatio struct {
-	effect           finding.Effect
+	effect           fact.Effect
 	workload         string
 	value, low, high float64 // as published, and with its tolerance
 	bound            bool    // only a limit was published: value
 	text             string  // "5x"
 	paper, where     string
-	verdict          finding.ClaimVerdict
+	verdict          fact.ClaimVerdict
 }
 
 func (r publishedRatio) class() string {
@@ -26,7 +26,7 @@ func (r publishedRatio) class() string {
 	return classPublished
 }
 
-func publishedRatios(findings []finding.Finding) []publishedRatio {
+func publishedRatios(findings []fact.Finding) []publishedRatio {
 	var all []publishedRatio
 	for _, f := range findings {
 		if f.Claim == nil || f.Effect == nil {
@@ -61,7 +61,7 @@ func publishedRatios(findings []finding.Finding) []publishedRatio {
 
 // publishedShare gives the published share of submission in the latency of a
 // stack under a workload; ok is false when there is none.
-func publishedShare(findings []finding.Finding, p finding.Point) (f finding.Finding, share float64, ok bool) {
+func publishedShare(findings []fact.Finding, p fact.Point) (f fact.Finding, share float64, ok bool) {
 	for _, f := range findings {
 		if f.Claim == nil || f.Workload != p.Workload || len(f.Stacks) == 0 || f.Stacks[0] != p.Stack {
 			continue

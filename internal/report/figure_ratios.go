@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 )
 
 // mostRatios is how many rows the figure of ratios has at most. What is left
@@ -23,20 +23,21 @@ type rowName struct {
 
 // ratios is what differs, and by how much, with the published ratios beside.
 // Ratios are what can be compared across hosts.
-func ratios(baseline string, points []finding.Point, findings []finding.Finding) (section, bool) {
+func ratios(baseline string, points []fact.Point, findings []fact.Finding) (section, bool) {
 	type row struct {
-		effect    finding.Effect
+		effect    fact.Effect
 		workload  string
 		published []publishedRatio
 	}
 	var rows []row
 	level := 0 // left out: neither published nor different
-	at := func(e finding.Effect, workload string) int {
+	at := func(e fact.Effect, workload string) int {
 		return slices.IndexFunc(rows, func(r row) bool {
-			return r.workload == workload && r.effect.Subject == e.Subject && r.effect.Baseline == e.Baseline && r.effect.Metric == e.Metric
+			return r.workload == workload && r.effect.Subject == e.Subject && r.effect.Baseline == e.Baseline &&
+				r.effect.Metric == e.Metric
 		})
 	}
-	drawable := func(e finding.Effect) bool { return e.Low > 0 && e.High >= e.Low && !math.IsInf(e.High, 0) }
+	drawable := func(e fact.Effect) bool { return e.Low > 0 && e.High >= e.Low && !math.IsInf(e.High, 0) }
 	for _, p := range publishedRatios(findings) {
 		if !drawable(p.effect) {
 			continue
@@ -47,15 +48,16 @@ func ratios(baseline string, points []finding.Point, findings []finding.Finding)
 		}
 		rows[i].published = append(rows[i].published, p)
 	}
-	fromMemory := func(e finding.Effect, workload string) bool {
-		return slices.ContainsFunc(points, func(p finding.Point) bool {
+	fromMemory := func(e fact.Effect, workload string) bool {
+		return slices.ContainsFunc(points, func(p fact.Point) bool {
 			return p.Workload == workload && (p.Stack == e.Subject || p.Stack == e.Baseline) && sourceClass(p) == classMemory
 		})
 	}
 	for _, f := range findings {
 		e := f.Effect
 		switch {
-		case e == nil || f.Kind != finding.KindComparison || !drawable(*e) || fromMemory(*e, f.Workload) || at(*e, f.Workload) >= 0:
+		case e == nil || f.Kind != fact.KindComparison || !drawable(*e) || fromMemory(*e, f.Workload) ||
+			at(*e, f.Workload) >= 0:
 		case !e.Differs:
 			level++
 		default:
@@ -71,7 +73,8 @@ func ratios(baseline string, points []finding.Point, findings []finding.Finding)
 			-cmp.Compare(truth(a.effect.Differs), truth(b.effect.Differs)),
 			-cmp.Compare(math.Abs(math.Log(a.effect.Ratio)), math.Abs(math.Log(b.effect.Ratio))))
 	})
-	s := section{Title: "Ratios", Note: "Ratios of medians with their 95% intervals, on a logarithmic scale; ~ for no significant difference."}
+	s := section{Title: "Ratios", Note: "Ratios of medians with their 95% intervals, on a logarithmic scale; ~ for no " +
+		"significant difference."}
 	if len(rows) > mostRatios {
 		s.Note += fmt.Sprintf(" The %d that say most are shown; all are among the findings.", mostRatios)
 		rows = rows[:mostRatios]
@@ -97,8 +100,10 @@ func ratios(baseline string, points []finding.Point, findings []finding.Finding)
 			interval = fmt.Sprintf("95%% interval %s to %s", exactText(e.Low), exactText(e.High))
 		}
 		m := mark{Series: i, Name: e.Subject, X: e.Ratio, Y: float64(i), Low: e.Low, High: e.High, Class: classDevice,
-			Text: fmt.Sprintf("%s against %s, %s: %s of %s times, %s, %s", e.Subject, e.Baseline, workloadText(r.workload), e.Metric, exactText(e.Ratio), interval, testText(&e))}
-		name := rowName{Subject: e.Subject, Baseline: e.Baseline, Workload: workloadText(r.workload), Text: effectText(&e), Floor: floor}
+			Text: fmt.Sprintf("%s against %s, %s: %s of %s times, %s, %s", e.Subject, e.Baseline, workloadText(r.workload),
+				e.Metric, exactText(e.Ratio), interval, testText(&e))}
+		name := rowName{Subject: e.Subject, Baseline: e.Baseline, Workload: workloadText(r.workload), Text: effectText(&e),
+			Floor: floor}
 		if !e.Differs {
 			m.Class = classUnsure
 			if !e.TooFew {
@@ -108,7 +113,8 @@ func ratios(baseline string, points []finding.Point, findings []finding.Finding)
 		f.Marks = append(f.Marks, m)
 		for _, p := range r.published {
 			pm := mark{Series: i, Name: e.Subject, X: p.value, Y: float64(i), Class: p.class(),
-				Text: fmt.Sprintf("published %s (%s, %s) for %s against %s, %s: %s", p.text, p.paper, p.where, e.Subject, e.Baseline, workloadText(r.workload), p.verdict)}
+				Text: fmt.Sprintf("published %s (%s, %s) for %s against %s, %s: %s", p.text, p.paper, p.where, e.Subject,
+					e.Baseline, workloadText(r.workload), p.verdict)}
 			low, high = min(low, p.value), max(high, p.value)
 			if p.low > 0 && !math.IsInf(p.high, 0) {
 				pm.Low, pm.High = p.low, p.high
@@ -122,12 +128,14 @@ func ratios(baseline string, points []finding.Point, findings []finding.Finding)
 		f.Y.Names = append(f.Y.Names, fmt.Sprintf("%s / %s, %s", e.Subject, e.Baseline, workloadText(r.workload)))
 	}
 	scale := logScale(low, high)
-	f.X = axis{Label: "ratio", Log: true, Low: scale.low, High: scale.high, Ticks: valueTicks(scale.logSteps(6), func(v float64) string { return significant(v) + "x" })}
+	f.X = axis{Label: "ratio", Log: true, Low: scale.low, High: scale.high,
+		Ticks: valueTicks(scale.logSteps(6), func(v float64) string { return significant(v) + "x" })}
 	f.Y.High = float64(len(rows))
 	s.Figures = []figure{f}
 	s.Keys = []legendKey{{"ratio", "measured here, with its interval"}}
 	if slices.ContainsFunc(f.Names, func(n rowName) bool { return n.Floor > 1 }) {
-		s.Keys = append(s.Keys, legendKey{classNoise, "noise floor: what two copies of the baseline differ by under that workload"})
+		s.Keys = append(s.Keys, legendKey{classNoise, "noise floor: what two copies of the baseline differ by under that " +
+			"workload"})
 	}
 	if slices.ContainsFunc(f.Marks, func(m mark) bool { return m.Class == classUnsure }) {
 		s.Keys = append(s.Keys, legendKey{classUnsure, "no significant difference"})

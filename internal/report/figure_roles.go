@@ -3,7 +3,7 @@ package report
 import (
 	"slices"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 )
 
@@ -43,15 +43,26 @@ func (r roles) named(which role) string {
 	return ""
 }
 
+// order puts the stack of the verdict first, then the baseline.
+func (r roles) order(name string) int {
+	switch r[name] {
+	case rolePick:
+		return 0
+	case roleBaseline:
+		return 1
+	}
+	return 2
+}
+
 // rolesOf returns the roles of a run's stacks.
-func rolesOf(run *result.Run, findings []finding.Finding) roles {
+func rolesOf(run *result.Run, findings []fact.Finding) roles {
 	r := roles{}
 	if run.Experiment.Baseline != "" {
 		r[run.Experiment.Baseline] = roleBaseline
 	}
 	for _, f := range findings {
 		verdict := f.Recommendation
-		if verdict == nil || verdict.Pick == "" || verdict.Confidence == finding.TooEarly {
+		if verdict == nil || verdict.Pick == "" || verdict.Confidence == fact.TooEarly {
 			continue // it would look like a recommendation
 		}
 		r[verdict.Pick] = rolePick // also where it is the baseline
@@ -96,7 +107,8 @@ func (s *section) assign(who roles) {
 				drawn[name] = role
 			}
 		}
-		coloured = coloured || f.Kind != figureBars || slices.ContainsFunc(f.Marks, func(m mark) bool { return m.Class == classDevice })
+		coloured = coloured || f.Kind != figureBars || slices.ContainsFunc(f.Marks,
+			func(m mark) bool { return m.Class == classDevice })
 	}
 	s.Keys = append(drawn.keys(coloured), s.Keys...)
 	if s.Table != nil {
@@ -126,7 +138,7 @@ func (f figure) seriesNames() []string {
 
 // noiseFloors are, by workload, the ratios above 1 by which two copies of the
 // baseline differed: what is nearer to 1 than that says nothing.
-func noiseFloors(findings []finding.Finding) map[string]float64 {
+func noiseFloors(findings []fact.Finding) map[string]float64 {
 	floors := map[string]float64{}
 	for _, f := range findings {
 		for _, n := range f.Noise {

@@ -26,8 +26,10 @@ const (
 // was judged, its average with 10% on either side, and its least-squares line.
 func rounds(run *result.Run) (section, bool) {
 	s := section{Title: "Steady state before measuring",
-		Note: "IOPS of each round of preconditioning. Steady, as SNIA's Performance Test Specification has it: within the window rounds differ by no more than 20% of its average, and its line rises or falls by no more than 10%.",
-		Keys: []legendKey{{"window", "window that was judged"}, {"average", "its average, with 10% on either side"}, {"fit", "its least-squares line"}}}
+		Note: "IOPS of each round of preconditioning. Steady, as SNIA's Performance Test Specification has it: within the " +
+			"window rounds differ by no more than 20% of its average, and its line rises or falls by no more than 10%.",
+		Keys: []legendKey{{"window", "window that was judged"}, {"average", "its average, with 10% on either side"},
+			{"fit", "its least-squares line"}}}
 	written := writtenBefore(run)
 	for _, t := range inOrder(run) {
 		if t.Preconditioning == nil || t.Preconditioning.Rounds == nil || len(t.Preconditioning.Rounds.IOPS) == 0 {
@@ -37,7 +39,8 @@ func rounds(run *result.Run) (section, bool) {
 	}
 	s.Folded = len(s.Figures) > mostUnfolded
 	if len(s.Figures) == 0 {
-		s.Title, s.Note, s.Keys = "Written before measuring", "No rounds of the workload were asked for, so that nothing tells whether the devices were steady.", nil
+		s.Title, s.Note, s.Keys = "Written before measuring",
+			"No rounds of the workload were asked for, so that nothing tells whether the devices were steady.", nil
 	}
 	if written != "" {
 		s.Note = written + " " + s.Note
@@ -84,7 +87,7 @@ func inOrder(run *result.Run) []result.Trial {
 	trials := slices.Clone(run.Trials)
 	slices.SortStableFunc(trials, func(a, b result.Trial) int {
 		return cmp.Or(
-			cmp.Compare(slotOf(workloads, a.Workload), slotOf(workloads, b.Workload)),
+			cmp.Compare(slotOf(workloads, a.Mix), slotOf(workloads, b.Mix)),
 			cmp.Compare(slotOf(stacks, a.Stack), slotOf(stacks, b.Stack)),
 			cmp.Compare(a.Seq, b.Seq))
 	})
@@ -96,7 +99,7 @@ func inOrder(run *result.Run) []result.Trial {
 const mostUnfolded = 12
 
 func roundsFigure(t result.Trial, r result.Rounds) figure {
-	f := figure{Kind: figureSeries, Title: t.Stack + ", " + t.Workload, Stack: t.Stack, Height: 170, Bottom: 40, Unit: "IOPS"}
+	f := figure{Kind: figureSeries, Title: t.Stack + ", " + t.Mix, Stack: t.Stack, Height: 170, Bottom: 40, Unit: "IOPS"}
 	high := 0.0
 	for i, v := range r.IOPS {
 		f.Xs = append(f.Xs, float64(i+1))
@@ -124,7 +127,8 @@ func roundsFigure(t result.Trial, r result.Rounds) figure {
 			{Class: "window", X: &[2]float64{from - 0.4, to + 0.4}},
 			{Class: "tolerance", X: x, Y: &[2]float64{r.Average * 0.9, r.Average * 1.1}},
 			{Class: "average", X: x, Y: &[2]float64{r.Average, r.Average},
-				Text: fmt.Sprintf("average of rounds %d to %d: %s IOPS; they differ by %.1f%% of it, their line by %.1f%%", r.From+1, r.To, exactText(r.Average), 100*r.Excursion, 100*r.Slope)},
+				Text: fmt.Sprintf("average of rounds %d to %d: %s IOPS; they differ by %.1f%% of it, their line by %.1f%%",
+					r.From+1, r.To, exactText(r.Average), 100*r.Excursion, 100*r.Slope)},
 			{Class: "fit", X: x, Y: &[2]float64{r.First, r.Last},
 				Text: fmt.Sprintf("least-squares line: from %s to %s IOPS", exactText(r.First), exactText(r.Last))},
 		}
@@ -145,15 +149,16 @@ func roundsFigure(t result.Trial, r result.Rounds) figure {
 func trialSeries(run *result.Run) (section, bool) {
 	s := section{Title: "Rate while trials ran",
 		Note: "The first trial of each stack and workload, and behind it its repeats.",
-		Keys: []legendKey{{"warmup", "warm-up, left out"}, {"interval", "interval of the mean, corrected for autocorrelation"}, {"repeat", "repeats"}}}
+		Keys: []legendKey{{"warmup", "warm-up, left out"}, {"interval",
+			"interval of the mean, corrected for autocorrelation"}, {"repeat", "repeats"}}}
 	type point struct{ stack, workload string }
 	var order []point
 	trials := map[point][]result.Trial{}
 	for _, t := range inOrder(run) {
-		if t.Series == nil || len(t.Series.IOPS) == 0 || !(t.Series.IntervalSeconds > 0) {
+		if t.Rates == nil || len(t.Rates.IOPS) == 0 || !(t.Rates.IntervalSeconds > 0) {
 			continue
 		}
-		p := point{t.Stack, t.Workload}
+		p := point{t.Stack, t.Mix}
 		if trials[p] == nil {
 			order = append(order, p)
 		}
@@ -172,12 +177,13 @@ func trialSeries(run *result.Run) (section, bool) {
 
 func seriesFigure(trials []result.Trial) figure {
 	first := trials[0]
-	f := figure{Kind: figureSeries, Title: first.Stack + ", " + first.Workload, Stack: first.Stack, Height: 170, Bottom: 40, Unit: "IOPS"}
+	f := figure{Kind: figureSeries, Title: first.Stack + ", " + first.Mix, Stack: first.Stack, Height: 170, Bottom: 40,
+		Unit: "IOPS"}
 	step, longest := 0.0, 0.0
 	for _, t := range trials {
-		seconds := t.Series.IntervalSeconds * float64(len(t.Series.IOPS))
+		seconds := t.Rates.IntervalSeconds * float64(len(t.Rates.IOPS))
 		longest = max(longest, seconds)
-		step = max(step, t.Series.IntervalSeconds)
+		step = max(step, t.Rates.IntervalSeconds)
 	}
 	// A multiple of the interval, so that every value is the mean of as many samples.
 	step *= math.Ceil(longest / step / mostSamples)
@@ -187,11 +193,11 @@ func seriesFigure(trials []result.Trial) figure {
 	high := 0.0
 	for i, t := range trials {
 		c := curve{Name: fmt.Sprintf("trial %d", t.Seq), Faint: i > 0}
-		each := max(int(math.Round(step/t.Series.IntervalSeconds)), 1)
+		each := max(int(math.Round(step/t.Rates.IntervalSeconds)), 1)
 		if each > 1 {
 			f.Each = max(f.Each, each)
 		}
-		for samples := range slices.Chunk(t.Series.IOPS, each) {
+		for samples := range slices.Chunk(t.Rates.IOPS, each) {
 			if len(samples) < each && len(c.Y) > 0 {
 				break // a mean of fewer would scatter more
 			}
@@ -231,15 +237,17 @@ func shown(samples []float64) float64 {
 // trialBands are the warm-up of a trial and the interval of its mean.
 func trialBands(i int, t result.Trial) []band {
 	var bands []band
-	if warm := float64(t.Series.Warmup) * t.Series.IntervalSeconds; warm > 0 {
-		bands = append(bands, band{Class: "warmup", Curve: i, X: &[2]float64{0, warm}, Text: fmt.Sprintf("trial %d, warm-up: the first %s s are left out", t.Seq, exactText(warm))})
+	if warm := float64(t.Rates.Warmup) * t.Rates.IntervalSeconds; warm > 0 {
+		bands = append(bands, band{Class: "warmup", Curve: i, X: &[2]float64{0, warm},
+			Text: fmt.Sprintf("trial %d, warm-up: the first %s s are left out", t.Seq, exactText(warm))})
 	}
 	if s := t.Stop; s != nil {
 		text := fmt.Sprintf("trial %d ended: %s", t.Seq, s.Reason)
 		if s.Why != "" {
 			text += ", " + s.Why
 		}
-		b := band{Class: "mean", Curve: i, Y: &[2]float64{s.MeanIOPS, s.MeanIOPS}, Text: fmt.Sprintf("%s; mean %s IOPS", text, exactText(s.MeanIOPS))}
+		b := band{Class: "mean", Curve: i, Y: &[2]float64{s.MeanIOPS, s.MeanIOPS},
+			Text: fmt.Sprintf("%s; mean %s IOPS", text, exactText(s.MeanIOPS))}
 		if known(s) {
 			b.Class, b.Y = "interval", &[2]float64{s.LowIOPS, s.HighIOPS}
 			b.Text += fmt.Sprintf(", %.0f%% interval %s to %s", 100*s.Confidence, exactText(s.LowIOPS), exactText(s.HighIOPS))

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 )
 
@@ -25,7 +25,7 @@ type sweep struct {
 }
 
 type sweptPoint struct {
-	finding.Point
+	fact.Point
 	x      float64
 	level  string
 	series string
@@ -34,7 +34,7 @@ type sweptPoint struct {
 // sweeps finds the factor with the most numeric levels, three or more, and
 // sorts the points that depend on it into small multiples. The others are the
 // rest.
-func sweeps(run *result.Run, points []finding.Point) (swept []sweep, rest []finding.Point) {
+func sweeps(run *result.Run, points []fact.Point) (swept []sweep, rest []fact.Point) {
 	stacks, workloads := map[string]map[string]string{}, map[string]map[string]string{}
 	for _, s := range run.Stacks {
 		stacks[s.Name] = s.Levels
@@ -131,11 +131,12 @@ func levelNumber(level string) (x float64, bytes, ok bool) {
 	if err != nil || !(x > 0) || math.IsInf(x, 0) {
 		return 0, false, false
 	}
-	factor, known := map[string]float64{"": 1, "b": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20, "g": 1 << 30, "gib": 1 << 30, "t": 1 << 40, "tib": 1 << 40}[unit]
+	factor, known := map[string]float64{"": 1, "b": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20,
+		"g": 1 << 30, "gib": 1 << 30, "t": 1 << 40, "tib": 1 << 40}[unit]
 	return x * factor, unit != "", known
 }
 
-func (w sweep) value(p finding.Point) (v, low, high float64) {
+func (w sweep) value(p fact.Point) (v, low, high float64) {
 	if w.bytes {
 		return p.BytesPerSecond, p.BytesLow, p.BytesHigh
 	}
@@ -144,7 +145,7 @@ func (w sweep) value(p finding.Point) (v, low, high float64) {
 
 // interval gives the interval of a point; ok is false when it has none, or none
 // that a logarithm can show.
-func (w sweep) interval(p finding.Point) (low, high float64, ok bool) {
+func (w sweep) interval(p fact.Point) (low, high float64, ok bool) {
 	_, low, high = w.value(p)
 	return low, high, p.N > 1 && low > 0 && high >= low
 }
@@ -180,12 +181,13 @@ func sweptScales(swept []sweep) []scale {
 
 // figure draws one line for each series. Both axes are logarithmic: equal
 // factors are equal distances, as they are for findings (docs/curves.md).
-func (w sweep) figure(s scale, who roles, findings []finding.Finding) figure {
+func (w sweep) figure(s scale, who roles, findings []fact.Finding) figure {
 	unit, text, exact := "IOPS", rateText, exactIOPS
 	if w.bytes {
 		unit, text, exact = "bandwidth", bandwidthText, exactBandwidth
 	}
-	f := figure{Kind: figureLines, Title: w.title, Note: unit + " over " + w.factor, Height: 230, Bottom: 40, Roles: roles{}}
+	f := figure{Kind: figureLines, Title: w.title, Note: unit + " over " + w.factor, Height: 230, Bottom: 40,
+		Roles: roles{}}
 	for _, p := range w.points {
 		// A level of the stack is left out of the series' name; the role stays.
 		if role := who.Of(p.Stack); role != "" && f.Roles[p.series] != rolePick {
@@ -215,14 +217,17 @@ func (w sweep) figure(s scale, who roles, findings []finding.Finding) figure {
 }
 
 // publishedPlaces are the places at which papers saw such a curve change.
-func (w sweep) publishedPlaces(findings []finding.Finding) []band {
+func (w sweep) publishedPlaces(findings []fact.Finding) []band {
 	var bands []band
 	for _, f := range findings {
 		if f.Claim == nil || f.Claim.Unit == "" || f.Claim.Low == nil || f.Claim.High == nil || len(f.Stacks) == 0 {
 			continue
 		}
-		about := slices.ContainsFunc(f.Evidence, func(p finding.Point) bool {
-			return slices.ContainsFunc(w.points, func(own sweptPoint) bool { return own.Workload == p.Workload && own.Stack == p.Stack })
+		about := slices.ContainsFunc(f.Evidence, func(p fact.Point) bool {
+			return slices.ContainsFunc(w.points, func(own sweptPoint) bool {
+				return own.Workload == p.Workload &&
+					own.Stack == p.Stack
+			})
 		})
 		scale := 1.0
 		if _, bytes, ok := levelNumber("1" + f.Claim.Unit); ok && bytes {
@@ -232,7 +237,8 @@ func (w sweep) publishedPlaces(findings []finding.Finding) []band {
 			continue
 		}
 		b := band{Class: "place", X: &[2]float64{*f.Claim.Low * scale, *f.Claim.High * scale},
-			Text: fmt.Sprintf("%s: published at %s (%s, %s), %s", f.Stacks[0], f.Claim.Published, f.Claim.Paper, f.Claim.Where, f.Claim.Verdict)}
+			Text: fmt.Sprintf("%s: published at %s (%s, %s), %s", f.Stacks[0], f.Claim.Published, f.Claim.Paper, f.Claim.Where,
+				f.Claim.Verdict)}
 		if !slices.ContainsFunc(bands, func(o band) bool { return o.Text == b.Text }) {
 			bands = append(bands, b)
 		}

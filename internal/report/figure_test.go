@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 
 	"plimsoll/internal/finding"
-	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 )
 
@@ -39,7 +38,8 @@ func TestFiguresGroupBarsByWorkload(t *testing.T) {
 		t.Errorf("%s, want %s", strings.Join(got, "; "), want)
 	}
 	if s.Figures[0].Y.High != s.Figures[1].Y.High || s.Figures[0].Y.High == s.Figures[2].Y.High {
-		t.Errorf("scales end at %g, %g and %g: groups in the same unit share theirs", s.Figures[0].Y.High, s.Figures[1].Y.High, s.Figures[2].Y.High)
+		t.Errorf("scales end at %g, %g and %g: groups in the same unit share theirs", s.Figures[0].Y.High,
+			s.Figures[1].Y.High, s.Figures[2].Y.High)
 	}
 }
 
@@ -68,8 +68,11 @@ func TestFiguresMarkWhatWasPublished(t *testing.T) {
 		t.Errorf("it stands at %s, at %g of %g", f.X.Names[int(bar.X)], bar.Y, f.Y.High)
 	}
 	forest := figuresOf(t, run, "Ratios, and what was published").Figures[0]
-	if row := published(forest); row.X != 5 || row.Y != 0 || !strings.HasPrefix(forest.Names[0].Subject+" "+forest.Names[0].Baseline, "btrfs-nodatacow btrfs") || forest.Names[0].Verdict != "contradicted here" {
-		t.Errorf("row %g has %gx published, and is %+v; want 5x in the first row, contradicted", row.Y, row.X, forest.Names[0])
+	if row := published(forest); row.X != 5 || row.Y != 0 ||
+		!strings.HasPrefix(forest.Names[0].Subject+" "+forest.Names[0].Baseline, "btrfs-nodatacow btrfs") ||
+		forest.Names[0].Verdict != "contradicted here" {
+		t.Errorf("row %g has %gx published, and is %+v; want 5x in the first row, contradicted", row.Y, row.X,
+			forest.Names[0])
 	}
 }
 
@@ -80,10 +83,12 @@ func TestFiguresSweepFactors(t *testing.T) {
 	}
 	f := s.Figures[1]
 	if f.Title != "RW-*" || f.Kind != figureLines || len(f.Marks) != 27 || len(f.X.Ticks) != 9 {
-		t.Errorf("%s of kind %s has %d marks and %d ticks, want RW-*, lines, 27 and 9", f.Title, f.Kind, len(f.Marks), len(f.X.Ticks))
+		t.Errorf("%s of kind %s has %d marks and %d ticks, want RW-*, lines, 27 and 9", f.Title, f.Kind, len(f.Marks),
+			len(f.X.Ticks))
 	}
 	if other := s.Figures[0]; other.Y.Low != f.Y.Low || other.Y.High != f.Y.High {
-		t.Errorf("scales go from %g to %g and from %g to %g: small multiples share theirs", other.Y.Low, other.Y.High, f.Y.Low, f.Y.High)
+		t.Errorf("scales go from %g to %g and from %g to %g: small multiples share theirs", other.Y.Low, other.Y.High,
+			f.Y.Low, f.Y.High)
 	}
 	if !slices.IsSortedFunc(f.Marks, func(a, b mark) int { return int(a.X - b.X) }) {
 		t.Error("the marks do not ascend: lines would go back and forth")
@@ -108,7 +113,8 @@ func TestFiguresSweepSizesByBandwidth(t *testing.T) {
 }
 
 func TestFiguresSweepNothingElse(t *testing.T) {
-	for name, levels := range map[string][]string{"two levels": {"1", "2"}, "names": {"ext4", "xfs", "btrfs", "4"}, "zero": {"0", "1", "2"}, "none": {""}} {
+	for name, levels := range map[string][]string{"two levels": {"1", "2"}, "names": {"ext4", "xfs", "btrfs", "4"},
+		"zero": {"0", "1", "2"}, "none": {""}} {
 		run := sweptRun()
 		for i := range run.Workloads {
 			run.Workloads[i].Levels = nil
@@ -123,7 +129,8 @@ func TestFiguresSweepNothingElse(t *testing.T) {
 }
 
 func TestFiguresReadLevels(t *testing.T) {
-	for level, want := range map[string]float64{"16": 16, "4KiB": 4096, "4k": 4096, "1 MiB": 1 << 20, "0.5": 0.5, "512B": 512} {
+	for level, want := range map[string]float64{"16": 16, "4KiB": 4096, "4k": 4096, "1 MiB": 1 << 20, "0.5": 0.5,
+		"512B": 512} {
 		if got, _, ok := levelNumber(level); !ok || got != want {
 			t.Errorf("%q is %g, %t; want %g", level, got, ok, want)
 		}
@@ -149,9 +156,10 @@ func TestFiguresCurvesEndWithTheirData(t *testing.T) {
 				if c.Y[2*tailSteps] != p.P99NS {
 					t.Errorf("%s, %s: p99 is drawn at %g, want %g", stack, f.Title, c.Y[2*tailSteps], p.P99NS)
 				}
-				count := float64(mergedLatency(run, p, func(d result.Direction) hist.Histogram { return d.Total }).Count)
+				count := float64(mergedLatency(run, p, result.Total).Count)
 				last := f.Xs[len(c.Y)-1]
-				if beyond := count * math.Pow(10, -last); beyond < leastTail || len(c.Y) < len(f.Xs) && beyond/math.Pow(10, 1.0/tailSteps) >= leastTail {
+				if beyond := count * math.Pow(10, -last); beyond < leastTail || len(c.Y) < len(f.Xs) &&
+					beyond/math.Pow(10, 1.0/tailSteps) >= leastTail {
 					t.Errorf("%s, %s: the curve ends at %g with %.1f I/Os beyond", stack, f.Title, last, beyond)
 				}
 			}
@@ -167,10 +175,11 @@ func TestFiguresSplitLatency(t *testing.T) {
 	s := figuresOf(t, run, "Where an I/O waits")
 	var submitted, all, n float64
 	for _, trial := range run.Trials {
-		if m := trial.Measurement; trial.Stack == "btrfs" && trial.Workload == "RW" && m != nil {
-			submitted += m.Write.Submission.MeanNS * float64(m.Write.Submission.Count)
-			n += float64(m.Write.Submission.Count)
-			all = max(all, m.Write.Completion.MeanNS)
+		if m := trial.Measured(); trial.Stack == "btrfs" && trial.Mix == "RW" && m != nil {
+			of := m.Operation(result.Write).Latency[result.Submission]
+			submitted += of.MeanNS * float64(of.Count)
+			n += float64(of.Count)
+			all = max(all, m.Operation(result.Write).Latency[result.Completion].MeanNS)
 		}
 	}
 	f := s.Figures[1]
@@ -205,16 +214,18 @@ func TestFiguresShowTheWindowOfRounds(t *testing.T) {
 
 // TestFiguresAverageLongSeries: every value drawn is the mean of as many samples.
 func TestFiguresAverageLongSeries(t *testing.T) {
-	series := &result.Series{IntervalSeconds: 0.5}
+	series := &result.Rates{IntervalSeconds: 0.5}
 	for i := range 601 {
 		series.IOPS = append(series.IOPS, float64(i))
 	}
-	f := seriesFigure([]result.Trial{{Seq: 3, Series: series}})
+	f := seriesFigure([]result.Trial{{Seq: 3, Rates: series}})
 	c := f.Curves[0]
 	if f.Each != 6 || len(c.Y) != 100 || c.Y[0] != math.Round(2.5) || c.Y[99] != math.Round(596.5) || f.Xs[0] != 3 {
-		t.Errorf("%d values of %d samples from %g at %g s to %g, want 100 of 6 from 3 at 3 s to 597", len(c.Y), f.Each, c.Y[0], f.Xs[0], c.Y[len(c.Y)-1])
+		t.Errorf("%d values of %d samples from %g at %g s to %g, want 100 of 6 from 3 at 3 s to 597", len(c.Y), f.Each,
+			c.Y[0], f.Xs[0], c.Y[len(c.Y)-1])
 	}
-	short := seriesFigure([]result.Trial{{Seq: 3, Series: &result.Series{IntervalSeconds: 0.5, IOPS: []float64{1.23456, 2}}}})
+	short := seriesFigure([]result.Trial{{Seq: 3, Rates: &result.Rates{IntervalSeconds: 0.5,
+		IOPS: []float64{1.23456, 2}}}})
 	if short.Each != 0 || short.Curves[0].Y[0] != 1.235 || short.Xs[1] != 1 {
 		t.Errorf("a short series is %+v at %v", short.Curves, short.Xs)
 	}
@@ -305,8 +316,8 @@ func TestFiguresShareNoScaleWithWhatIsFarAway(t *testing.T) {
 	}
 	run := publishedRun()
 	for i := range run.Trials {
-		if m := run.Trials[i].Measurement; m != nil && run.Trials[i].Workload == "RR" {
-			m.Read.IOPS /= 20
+		if m := run.Trials[i].Measured(); m != nil && run.Trials[i].Mix == "RR" {
+			*m = m.ScaledRates(1 / 20.0)
 		}
 	}
 	s := figuresOf(t, run, "Throughput")
@@ -330,10 +341,9 @@ func TestFiguresMarkTheVerdict(t *testing.T) {
 	for _, trial := range slices.Clone(run.Trials) {
 		if trial.Stack == run.Experiment.Baseline {
 			trial.Stack, trial.Seq = "control", len(run.Trials)+1
-			if m := trial.Measurement; m != nil { // a tenth faster
-				faster := *m
-				faster.Read.IOPS, faster.Write.IOPS = 1.1*m.Read.IOPS, 1.1*m.Write.IOPS
-				trial.Measurement = &faster
+			if m := trial.Measured(); m != nil { // a tenth faster
+				faster := m.ScaledRates(1.1)
+				trial.Instances = result.One(&faster)
 			}
 			run.Trials = append(run.Trials, trial)
 		}
@@ -344,7 +354,7 @@ func TestFiguresMarkTheVerdict(t *testing.T) {
 		t.Fatal("there is no verdict to mark")
 	}
 	var page bytes.Buffer
-	must(t, HTML(&page, run, findings))
+	must(t, HTML(&page, run, findings, PageOptions{}))
 	for _, s := range sections(run, finding.Points(run), findings) {
 		for _, f := range s.Figures {
 			if slices.Contains(f.seriesNames(), "control") || slices.Contains(f.BarNames, "control") || f.Stack == "control" {
@@ -375,7 +385,8 @@ func TestFiguresMarkTheVerdict(t *testing.T) {
 		}
 	}
 	if floors == 0 || !strings.Contains(page.String(), `class="ground noise"`) {
-		t.Errorf("%d ratios have the noise floor of 1.1 beside them, and it is drawn: %t", floors, strings.Contains(page.String(), `class="ground noise"`))
+		t.Errorf("%d ratios have the noise floor of 1.1 beside them, and it is drawn: %t", floors,
+			strings.Contains(page.String(), `class="ground noise"`))
 	}
 	for _, table := range regexp.MustCompile(`(?s)<table.*?</table>`).FindAllString(page.String(), -1) {
 		if strings.Contains(table, `<th scope="row">control`) {
@@ -395,7 +406,8 @@ func TestDrawingsStayInTheFigure(t *testing.T) {
 			Y:    axisOf(t, "y"),
 			Xs:   []float64{value.Draw(t, "at"), value.Draw(t, "at")},
 		}
-		f.Marks = []mark{{X: value.Draw(t, "x"), Y: value.Draw(t, "y"), Low: value.Draw(t, "low"), High: value.Draw(t, "high")}}
+		f.Marks = []mark{{X: value.Draw(t, "x"), Y: value.Draw(t, "y"), Low: value.Draw(t, "low"),
+			High: value.Draw(t, "high")}}
 		f.Curves = []curve{{Y: []float64{value.Draw(t, "v"), value.Draw(t, "v"), value.Draw(t, "v")}}}
 		f.Bands = []band{{X: &[2]float64{value.Draw(t, "from"), value.Draw(t, "to")}}}
 		d := f.Draw()
@@ -408,7 +420,8 @@ func TestDrawingsStayInTheFigure(t *testing.T) {
 		for _, s := range d.Series {
 			paths = append(paths, s.D)
 			dots, whiskers = append(dots, s.Dots...), append(whiskers, s.Whiskers...)
-			if points := strings.Count(s.D, "L") + strings.Count(s.D, "M"); s.Readings != "" && points != strings.Count(s.Readings, "\n")+1 {
+			if points := strings.Count(s.D, "L") + strings.Count(s.D, "M"); s.Readings != "" &&
+				points != strings.Count(s.Readings, "\n")+1 {
 				t.Errorf("a line of %d points is read as %q", points, s.Readings)
 			}
 		}
@@ -443,7 +456,8 @@ func axisOf(t *rapid.T, name string) axis {
 }
 
 func TestPercentilesAreNamed(t *testing.T) {
-	for u, want := range map[float64]string{0: "p0", 0.5: "p68", 1: "p90", 1.5: "p96.8", 2: "p99", 2.1: "p99.21", 3: "p99.9", 3.2: "p99.937", 4: "p99.99"} {
+	for u, want := range map[float64]string{0: "p0", 0.5: "p68", 1: "p90", 1.5: "p96.8", 2: "p99", 2.1: "p99.21",
+		3: "p99.9", 3.2: "p99.937", 4: "p99.99"} {
 		if got := percentileName(u); got != want {
 			t.Errorf("%g is called %s, want %s", u, got, want)
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
@@ -13,15 +13,18 @@ import (
 // traceBreakdowns draws where the time of an I/O goes, one figure for each
 // workload and direction that was traced: the parts of the mean total latency
 // on each other, and the residue to what the application saw.
-func traceBreakdowns(run *result.Run, points []finding.Point) (section, bool) {
+func traceBreakdowns(run *result.Run, points []fact.Point) (section, bool) {
 	s := section{Title: "Latency, part by part"}
 	traced := tracedPoints(run)
 	if len(traced) == 0 {
 		return s, false
 	}
-	s.Note = "Mean total latency over all I/Os of the traced trials, in the parts that an I/O passes one after the other. The residue is what the application saw less the sum of the parts: a dashed box on top of them, or, where they take more than the application saw, over their upper end."
+	s.Note = "Mean total latency over all I/Os of the traced trials, in the parts that an I/O passes one after the " +
+		"other. The residue is what the application saw less the sum of the parts: a dashed box on top of them, or, where " +
+		"they take more than the application saw, over their upper end."
 	names := partsOf(traced)
-	s.Table = &numberTable{Caption: "means over all I/Os of the traced trials; residue is what the application saw less the sum of the parts", Head: []string{"Stack", "Workload", "Total"}}
+	s.Table = &numberTable{Caption: "means over all I/Os of the traced trials; residue is what the application saw less " +
+		"the sum of the parts", Head: []string{"Stack", "Workload", "Total"}}
 	for _, name := range names {
 		s.Keys = append(s.Keys, legendKey{partClass(name), keyText(name)})
 		s.Table.Head = append(s.Table.Head, string(name))
@@ -45,7 +48,8 @@ func traceBreakdowns(run *result.Run, points []finding.Point) (section, bool) {
 			}
 			row = append(row, text)
 		}
-		s.Table.Rows = append(s.Table.Rows, append(row, residueText(p), perIOText(p.PerIO), units.Bytes(uint64(number(p.BytesPerIO))), grouped(float64(p.IOs)), fmt.Sprint(p.Trials)))
+		s.Table.Rows = append(s.Table.Rows, append(row, residueText(p), perIOText(p.PerIO),
+			units.Bytes(uint64(number(p.BytesPerIO))), grouped(float64(p.IOs)), fmt.Sprint(p.Trials)))
 	}
 	s.Remarks = tracesLack(run)
 	s.Folded = len(s.Figures) > mostUnfolded
@@ -59,8 +63,9 @@ func keyText(name result.PartName) string {
 	return string(name)
 }
 
-func breakdownFigure(points []tracedPoint, measured []finding.Point) figure {
-	f := figure{Kind: figureBars, Title: points[0].title(), Note: "mean total latency, in parts", Height: 240, Wide: len(points) > mostNarrow}
+func breakdownFigure(points []tracedPoint, measured []fact.Point) figure {
+	f := figure{Kind: figureBars, Title: points[0].title(), Note: "mean total latency, in parts", Height: 240,
+		Wide: len(points) > mostNarrow}
 	high := 0.0
 	for i, p := range points {
 		f.addName(p.Stack)
@@ -73,7 +78,7 @@ func breakdownFigure(points []tracedPoint, measured []finding.Point) figure {
 }
 
 // sourceOf says what answered a point, where it was not a device.
-func sourceOf(p tracedPoint, measured []finding.Point) string {
+func sourceOf(p tracedPoint, measured []fact.Point) string {
 	for _, m := range measured {
 		if m.Stack == p.Stack && m.Workload == p.Workload {
 			return sourceNote(m)
@@ -94,22 +99,27 @@ func breakdownMarks(i int, p tracedPoint, source string) []mark {
 		if part.From != "" {
 			text += "; measured as " + part.From
 		}
-		marks = append(marks, mark{Series: i, Name: p.Stack, X: float64(i), From: min(at, at+part.MeanNS), Y: max(at, at+part.MeanNS), Class: partClass(part.Name), Text: text + source})
+		marks = append(marks, mark{Series: i, Name: p.Stack, X: float64(i), From: min(at, at+part.MeanNS),
+			Y: max(at, at+part.MeanNS), Class: partClass(part.Name), Text: text + source})
 		at += part.MeanNS
 	}
 	low, high := min(at, p.TotalNS), max(at, p.TotalNS)
 	return append(marks, mark{Series: i, Name: p.Stack, X: float64(i), From: low, Y: high, Class: classResidue,
-		Text: fmt.Sprintf("%sresidue %s: the application saw %s, the parts are %s, over %s", of, residueText(p), exactNS(p.TotalNS), exactNS(at), counted(p.Trials, "trial"))})
+		Text: fmt.Sprintf("%sresidue %s: the application saw %s, the parts are %s, over %s", of, residueText(p),
+			exactNS(p.TotalNS), exactNS(at), counted(p.Trials, "trial"))})
 }
 
 // traceServed lists who used the devices while trials were traced.
 func traceServed(run *result.Run) (section, bool) {
-	s := section{Title: "Who used the devices", Note: "Requests that devices completed while the traced trials ran, for whoever they were made. What a kernel thread queued, and nothing tells for whom, is charged to nobody: (kernel).",
-		Table: &numberTable{Caption: "requests completed, of all traced trials together", Head: []string{"Stack", "Workload", "Device", "For", "Operation", "Requests", "Bytes"}, Words: 5}}
+	s := section{Title: "Who used the devices", Note: "Requests that devices completed while the traced trials ran, for " +
+		"whoever they were made. What a kernel thread queued, and nothing tells for whom, is charged to nobody: (kernel).",
+		Table: &numberTable{Caption: "requests completed, of all traced trials together",
+			Head: []string{"Stack", "Workload", "Device", "For", "Operation", "Requests", "Bytes"}, Words: 5}}
 	rows := servedTogether(run)
 	strangers := map[string]bool{}
 	for _, r := range rows {
-		s.Table.Rows = append(s.Table.Rows, []string{r.Stack, r.Workload, r.Device, r.whose(), r.Op, grouped(float64(r.Requests)), decimalBytes(r.Bytes)})
+		s.Table.Rows = append(s.Table.Rows, []string{r.Stack, r.Workload, r.Device, r.whose(), r.Op,
+			grouped(float64(r.Requests)), decimalBytes(r.Bytes)})
 		if !r.Application {
 			strangers[r.whose()] = true
 		}
@@ -127,7 +137,8 @@ func (t *terminal) traced(run *result.Run) {
 		return
 	}
 	t.section("Latency, part by part")
-	t.text("  ", "    ", "mean total latency over all I/Os of the traced trials; residue: what the application saw less the sum of the parts", t.style.dim)
+	t.text("  ", "    ", "mean total latency over all I/Os of the traced trials; residue: what the application saw less "+
+		"the sum of the parts", t.style.dim)
 	names := partsOf(points)
 	unit, scale := "µs", 1e3
 	if !slices.ContainsFunc(points, func(p tracedPoint) bool { return p.TotalNS < 1e7 }) {
@@ -143,7 +154,8 @@ func (t *terminal) traced(run *result.Run) {
 	for _, name := range names {
 		columns = append(columns, column{head: string(name)})
 	}
-	columns = append(columns, column{head: "residue"}, column{head: "of total", drop: 3}, column{head: "requests/IO", drop: 2}, column{head: "trials", drop: 1})
+	columns = append(columns, column{head: "residue"}, column{head: "of total", drop: 3},
+		column{head: "requests/IO", drop: 2}, column{head: "trials", drop: 1})
 	served := servedTogether(run)
 	for from := 0; from < len(points); {
 		to := from + 1
@@ -162,7 +174,8 @@ func (t *terminal) traced(run *result.Run) {
 				}
 				cells = append(cells, text)
 			}
-			rows = append(rows, tableRow{stack: p.Stack, cells: append(cells, signed(p.ResidueNS, value), residueShare(p), perIOText(p.PerIO), fmt.Sprint(p.Trials)), paint: t.style.plain})
+			rows = append(rows, tableRow{stack: p.Stack, cells: append(cells, signed(p.ResidueNS, value), residueShare(p),
+				perIOText(p.PerIO), fmt.Sprint(p.Trials)), paint: t.style.plain})
 		}
 		t.table(columns, rows)
 		if to == len(points) || points[to].Workload != points[from].Workload {

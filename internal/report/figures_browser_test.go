@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/stats"
@@ -78,11 +79,12 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 			stack, number, _ := strings.Cut(got, ", RW: median ")
 			var rates []float64
 			for _, trial := range run.Trials {
-				if trial.Stack == stack && trial.Workload == "RW" && trial.Status == result.TrialDone {
-					rates = append(rates, trial.Measurement.Write.IOPS)
+				if trial.Stack == stack && trial.Mix == "RW" && trial.Status == result.TrialDone {
+					rates = append(rates, trial.Measured().Operation(result.Write).Rate)
 				}
 			}
-			if want := withThousands(fmt.Sprintf("%.3f", stats.Median(rates))) + " IOPS"; len(rates) == 0 || !strings.HasPrefix(number, want) {
+			if want := withThousands(fmt.Sprintf("%.3f", stats.Median(rates))) + " IOPS"; len(rates) == 0 ||
+				!strings.HasPrefix(number, want) {
 				t.Errorf("bar %d says %q, the store holds %s", i, got, want)
 			}
 			seen[stack] = true
@@ -96,7 +98,7 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 		figure := figureOf(t, run, figureForest, "Ratios")
 		for i := range b.count(t, figure+" .effect-dot") {
 			got := b.hover(t, fmt.Sprintf(`document.querySelectorAll('%s .effect-dot')[%d]`, figure, i))
-			if !slices.ContainsFunc(findings, func(f finding.Finding) bool {
+			if !slices.ContainsFunc(findings, func(f fact.Finding) bool {
 				e := f.Effect
 				return e != nil && strings.HasPrefix(got, e.Subject+" against "+e.Baseline+", "+f.Workload+":") &&
 					strings.Contains(got, "of "+withThousands(fmt.Sprintf("%.3f", e.Ratio))+" times")
@@ -132,7 +134,7 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 	t.Run("the keyboard reads samples of a trial", func(t *testing.T) {
 		var trial result.Trial
 		for _, o := range run.Trials {
-			if o.Stack == "ext4" && o.Workload == "RW" && o.Preconditioning != nil {
+			if o.Stack == "ext4" && o.Mix == "RW" && o.Preconditioning != nil {
 				trial = o
 			}
 		}
@@ -145,7 +147,8 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 			} else if shown := eval[string](t, b, tip); shown == "" {
 				do(t, b, chromedp.KeyEvent(kb.Home)) // focus that a script gives may not show the first
 			}
-			if shown, said := eval[string](t, b, tip), eval[string](t, b, aloud); !strings.HasSuffix(shown, want) || said != shown {
+			if shown, said := eval[string](t, b, tip), eval[string](t, b, aloud); !strings.HasSuffix(shown, want) ||
+				said != shown {
 				t.Errorf("shows %q and says %q, want %q", shown, said, want)
 			}
 		}
@@ -162,16 +165,18 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 		do(t, b, chromedp.KeyEvent(kb.Home))
 		first := eval[string](t, b, tip)
 		do(t, b, chromedp.KeyEvent(kb.ArrowDown))
-		if second := eval[string](t, b, tip); pick == "" || !strings.HasPrefix(first, pick+", p") || !strings.HasPrefix(second, baseline+", p") {
+		if second := eval[string](t, b, tip); pick == "" || !strings.HasPrefix(first, pick+", p") ||
+			!strings.HasPrefix(second, baseline+", p") {
 			t.Errorf("it reads %q and, one down, %q; want %q and %q", first, second, pick, baseline)
 		}
 		do(t, b, chromedp.KeyEvent(kb.Home))
 		for range 20 { // 10 steps for each power of ten
 			do(t, b, chromedp.KeyEvent(kb.ArrowRight))
 		}
-		p := points[slices.IndexFunc(points, func(p finding.Point) bool { return p.Stack == pick && p.Workload == "RR" })]
+		p := points[slices.IndexFunc(points, func(p fact.Point) bool { return p.Stack == pick && p.Workload == "RR" })]
 		want := fmt.Sprintf("%s, p99: ", p.Stack)
-		if got := eval[string](t, b, tip); !strings.HasPrefix(got, want) || !strings.Contains(got, "("+withThousands(fmt.Sprintf("%.0f", p.P99NS))+" ns)") {
+		if got := eval[string](t, b, tip); !strings.HasPrefix(got, want) ||
+			!strings.Contains(got, "("+withThousands(fmt.Sprintf("%.0f", p.P99NS))+" ns)") {
 			t.Errorf("it reads %q, want %s%.0f ns", got, want, p.P99NS)
 		}
 		do(t, b, chromedp.KeyEvent(kb.Escape))
@@ -183,7 +188,7 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 		focus(t, b, figure)
 		var trials []result.Trial
 		for _, o := range run.Trials {
-			if o.Stack == "xfs" && o.Workload == "RR" {
+			if o.Stack == "xfs" && o.Mix == "RR" {
 				trials = append(trials, o)
 			}
 		}
@@ -194,11 +199,40 @@ func TestBrowserFiguresAreReadable(t *testing.T) {
 			do(t, b, chromedp.KeyEvent(kb.ArrowDown))
 		}
 		for _, trial := range trials {
-			if want := fmt.Sprintf("trial %d, 0.1 s: %s IOPS", trial.Seq, withThousands(fmt.Sprintf("%.3f", trial.Series.IOPS[0]))); !read[want] {
+			if want := fmt.Sprintf("trial %d, 0.1 s: %s IOPS", trial.Seq,
+				withThousands(fmt.Sprintf("%.3f", trial.Rates.IOPS[0]))); !read[want] {
 				t.Errorf("%q is not read", want)
 			}
 		}
 	})
+	b.quiet(t)
+}
+
+// TestBrowserReadsWhatWasSampled: each value of a line is read by keyboard, folded
+// or not, a line for each instance.
+func TestBrowserReadsWhatWasSampled(t *testing.T) {
+	run := mixedRun()
+	b := startBrowser(t)
+	b.look(t, views[0])
+	b.open(t, run, finding.All(run))
+	const figure = "#sampled-1-4" // page cache of the first mix
+	eval[bool](t, b, fmt.Sprintf(`(document.querySelector('%s').closest('details').open = true)`, figure))
+	focus(t, b, figure)
+	do(t, b, chromedp.KeyEvent(kb.Home))
+	read := map[string]bool{}
+	for range 120 {
+		read[eval[string](t, b, tip)] = true
+		do(t, b, chromedp.KeyEvent(kb.ArrowRight))
+	}
+	for _, want := range []string{"miniature, 1 s: 640 MiB", "readers 1, 1 s: 160 MiB", "readers 3, 12 s: 192 MiB",
+		"all were measured, from 4 to 12 s"} {
+		if !read[want] {
+			t.Errorf("%q is not read among %d marks", want, len(read))
+		}
+	}
+	if read["readers 1, 6 s: 160 MiB"] || read["readers 1, 6 s: 192 MiB"] {
+		t.Error("a value is read that the kernel did not tell")
+	}
 	b.quiet(t)
 }
 
@@ -301,13 +335,15 @@ func (b *browser) labelsThatCollide(t *testing.T) []string {
 // lies on another, whatever the window and however many the series are.
 func TestBrowserLabelsKeepApart(t *testing.T) {
 	b := startBrowser(t)
-	runs := map[string]*result.Run{"sample": sampleRun(), "stopped": stoppedRun(), "swept": sweptRun(), "published": publishedRun(), "traced": tracedRun()}
+	runs := map[string]*result.Run{"sample": sampleRun(), "stopped": stoppedRun(), "swept": sweptRun(),
+		"published": publishedRun(), "traced": tracedRun()}
 	for _, u := range unusualRuns() {
 		runs[u.name] = u.run
 	}
 	for name, run := range runs {
 		b.open(t, run, finding.All(run))
-		for _, v := range []view{views[0], views[3], {name: "wider phone", width: 375, height: 667, scheme: "light"}, views[5]} {
+		for _, v := range []view{views[0], views[3], {name: "wider phone", width: 375, height: 667, scheme: "light"},
+			views[5]} {
 			b.look(t, v)
 			eval[bool](t, b, `document.querySelectorAll('details').forEach(d => d.open = true) ?? true`)
 			for _, e := range b.labelsThatCollide(t) {
@@ -360,7 +396,8 @@ func TestBrowserWithoutJavaScript(t *testing.T) {
 		for _, f := range s.Figures {
 			marks := len(f.Marks)
 			frame := "#" + f.ID + " .frame "
-			if got := b.count(t, frame+"rect.bar, "+frame+".symbol, "+frame+".effect-dot"); f.Kind != figureSeries && f.Kind != figureCurves && got != marks {
+			if got := b.count(t, frame+"rect.bar, "+frame+".symbol, "+frame+".effect-dot"); f.Kind != figureSeries &&
+				f.Kind != figureCurves && got != marks {
 				t.Errorf("%s, %s: %d marks, want %d", s.Title, f.Title, got, marks)
 			}
 			if got := b.count(t, frame+"path.line"); len(f.Curves) > 0 && got != len(f.Curves) {
@@ -382,7 +419,8 @@ func TestBrowserWithoutJavaScript(t *testing.T) {
 func TestBrowserFiguresLook(t *testing.T) {
 	b := startBrowser(t)
 	dir := screenshots(t)
-	for name, run := range map[string]*result.Run{"stopped": stoppedRun(), "swept": sweptRun(), "published": publishedRun()} {
+	for name, run := range map[string]*result.Run{"stopped": stoppedRun(), "swept": sweptRun(),
+		"published": publishedRun(), "mixed": mixedRun()} {
 		b.open(t, run, finding.All(run))
 		for _, v := range views {
 			b.look(t, v)
@@ -404,7 +442,8 @@ func axeCore(t *testing.T) string {
 	t.Helper()
 	axe, err := os.ReadFile(filepath.Join("..", "..", "bin", "axe-core", "axe.min.js"))
 	if err != nil {
-		t.Skipf("SKIPPED, the report's accessibility was not checked: axe-core is not there (scripts/axe-core.sh fetches it): %v", err)
+		t.Skipf("SKIPPED, the report's accessibility was not checked: axe-core is not there (scripts/axe-core.sh fetches "+
+			"it): %v", err)
 	}
 	return string(axe)
 }
@@ -413,7 +452,8 @@ func axeCore(t *testing.T) string {
 func TestBrowserAccessibility(t *testing.T) {
 	axe := axeCore(t)
 	b := startBrowser(t)
-	for name, run := range map[string]*result.Run{"stopped": stoppedRun(), "swept": sweptRun(), "published": publishedRun(), "nothing": {}, "of 200 trials": largeRun()} {
+	for name, run := range map[string]*result.Run{"stopped": stoppedRun(), "swept": sweptRun(),
+		"published": publishedRun(), "mixed": mixedRun(), "nothing": {}, "of 200 trials": largeRun()} {
 		for _, with := range []string{"", web.ReportScript} {
 			if with == "" && name != "stopped" {
 				continue // without its script one run is like another
@@ -440,7 +480,7 @@ func TestHTMLIsSmall(t *testing.T) {
 		t.Fatalf("%d trials", len(run.Trials))
 	}
 	var b bytes.Buffer
-	must(t, HTML(&b, run, finding.All(run)))
+	must(t, HTML(&b, run, finding.All(run), PageOptions{}))
 	const most = 2_000_000
 	if b.Len() >= most {
 		t.Errorf("%d bytes, want less than %d", b.Len(), most)
@@ -454,7 +494,7 @@ func TestHTMLIsSmall(t *testing.T) {
 func BenchmarkBrowserOpensReport(bench *testing.B) {
 	run := largeRun()
 	var html bytes.Buffer
-	must(bench, HTML(&html, run, finding.All(run)))
+	must(bench, HTML(&html, run, finding.All(run), PageOptions{}))
 	path := filepath.Join(bench.TempDir(), "report.html")
 	must(bench, os.WriteFile(path, html.Bytes(), 0o600))
 	b := startBrowser(bench)

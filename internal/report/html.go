@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/glossary"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
 	"plimsoll/web"
@@ -53,13 +55,14 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 // network and no other file. It shows findings as they are given, and draws
 // what finding.Points makes of the run. The script of package web lets its
 // figures be read mark by mark; a browser that runs no scripts shows the same.
-func HTML(w io.Writer, run *result.Run, findings []finding.Finding) error {
-	return writePage(w, run, findings, finding.Points(run), web.ReportScript)
+func HTML(w io.Writer, run *result.Run, findings []fact.Finding, opt PageOptions) error {
+	return writePage(w, run, findings, finding.Points(run), web.ReportScript, opt)
 }
 
 // writePage writes the page with that script; "" for none.
-func writePage(w io.Writer, run *result.Run, findings []finding.Finding, points []finding.Point, script string) error {
-	p := newPage(run, findings, points)
+func writePage(w io.Writer, run *result.Run, findings []fact.Finding, points []fact.Point, script string,
+	opt PageOptions) error {
+	p := newPage(run, findings, points, opt)
 	p.addScript(script)
 	if err := pageTemplate().Execute(w, p); err != nil {
 		return fmt.Errorf("write the HTML report of run %s: %w", run.ID, err)
@@ -71,14 +74,17 @@ func writePage(w io.Writer, run *result.Run, findings []finding.Finding, points 
 type page struct {
 	shell
 	Run       *result.Run
+	Declared  []result.Workload // of which mixes are made
+	Miniature string            // that everything was measured in; "" for the host itself
+	Ran       []section         // what instances did, and what was sampled meanwhile
 	Elapsed   string
 	Command   string
 	Unit      string // that is repeated: "bring-up", "trial"
 	Counts    trialCounts
 	Verdicts  []verdict
-	Others    []finding.Finding // what neighbours did meanwhile, where no verdict says so
-	Behind    []finding.Finding // what else stands behind the verdict: neighbours, and the noise of the run
-	Marks     []string          // that every number of the run carries
+	Others    []fact.Finding // what neighbours did meanwhile, where no verdict says so
+	Behind    []fact.Finding // what else stands behind the verdict: neighbours, and the noise of the run
+	Marks     []string       // that every number of the run carries
 	Workloads []workloadView
 	Groups    []findingGroup
 	Published *publishedView // nil for none
@@ -113,12 +119,17 @@ func (p *shell) addScript(script string) {
 
 type trialCounts struct{ Total, Done, Failed, Skipped, Planned int }
 
-func newPage(run *result.Run, findings []finding.Finding, points []finding.Point) page {
+func newPage(run *result.Run, findings []fact.Finding, points []fact.Point, opt PageOptions) page {
+	declared := run.Workloads
+	run, points = presented(run, points)
 	whole := run
 	run = withoutControls(run)
 	p := page{
-		shell:     shell{Title: "Plimsoll", Version: run.Version, CSS: template.CSS(web.ReportCSS), Sections: sections(run, points, findings)},
+		shell: shell{Title: "Plimsoll", Version: run.Version, CSS: template.CSS(web.ReportCSS),
+			Sections: sections(run, points, findings)},
 		Run:       run,
+		Declared:  declared,
+		Miniature: miniatureOf(run),
 		Command:   commandLine(run.Command),
 		Unit:      unit(run),
 		Workloads: workloadViews(run, points, findings),
@@ -130,6 +141,7 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 		Roles:     rolesOf(whole, findings),
 		Latencies: otherLatencies(run),
 	}
+	p.Ran = ranSections(run, p.Roles, opt)
 	if run.Experiment.Name != "" {
 		p.Title += ": " + run.Experiment.Name
 	}
@@ -154,22 +166,36 @@ func newPage(run *result.Run, findings []finding.Finding, points []finding.Point
 	}
 	p.Lanes, p.Blocks = timeline(whole)
 	if len(p.Missing) > 0 { // their table says more
-		p.Groups = slices.DeleteFunc(p.Groups, func(g findingGroup) bool { return g.Class == string(finding.KindMissing) })
+		p.Groups = slices.DeleteFunc(p.Groups, func(g findingGroup) bool { return g.Class == string(fact.KindMissing) })
 	}
 	for _, f := range findings {
 		switch f.Kind {
-		case finding.KindRecommendation:
+		case fact.KindRecommendation:
 			p.Verdicts = append(p.Verdicts, newVerdict(f, findings))
-		case finding.KindNeighbours, finding.KindNoise:
+		case fact.KindNeighbours, fact.KindNoise:
 			p.Behind = append(p.Behind, f)
 		}
 	}
 	for _, f := range p.Behind {
-		if f.Kind == finding.KindNeighbours && !saysSo(findings, f) {
+		if f.Kind == fact.KindNeighbours && !saysSo(findings, f) {
 			p.Others = append(p.Others, f)
 		}
 	}
 	return p
+}
+
+// ranSections are what trials are made of, and stand before their order.
+func ranSections(run *result.Run, who roles, opt PageOptions) []section {
+	var all []section
+	instances, ok := instancesSection(run)
+	if ok {
+		all = append(all, instances)
+	}
+	sampled, ok := sampledSection(run, who, opt.Series)
+	if ok {
+		all = append(all, sampled)
+	}
+	return all
 }
 
 // FoldWorkloads tells whether the sections of workloads are so many that they
@@ -188,13 +214,13 @@ type findingGroup struct {
 }
 
 type findingView struct {
-	finding.Finding
+	fact.Finding
 	Effect *effectView
 }
 
 // effectView is a ratio and its interval on a logarithmic scale.
 type effectView struct {
-	finding.Effect
+	fact.Effect
 	Ticks      []tick // of its group's scale
 	One        percent
 	Class      string // memory when one of the two answered from it
@@ -206,24 +232,25 @@ type effectView struct {
 
 // findingGroups sorts the findings for display. Recommendations are the
 // verdict and stand above; they are not repeated.
-func findingGroups(run *result.Run, points []finding.Point, findings []finding.Finding) []findingGroup {
+func findingGroups(run *result.Run, points []fact.Point, findings []fact.Finding) []findingGroup {
 	baseline, said := run.Experiment.Baseline, commonMarks(points)
-	versus := func(f finding.Finding) bool { return f.Effect != nil && f.Effect.Baseline == baseline }
+	versus := func(f fact.Finding) bool { return f.Effect != nil && f.Effect.Baseline == baseline }
 	var shown []findingGroup
 	for _, g := range []struct {
 		title string
-		kind  finding.Kind
-		takes func(finding.Finding) bool
+		kind  fact.Kind
+		takes func(fact.Finding) bool
 	}{
-		{"Fastest honest stacks", finding.KindFastest, nil},
-		{"Illusions: answered from memory", finding.KindIllusion, nil},
-		{"Against the baseline, " + baseline, finding.KindComparison, versus},
-		{"Between stacks", finding.KindComparison, func(f finding.Finding) bool { return !versus(f) }},
-		{"Where the time of I/Os goes", finding.KindTime, nil},
-		{"Caveats", finding.KindCaveat, nil},
-		{"Not measured", finding.KindMissing, nil},
+		{"How many instances", fact.KindScaling, nil},
+		{"Fastest honest stacks", fact.KindFastest, nil},
+		{"Illusions: answered from memory", fact.KindIllusion, nil},
+		{"Against the baseline, " + baseline, fact.KindComparison, versus},
+		{"Between stacks", fact.KindComparison, func(f fact.Finding) bool { return !versus(f) }},
+		{"Where the time of I/Os goes", fact.KindTime, nil},
+		{"Caveats", fact.KindCaveat, nil},
+		{"Not measured", fact.KindMissing, nil},
 	} {
-		var own []finding.Finding
+		var own []fact.Finding
 		for _, f := range findings {
 			if f.Kind == g.kind && (g.takes == nil || g.takes(f)) {
 				f.Caveats = slices.DeleteFunc(slices.Clone(f.Caveats), func(c string) bool { return slices.Contains(said, c) })
@@ -237,7 +264,7 @@ func findingGroups(run *result.Run, points []finding.Point, findings []finding.F
 	return shown
 }
 
-func newFindingGroup(class, title string, findings []finding.Finding, points []finding.Point) findingGroup {
+func newFindingGroup(class, title string, findings []fact.Finding, points []fact.Point) findingGroup {
 	g := findingGroup{Class: class, Title: title}
 	low, high, effects := 1.0, 1.0, false
 	for _, f := range findings {
@@ -256,13 +283,13 @@ func newFindingGroup(class, title string, findings []finding.Finding, points []f
 			v.Effect = &effectView{Effect: *e, Ticks: g.Ticks, One: g.One, At: s.at(e.Ratio), Interval: s.span(e.Low, e.High),
 				Text: effectText(e), Test: testText(e),
 				Title: fmt.Sprintf("%s of %s against %s: ratio %s", e.Metric, e.Subject, e.Baseline, effectText(e))}
-			if slices.ContainsFunc(points, func(p finding.Point) bool {
+			if slices.ContainsFunc(points, func(p fact.Point) bool {
 				return p.Workload == f.Workload && (p.Stack == e.Subject || p.Stack == e.Baseline) && sourceClass(p) == classMemory
 			}) {
 				v.Effect.Class = classMemory
 			}
 		}
-		if f.Kind == finding.KindComparison && v.Effect != nil && (!v.Effect.Differs || v.Effect.Class == classMemory) {
+		if f.Kind == fact.KindComparison && v.Effect != nil && (!v.Effect.Differs || v.Effect.Class == classMemory) {
 			g.Folded = append(g.Folded, v)
 			continue
 		}
@@ -298,7 +325,7 @@ type missing struct {
 	Workloads []string
 	Status    result.TrialStatus
 	Trials    int
-	Problem   result.Problem
+	Problem   problem.Problem
 }
 
 func missingTrials(run *result.Run) []missing {
@@ -307,11 +334,11 @@ func missingTrials(run *result.Run) []missing {
 		if t.Status != result.TrialFailed && t.Status != result.TrialSkipped {
 			continue
 		}
-		problem := result.Problem{What: "no reason was recorded"}
+		problem := problem.Problem{What: "no reason was recorded"}
 		if t.Problem != nil {
 			problem = *t.Problem
 		}
-		if problem.Why != "" && problem.What == t.Workload+" on "+t.Stack {
+		if problem.Why != "" && problem.What == t.Mix+" on "+t.Stack {
 			problem.What, problem.Why = problem.Why, "" // the line says of what it is, once for all trials
 		}
 		i := slices.IndexFunc(all, func(m missing) bool {
@@ -324,8 +351,8 @@ func missingTrials(run *result.Run) []missing {
 		if !slices.Contains(all[i].Stacks, t.Stack) {
 			all[i].Stacks = append(all[i].Stacks, t.Stack)
 		}
-		if !slices.Contains(all[i].Workloads, t.Workload) {
-			all[i].Workloads = append(all[i].Workloads, t.Workload)
+		if !slices.Contains(all[i].Workloads, t.Mix) {
+			all[i].Workloads = append(all[i].Workloads, t.Mix)
 		}
 	}
 	return all
@@ -345,7 +372,8 @@ func stackViews(run *result.Run) []stackView {
 		for _, d := range s.Devices {
 			names = append(names, d.Name)
 		}
-		views = append(views, stackView{Stack: s, Baseline: s.Name == run.Experiment.Baseline, Path: strings.Join(names, " on ")})
+		views = append(views, stackView{Stack: s, Baseline: s.Name == run.Experiment.Baseline,
+			Path: strings.Join(names, " on ")})
 	}
 	return views
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 	"plimsoll/web"
 )
@@ -119,16 +120,16 @@ func eval[T any](t testing.TB, b *browser, expression string) T {
 }
 
 // open writes the report to a file and loads it.
-func (b *browser) open(t testing.TB, run *result.Run, findings []finding.Finding) {
+func (b *browser) open(t testing.TB, run *result.Run, findings []fact.Finding) {
 	t.Helper()
 	b.openWith(t, run, findings, web.ReportScript)
 }
 
 // openWith loads the report with that script; "" for none.
-func (b *browser) openWith(t testing.TB, run *result.Run, findings []finding.Finding, script string) {
+func (b *browser) openWith(t testing.TB, run *result.Run, findings []fact.Finding, script string) {
 	t.Helper()
 	var html bytes.Buffer
-	must(t, writePage(&html, run, findings, finding.Points(run), script))
+	must(t, writePage(&html, run, findings, finding.Points(run), script, ownSeries(run)))
 	path := filepath.Join(t.TempDir(), "report.html")
 	must(t, os.WriteFile(path, html.Bytes(), 0o600))
 	do(t, b, chromedp.Navigate("file://"+path))
@@ -250,7 +251,8 @@ func TestBrowserShowsTheReport(t *testing.T) {
 	})
 
 	t.Run("bars grow with their values", func(t *testing.T) {
-		widths := eval[[]float64](t, b, `[...document.querySelectorAll('#workload-1 ~ .panels .rates rect.bar')].map(r => r.getBoundingClientRect().width)`)
+		widths := eval[[]float64](t, b,
+			`[...document.querySelectorAll('#workload-1 ~ .panels .rates rect.bar')].map(r => r.getBoundingClientRect().width)`)
 		view := workloadViews(run, points, findings)[0]
 		if len(widths) != len(view.Rows) {
 			t.Fatalf("%d bars, want %d", len(widths), len(view.Rows))
@@ -342,7 +344,7 @@ func writeArtifact(t *testing.T, dir, name string, content []byte) {
 	must(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
 }
 
-func countMemory(points []finding.Point) int {
+func countMemory(points []fact.Point) int {
 	n := 0
 	for _, p := range points {
 		if sourceClass(p) == classMemory {

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/cell"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 )
@@ -40,7 +41,7 @@ type chart struct {
 
 // stackRow is one stack in all charts of a workload.
 type stackRow struct {
-	Point    finding.Point
+	Point    fact.Point
 	Class    string   // device, memory, unknown: how the bars are drawn
 	Tags     []string // marks that not all rows share
 	Baseline bool
@@ -74,10 +75,10 @@ type honestyMark struct {
 
 // workloadViews lays out the sections of all workloads, in the order of the
 // experiment.
-func workloadViews(run *result.Run, points []finding.Point, findings []finding.Finding) []workloadView {
+func workloadViews(run *result.Run, points []fact.Point, findings []fact.Finding) []workloadView {
 	var views []workloadView
 	for i, w := range run.Workloads {
-		var own []finding.Point
+		var own []fact.Point
 		for _, p := range points {
 			if p.Workload == w.Name {
 				own = append(own, p)
@@ -88,7 +89,8 @@ func workloadViews(run *result.Run, points []finding.Point, findings []finding.F
 	return views
 }
 
-func newWorkloadView(i int, w result.Workload, run *result.Run, points []finding.Point, findings []finding.Finding) workloadView {
+func newWorkloadView(i int, w result.Workload, run *result.Run, points []fact.Point,
+	findings []fact.Finding) workloadView {
 	view := workloadView{
 		ID: fmt.Sprintf("workload-%d", i+1), Shade: shade(i), Workload: w,
 		CommonMarks: commonMarks(points), Span: len(points) + 2, Mixes: mixes(run, w.Name),
@@ -142,7 +144,7 @@ func newWorkloadView(i int, w result.Workload, run *result.Run, points []finding
 
 // intervalNote says what the intervals of medians are worth: below six trials
 // even the whole range holds the true median with less than 95% probability.
-func intervalNote(points []finding.Point, unit string) string {
+func intervalNote(points []fact.Point, unit string) string {
 	fewest, coverage, few := math.MaxInt, 1.0, ""
 	for _, p := range points {
 		if p.Coverage == 0 {
@@ -169,7 +171,7 @@ const (
 	classMemory  = "memory"
 )
 
-func sourceClass(p finding.Point) string {
+func sourceClass(p fact.Point) string {
 	switch {
 	case p.Source == string(result.SourceMemory) || slices.Contains(p.Marks, string(result.MarkMemory)):
 		return classMemory
@@ -181,7 +183,7 @@ func sourceClass(p finding.Point) string {
 
 // bestHonestFirst puts what a device answered before what nobody could check
 // before what memory answered, each by falling rate.
-func bestHonestFirst(a, b finding.Point) int {
+func bestHonestFirst(a, b fact.Point) int {
 	order := []string{classDevice, classUnknown, classMemory}
 	return cmp.Or(
 		cmp.Compare(slices.Index(order, sourceClass(a)), slices.Index(order, sourceClass(b))),
@@ -191,25 +193,23 @@ func bestHonestFirst(a, b finding.Point) int {
 }
 
 // commonMarks are the marks that every point carries; they are said once.
-func commonMarks(points []finding.Point) []string {
+func commonMarks(points []fact.Point) []string {
 	if len(points) == 0 {
 		return nil
 	}
 	var common []string
 	for _, mark := range points[0].Marks {
-		if !slices.ContainsFunc(points, func(p finding.Point) bool { return !slices.Contains(p.Marks, mark) }) {
+		if !slices.ContainsFunc(points, func(p fact.Point) bool { return !slices.Contains(p.Marks, mark) }) {
 			common = append(common, mark)
 		}
 	}
 	return common
 }
 
-func measurements(run *result.Run, p finding.Point) []*result.Measurement {
+func measurements(run *result.Run, p fact.Point) []*result.Measurement {
 	var all []*result.Measurement
-	for _, t := range run.Trials {
-		if t.Stack == p.Stack && t.Workload == p.Workload && t.Status == result.TrialDone && t.Measurement != nil {
-			all = append(all, t.Measurement)
-		}
+	for _, t := range cell.Of(run).Done(cell.Point{Stack: p.Stack, Mix: p.Workload}) {
+		all = append(all, t.Measured())
 	}
 	return all
 }
@@ -218,13 +218,14 @@ func measurements(run *result.Run, p finding.Point) []*result.Measurement {
 // both together.
 func mixes(run *result.Run, workload string) bool {
 	return slices.ContainsFunc(run.Trials, func(t result.Trial) bool {
-		return t.Workload == workload && t.Measurement != nil && t.Measurement.Read.IOs > 0 && t.Measurement.Write.IOs > 0
+		return t.Mix == workload && t.Measured() != nil && t.Measured().Operation(result.Read).Count > 0 &&
+			t.Measured().Operation(result.Write).Count > 0
 	})
 }
 
 // barScale is made for what devices answered. Memory may stretch it threefold;
 // beyond that its bars are cut, so that the honest ones can still be compared.
-func barScale(points []finding.Point, reach func(finding.Point) float64) scale {
+func barScale(points []fact.Point, reach func(fact.Point) float64) scale {
 	var honest, all float64
 	for _, p := range points {
 		all = max(all, reach(p))
@@ -238,8 +239,8 @@ func barScale(points []finding.Point, reach func(finding.Point) float64) scale {
 	return linearScale(all)
 }
 
-func iopsReach(p finding.Point) float64      { return finite(max(p.Median, p.High)) }
-func bandwidthReach(p finding.Point) float64 { return finite(max(p.BytesPerSecond, p.BytesHigh)) }
+func iopsReach(p fact.Point) float64      { return finite(max(p.Median, p.High)) }
+func bandwidthReach(p fact.Point) float64 { return finite(max(p.BytesPerSecond, p.BytesHigh)) }
 
 func finite(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -248,15 +249,15 @@ func finite(v float64) float64 {
 	return v
 }
 
-func rateBar(p finding.Point, s scale) bar {
+func rateBar(p fact.Point, s scale) bar {
 	return newBar(p, s, p.Median, p.Low, p.High, exactIOPS)
 }
 
-func bandwidthBar(p finding.Point, s scale) bar {
+func bandwidthBar(p fact.Point, s scale) bar {
 	return newBar(p, s, p.BytesPerSecond, p.BytesLow, p.BytesHigh, exactBandwidth)
 }
 
-func newBar(p finding.Point, s scale, median, low, high float64, text func(float64) string) bar {
+func newBar(p fact.Point, s scale, median, low, high float64, text func(float64) string) bar {
 	b := bar{Length: s.at(median), Cut: median > s.high}
 	title := fmt.Sprintf("%s: median %s", p.Stack, text(median))
 	if p.Coverage > 0 && low > 0 && high >= low {
@@ -267,7 +268,7 @@ func newBar(p finding.Point, s scale, median, low, high float64, text func(float
 	return b
 }
 
-func sourceNote(p finding.Point) string {
+func sourceNote(p fact.Point) string {
 	switch sourceClass(p) {
 	case classMemory:
 		return ", served from memory"
@@ -277,7 +278,7 @@ func sourceNote(p finding.Point) string {
 	return ""
 }
 
-func latencyScale(points []finding.Point) scale {
+func latencyScale(points []fact.Point) scale {
 	low, high := math.Inf(1), 0.0
 	for _, p := range points {
 		if p.P50NS > 0 {
@@ -287,7 +288,7 @@ func latencyScale(points []finding.Point) scale {
 	return logScale(low, high)
 }
 
-func latencyRow(p finding.Point, s scale) latencyMarks {
+func latencyRow(p fact.Point, s scale) latencyMarks {
 	if !(p.P50NS > 0) {
 		return latencyMarks{Title: p.Stack + ": latency unknown"}
 	}
@@ -298,7 +299,7 @@ func latencyRow(p finding.Point, s scale) latencyMarks {
 	}
 }
 
-func honestyScale(points []finding.Point) scale {
+func honestyScale(points []fact.Point) scale {
 	high := 1.2
 	for _, p := range points {
 		if p.Ratio != nil {
@@ -308,7 +309,7 @@ func honestyScale(points []finding.Point) scale {
 	return linearScale(high)
 }
 
-func honestyRow(p finding.Point, s scale) honestyMark {
+func honestyRow(p fact.Point, s scale) honestyMark {
 	if p.Ratio == nil {
 		return honestyMark{Title: p.Stack + ": no device counter could be read"}
 	}
@@ -326,7 +327,7 @@ type against struct {
 // againstBaseline finds the comparison of a point with the baseline. It is nil
 // when no finding makes one. What memory answered is no match for a device:
 // only the finding on the illusion says what it would make one believe.
-func againstBaseline(baseline string, p finding.Point, findings []finding.Finding) *against {
+func againstBaseline(baseline string, p fact.Point, findings []fact.Finding) *against {
 	if baseline == "" {
 		return nil
 	}
@@ -354,11 +355,11 @@ func againstBaseline(baseline string, p finding.Point, findings []finding.Findin
 
 func ratioText(ratio float64) string { return timesText(ratio) }
 
-func intervalText(e *finding.Effect) string { return bareTimes(e.Low) + " to " + bareTimes(e.High) }
+func intervalText(e *fact.Effect) string { return bareTimes(e.Low) + " to " + bareTimes(e.High) }
 
 // effectText gives a ratio with its interval, if it has one, and ~ before what
 // is not significant: "0.83x (0.78 to 0.89)", "~ 1.01x (0.98 to 1.03)".
-func effectText(e *finding.Effect) string {
+func effectText(e *fact.Effect) string {
 	text := ratioText(e.Ratio)
 	if e.HasInterval() {
 		text += " (" + intervalText(e) + ")"
@@ -369,7 +370,7 @@ func effectText(e *finding.Effect) string {
 	return text
 }
 
-func testText(e *finding.Effect) string {
+func testText(e *fact.Effect) string {
 	if e.TooFew {
 		return fmt.Sprintf("too few to test, n = %d and %d", e.N[0], e.N[1])
 	}

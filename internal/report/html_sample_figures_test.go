@@ -22,26 +22,28 @@ func stoppedRun() *result.Run {
 		if t.Status != result.TrialDone {
 			continue
 		}
-		rate := t.Measurement.IOPS()
-		t.Series, t.Stop = sampleSeries(rng, rate, 60+rng.IntN(60))
-		if key := t.Stack + "/" + t.Workload; !seen[key] {
+		rate := t.Measured().IOPS()
+		t.Rates, t.Stop = sampleSeries(rng, rate, 60+rng.IntN(60))
+		if key := t.Stack + "/" + t.Mix; !seen[key] {
 			seen[key] = true
 			t.Preconditioning = &result.Preconditioning{Kind: result.PreconditionedFile, Passes: 1, Bytes: 512 << 20}
-			if t.Workload == "RW" {
+			if t.Mix == "RW" {
 				t.Preconditioning.Rounds = sampleRounds(rng, rate, t.Stack == "btrfs")
 			}
 		}
 	}
 	for _, s := range run.Stacks {
 		for _, w := range run.Workloads {
-			p := result.Point{Stack: s.Name, Workload: w.Name, Reason: result.StopSettled, Why: "every comparison that needs it has its verdict", RelativeHalfWidth: 0.021}
+			p := result.Point{Stack: s.Name, Mix: w.Name, Reason: result.StopSettled,
+				Why: "every comparison that needs it has its verdict", RelativeHalfWidth: 0.021}
 			for _, t := range run.Trials {
-				if t.Stack == s.Name && t.Workload == w.Name && t.Status == result.TrialDone {
+				if t.Stack == s.Name && t.Mix == w.Name && t.Status == result.TrialDone {
 					p.Trials++
 				}
 			}
 			if s.Name == "btrfs" {
-				p.Reason, p.Why, p.RelativeHalfWidth = result.StopBudget, "the budget of 2 min was spent; 3 more trials were wanted", 0.08
+				p.Reason, p.Why, p.RelativeHalfWidth = result.StopBudget,
+					"the budget of 2 min was spent; 3 more trials were wanted", 0.08
 			}
 			run.Points = append(run.Points, p)
 		}
@@ -50,9 +52,9 @@ func stoppedRun() *result.Run {
 }
 
 // sampleSeries climbs while it warms up and then scatters around its rate.
-func sampleSeries(rng *rand.Rand, rate float64, n int) (*result.Series, *result.Stop) {
+func sampleSeries(rng *rand.Rand, rate float64, n int) (*result.Rates, *result.Stop) {
 	const warm = 8
-	s := &result.Series{IntervalSeconds: 0.1, Warmup: warm}
+	s := &result.Rates{IntervalSeconds: 0.1, Warmup: warm}
 	sum := 0.0
 	for i := range n {
 		v := rate * (1 + 0.05*rng.NormFloat64())
@@ -64,7 +66,8 @@ func sampleSeries(rng *rand.Rand, rate float64, n int) (*result.Series, *result.
 		s.IOPS = append(s.IOPS, v)
 	}
 	mean := sum / float64(n-warm)
-	return s, &result.Stop{Reason: result.StopPrecise, Why: "the mean is known within 3%", MeanIOPS: mean, LowIOPS: mean * 0.98, HighIOPS: mean * 1.02, Confidence: 0.95}
+	return s, &result.Stop{Reason: result.StopPrecise, Why: "the mean is known within 3%", MeanIOPS: mean,
+		LowIOPS: mean * 0.98, HighIOPS: mean * 1.02, Confidence: 0.95}
 }
 
 func sampleRounds(rng *rand.Rand, rate float64, restless bool) *result.Rounds {
@@ -89,7 +92,10 @@ func sweptRun() *result.Run {
 	run := sampleRun()
 	run.Experiment.Name, run.Experiment.Baseline = "write-scaling", "loop-raw"
 	run.Experiment.Question = "How many writers does a file system take before throughput falls?"
-	run.Stacks = slices.DeleteFunc(run.Stacks, func(s result.Stack) bool { return s.Name != "loop-raw" && s.Name != "ext4" && s.Name != "xfs" })
+	run.Stacks = slices.DeleteFunc(run.Stacks, func(s result.Stack) bool {
+		return s.Name != "loop-raw" &&
+			s.Name != "ext4" && s.Name != "xfs"
+	})
 	run.Workloads, run.Trials = nil, nil
 	for _, pattern := range []struct{ name, rw string }{{"RR", "randread"}, {"RW", "randwrite"}} {
 		for _, jobs := range []int{1, 2, 4, 8, 16, 24, 32, 48, 64} {
@@ -112,8 +118,10 @@ func sweptRun() *result.Run {
 				w := run.Workloads[len(run.Workloads)-1]
 				for repeat := 1; repeat <= 5; repeat++ {
 					m := sampleMeasurement(rng, scaled, w)
-					run.Trials = append(run.Trials, result.Trial{Seq: len(run.Trials) + 1, Block: repeat, Repeat: repeat, Stack: s.name, Workload: w.Name,
-						Status: result.TrialDone, Started: run.Started, ElapsedSeconds: 1.5, Measurement: m, Honesty: sampleHonesty(s, w, 0, m)})
+					run.Trials = append(run.Trials, result.Trial{Seq: len(run.Trials) + 1, Block: repeat, Repeat: repeat,
+						Stack: s.name, Mix: w.Name,
+						Status: result.TrialDone, Started: run.Started, ElapsedSeconds: 1.5, Instances: result.One(m),
+						Checks: []result.Honesty{*sampleHonesty(s, w, 0, m)}})
 				}
 			}
 		}
@@ -147,8 +155,10 @@ func publishedRun() *result.Run {
 			}
 			for repeat := 1; repeat <= 7; repeat++ {
 				m := sampleMeasurement(rng, s, w)
-				run.Trials = append(run.Trials, result.Trial{Seq: len(run.Trials) + 1, Block: repeat, Repeat: repeat, Stack: s.name, Workload: w.Name,
-					Status: result.TrialDone, Started: run.Started, ElapsedSeconds: 1.5, Measurement: m, Honesty: sampleHonesty(s, w, i, m)})
+				run.Trials = append(run.Trials, result.Trial{Seq: len(run.Trials) + 1, Block: repeat, Repeat: repeat, Stack: s.name,
+					Mix:    w.Name,
+					Status: result.TrialDone, Started: run.Started, ElapsedSeconds: 1.5, Instances: result.One(m),
+					Checks: []result.Honesty{*sampleHonesty(s, w, i, m)}})
 			}
 		}
 	}
@@ -165,8 +175,8 @@ func largeRun() *result.Run {
 			t.Seq, t.Block, t.Repeat = len(run.Trials)+1, t.Block+5*round, t.Repeat+5*round
 			t.Preconditioning = nil
 			if t.Status == result.TrialDone {
-				m := *t.Measurement
-				t.Measurement = &m
+				m := *t.Measured()
+				t.Instances = result.One(&m)
 			}
 			run.Trials = append(run.Trials, t)
 		}
@@ -174,7 +184,7 @@ func largeRun() *result.Run {
 	run.Trials = run.Trials[:200]
 	for i := range run.Trials {
 		if t := &run.Trials[i]; t.Status == result.TrialDone {
-			t.Series, t.Stop = sampleSeries(rng, t.Measurement.IOPS(), 600)
+			t.Rates, t.Stop = sampleSeries(rng, t.Measured().IOPS(), 600)
 		}
 	}
 	run.Finished = run.Started.Add(4 * time.Hour)

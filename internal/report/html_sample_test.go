@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 )
 
@@ -24,19 +25,24 @@ func unusualRuns() []unusualRun {
 	failed := sampleRun()
 	for i := range failed.Trials {
 		t := &failed.Trials[i]
-		t.Status, t.Measurement, t.Honesty = result.TrialFailed, nil, nil
-		t.Problem = &result.Problem{What: "fio on " + t.Stack, Why: "exit status 1: No space left on device", Remedy: "free space"}
+		t.Status, t.Instances, t.Checks = result.TrialFailed, nil, nil
+		t.Problem = &problem.Problem{What: "fio on " + t.Stack, Why: "exit status 1: No space left on device",
+			Remedy: "free space"}
 	}
 
 	one := sampleRun()
 	one.Stacks, one.Experiment.Baseline = one.Stacks[3:4], ""
-	one.Trials = slices.DeleteFunc(one.Trials, func(t result.Trial) bool { return t.Stack != one.Stacks[0].Name || t.Repeat > 1 })
+	one.Trials = slices.DeleteFunc(one.Trials, func(t result.Trial) bool {
+		return t.Stack != one.Stacks[0].Name ||
+			t.Repeat > 1
+	})
 
 	interrupted := sampleRun()
 	interrupted.Status = result.RunInterrupted
 	for i := 31; i < len(interrupted.Trials); i++ {
 		t := &interrupted.Trials[i]
-		*t = result.Trial{Seq: t.Seq, Block: t.Block, Stack: t.Stack, Workload: t.Workload, Repeat: t.Repeat, Status: result.TrialPlanned}
+		*t = result.Trial{Seq: t.Seq, Block: t.Block, Stack: t.Stack, Mix: t.Mix, Repeat: t.Repeat,
+			Status: result.TrialPlanned}
 	}
 
 	many := sampleRun()
@@ -76,8 +82,8 @@ func unusualRuns() []unusualRun {
 	none := stoppedRun()
 	for i := range none.Trials {
 		t := &none.Trials[i]
-		if t.Series != nil {
-			t.Series.IOPS[3], t.Series.IOPS[4] = math.NaN(), math.Inf(1)
+		if t.Rates != nil {
+			t.Rates.IOPS[3], t.Rates.IOPS[4] = math.NaN(), math.Inf(1)
 			t.Stop.MeanIOPS, t.Stop.HighIOPS = math.NaN(), math.Inf(1)
 		}
 		if t.Preconditioning != nil && t.Preconditioning.Rounds != nil {
@@ -86,10 +92,28 @@ func unusualRuns() []unusualRun {
 	}
 	none.Points[0].RelativeHalfWidth = math.NaN()
 
+	mixed := mixedRun()
+	for i := range mixed.Mixes {
+		m := &mixed.Mixes[i]
+		poison(reflect.ValueOf(m.Tenants))
+		for j := range mixed.Trials {
+			t := &mixed.Trials[j]
+			if t.Mix == m.Name {
+				t.Mix += hostile
+				poison(reflect.ValueOf(t.Instances))
+				poison(reflect.ValueOf(t.Series))
+			}
+		}
+		m.Name += hostile
+	}
+
 	return []unusualRun{
+		{"mixes", mixedRun()},
+		{"mixes of hostile names", mixed},
 		{"numbers that are none", none},
 		{"nothing at all", &result.Run{}},
-		{"nothing measured yet", &result.Run{Status: result.RunRunning, Started: time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC), Stacks: one.Stacks, Workloads: one.Workloads}},
+		{"nothing measured yet", &result.Run{Status: result.RunRunning,
+			Started: time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC), Stacks: one.Stacks, Workloads: one.Workloads}},
 		{"all failed", failed},
 		{"one stack once", one},
 		{"interrupted", interrupted},

@@ -16,6 +16,8 @@ import (
 	"pgregory.net/rapid"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 	"plimsoll/web"
@@ -25,54 +27,70 @@ var updateHTML = flag.Bool("update-html", false, "rewrite the golden HTML report
 
 // smallRun is three stacks under one workload, with points and findings by
 // hand: what the golden page shows hangs on nothing else.
-func smallRun() (*result.Run, []finding.Finding, []finding.Point) {
+func smallRun() (*result.Run, []fact.Finding, []fact.Point) {
 	start := time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC)
 	done := func(seq, block int, stack string, iops float64) result.Trial {
-		return result.Trial{Seq: seq, Block: block, Stack: stack, Workload: "RR", Repeat: block, Status: result.TrialDone,
-			Measurement: &result.Measurement{Read: result.Direction{IOPS: iops, BytesPerSecond: iops * 4096}}}
+		return result.Trial{Seq: seq, Block: block, Stack: stack, Mix: "RR", Repeat: block, Status: result.TrialDone,
+			Instances: result.One(&result.Measurement{Operations: result.ReadsWrites(result.Operation{Rate: iops,
+				BytesPerSecond: iops * 4096}, result.Operation{})})}
 	}
 	run := &result.Run{
 		Schema: 1, ID: "20260512-093000-small", Version: "0.1.0", Status: result.RunInterrupted, Seed: 7,
 		Command: []string{"plimsoll", "run", "my experiment.yaml", "--seed", "7"},
 		Started: start, Finished: start.Add(75 * time.Second),
-		Experiment: result.Experiment{Name: "small", Question: "Is ext4 slower than the raw device?", Baseline: "raw", Repeat: 2, Source: "name: small\n"},
-		Environment: result.Environment{Hostname: "drydock", Kernel: "6.18.0", OS: "Debian GNU/Linux 12", CPUModel: "some CPU", CPUs: 2,
+		Experiment: result.Experiment{Name: "small", Question: "Is ext4 slower than the raw device?", Baseline: "raw",
+			Repeat: 2, Source: "name: small\n"},
+		Environment: result.Environment{Hostname: "drydock", Kernel: "6.18.0", OS: "Debian GNU/Linux 12",
+			CPUModel: "some CPU", CPUs: 2,
 			MemoryBytes: 24 << 30, Virtualization: "kvm", CgroupVersion: "v1", FioVersion: "3.33",
-			Devices: []result.DeviceInfo{{Name: "vda", Path: "/dev/vda", Model: "virtio", SizeBytes: 128 << 30, Scheduler: "none", WriteCache: "write back"}}},
+			Devices: []result.DeviceInfo{{Name: "vda", Path: "/dev/vda", Model: "virtio", SizeBytes: 128 << 30,
+				Scheduler: "none", WriteCache: "write back"}}},
 		Stacks: []result.Stack{
-			{Name: "raw", Line: "loop(size=1GiB)", Marks: []result.Mark{result.MarkLoop}, Devices: []result.Device{{Name: "loop0"}, {Name: "vda"}},
-				Facts: []result.Fact{{Name: "loop direct-io", Value: "on"}}},
+			{Name: "raw", Line: "loop(size=1GiB)", Marks: []result.Mark{result.MarkLoop},
+				Devices: []result.Device{{Name: "loop0"}, {Name: "vda"}},
+				Facts:   []result.Fact{{Name: "loop direct-io", Value: "on"}}},
 			{Name: "ext4", Line: "loop(size=1GiB) > ext4", Marks: []result.Mark{result.MarkLoop}},
 			{Name: "memory", Line: "tmpfs(size=1GiB)", Marks: []result.Mark{result.MarkMemory}},
 		},
-		Workloads: []result.Workload{{Name: "RR", Kind: "fio", Summary: "randread 4 KiB", Pattern: "randread", Declared: "rw: randread\n"}},
+		Workloads: []result.Workload{{Name: "RR", Kind: "fio", Summary: "randread 4 KiB", Pattern: "randread",
+			Declared: "rw: randread\n"}},
 		Trials: []result.Trial{
 			done(1, 1, "ext4", 9000), done(2, 1, "raw", 10000), done(3, 1, "memory", 90000),
 			done(4, 2, "raw", 10400),
-			{Seq: 5, Block: 2, Stack: "ext4", Workload: "RR", Repeat: 2, Status: result.TrialFailed,
-				Problem: &result.Problem{What: "fio on ext4", Why: "no space left on device", Remedy: "make the loop device larger"}},
-			{Seq: 6, Block: 2, Stack: "memory", Workload: "RR", Repeat: 2, Status: result.TrialPlanned},
+			{Seq: 5, Block: 2, Stack: "ext4", Mix: "RR", Repeat: 2, Status: result.TrialFailed,
+				Problem: &problem.Problem{What: "fio on ext4", Why: "no space left on device",
+					Remedy: "make the loop device larger"}},
+			{Seq: 6, Block: 2, Stack: "memory", Mix: "RR", Repeat: 2, Status: result.TrialPlanned},
 		},
 	}
-	points := []finding.Point{
-		{Stack: "raw", Workload: "RR", Metric: "IOPS", N: 2, Median: 10200, Low: 10000, High: 10400, Source: "device", Ratio: ptr(1.0),
-			Marks: []string{"loop device"}, P50NS: 310e3, P99NS: 1.2e6, P999NS: 4.5e6, BytesPerSecond: 41.8e6, BytesLow: 41e6, BytesHigh: 42.6e6},
+	points := []fact.Point{
+		{Stack: "raw", Workload: "RR", Metric: "IOPS", N: 2, Median: 10200, Low: 10000, High: 10400, Source: "device",
+			Ratio: ptr(1.0),
+			Marks: []string{"loop device"}, P50NS: 310e3, P99NS: 1.2e6, P999NS: 4.5e6, BytesPerSecond: 41.8e6, BytesLow: 41e6,
+			BytesHigh: 42.6e6},
 		{Stack: "ext4", Workload: "RR", Metric: "IOPS", N: 1, Median: 9000, Low: 9000, High: 9000, Source: "unknown",
-			Marks: []string{"loop device"}, P50NS: 340e3, P99NS: 1.4e6, P999NS: 5e6, BytesPerSecond: 36.9e6, BytesLow: 36.9e6, BytesHigh: 36.9e6},
+			Marks: []string{"loop device"}, P50NS: 340e3, P99NS: 1.4e6, P999NS: 5e6, BytesPerSecond: 36.9e6, BytesLow: 36.9e6,
+			BytesHigh: 36.9e6},
 		{Stack: "memory", Workload: "RR", Metric: "IOPS", N: 1, Median: 90000, Low: 90000, High: 90000, Source: "unknown",
-			Marks: []string{"served from memory"}, P50NS: 9e3, P99NS: 20e3, P999NS: 80e3, BytesPerSecond: 369e6, BytesLow: 369e6, BytesHigh: 369e6},
+			Marks: []string{"served from memory"}, P50NS: 9e3, P99NS: 20e3, P999NS: 80e3, BytesPerSecond: 369e6, BytesLow: 369e6,
+			BytesHigh: 369e6},
 	}
-	findings := []finding.Finding{
-		{ID: "recommend", Kind: finding.KindRecommendation, Stacks: []string{"ext4"}, Title: "Take ext4.", Why: "It is close to the raw device.",
+	findings := []fact.Finding{
+		{ID: "recommend", Kind: fact.KindRecommendation, Stacks: []string{"ext4"}, Title: "Take ext4.",
+			Why:     "It is close to the raw device.",
 			Caveats: []string{"measured on a loop device"}},
-		{ID: "baseline/ext4/RR", Kind: finding.KindComparison, Workload: "RR", Stacks: []string{"ext4"}, Title: "ext4 reaches 88% of raw", Why: "Its journal costs.",
-			Effect: &finding.Effect{Metric: "IOPS", Subject: "ext4", Baseline: "raw", Ratio: 0.88, Low: 0.86, High: 0.9, P: 0.03, N: [2]int{1, 2}, Differs: true}},
-		{ID: "published/fs-ext4-rr-gap/ext4/RR", Kind: finding.KindPublished, Workload: "RR", Stacks: []string{"ext4", "raw"}, Title: "Contradicted here", Why: "The verdict, and what was measured.",
+		{ID: "baseline/ext4/RR", Kind: fact.KindComparison, Workload: "RR", Stacks: []string{"ext4"},
+			Title: "ext4 reaches 88% of raw", Why: "Its journal costs.",
+			Effect: &fact.Effect{Metric: "IOPS", Subject: "ext4", Baseline: "raw", Ratio: 0.88, Low: 0.86, High: 0.9, P: 0.03,
+				N: [2]int{1, 2}, Differs: true}},
+		{ID: "published/fs-ext4-rr-gap/ext4/RR", Kind: fact.KindPublished, Workload: "RR", Stacks: []string{"ext4", "raw"},
+			Title: "Contradicted here", Why: "The verdict, and what was measured.",
 			Caveats: []string{"measured on a loop device"},
-			Claim: &finding.Claim{ID: "fs-ext4-rr-gap", Paper: "MSST'17", Where: "5.1 fig 3a", Statement: "ext4 RR against raw RR", Published: "0.75x ± 0.05", Measured: "0.88x (0.86 to 0.90)",
-				StandIn: "this for that", Verdict: finding.ClaimContradicted, Why: "the interval lies outside of 0.70 to 0.80"}},
-		{ID: "published/others", Kind: finding.KindPublished, Title: "57 more published results", Why: "What would test them."},
-		{ID: "caveats/repeats", Kind: finding.KindCaveat, Title: "two trials are few", Why: "Intervals are wide."},
+			Claim: &fact.Claim{ID: "fs-ext4-rr-gap", Paper: "MSST'17", Where: "5.1 fig 3a", Statement: "ext4 RR against raw RR",
+				Published: "0.75x ± 0.05", Measured: "0.88x (0.86 to 0.90)",
+				StandIn: "this for that", Verdict: fact.ClaimContradicted, Why: "the interval lies outside of 0.70 to 0.80"}},
+		{ID: "published/others", Kind: fact.KindPublished, Title: "57 more published results", Why: "What would test them."},
+		{ID: "caveats/repeats", Kind: fact.KindCaveat, Title: "two trials are few", Why: "Intervals are wide."},
 	}
 	return run, findings, points
 }
@@ -80,7 +98,7 @@ func smallRun() (*result.Run, []finding.Finding, []finding.Point) {
 func TestHTMLGolden(t *testing.T) {
 	var got bytes.Buffer
 	run, findings, points := smallRun()
-	must(t, writePage(&got, run, findings, points, ""))
+	must(t, writePage(&got, run, findings, points, "", PageOptions{}))
 	const path = "testdata/report.golden.html"
 	if *updateHTML {
 		must(t, os.MkdirAll("testdata", 0o755))
@@ -89,7 +107,8 @@ func TestHTMLGolden(t *testing.T) {
 	want, err := os.ReadFile(path)
 	must(t, err)
 	if !bytes.Equal(withoutStyles(got.Bytes()), want) {
-		t.Errorf("the page differs from %s; look at the difference, then go test -update-html\n%s", path, firstDifference(withoutStyles(got.Bytes()), want))
+		t.Errorf("the page differs from %s; look at the difference, then go test -update-html\n%s", path,
+			firstDifference(withoutStyles(got.Bytes()), want))
 	}
 }
 
@@ -115,12 +134,14 @@ func TestHTMLNeedsNothingElse(t *testing.T) {
 	for _, u := range append(unusualRuns(), unusualRun{"stopped", stoppedRun()}, unusualRun{"swept", sweptRun()}) {
 		t.Run(u.name, func(t *testing.T) {
 			var b bytes.Buffer
-			must(t, writePage(&b, u.run, finding.All(u.run), finding.Points(u.run), "'use strict'"))
+			must(t, writePage(&b, u.run, finding.All(u.run), finding.Points(u.run), "'use strict'", ownSeries(u.run)))
 			html := strings.Replace(b.String(), "<script>'use strict'</script>", "", 1)
-			for _, m := range regexp.MustCompile(`(?i)<(script|img|iframe|object|embed|base|form)[\s>]`).FindAllString(html, -1) {
+			active := regexp.MustCompile(`(?i)<(script|img|iframe|object|embed|base|form)[\s>]`)
+			for _, m := range active.FindAllString(html, -1) {
 				t.Errorf("the page has a %s", m)
 			}
-			for _, m := range regexp.MustCompile(`\s(?:href|src|srcset|action|xlink:href)="([^"]*)"`).FindAllStringSubmatch(html, -1) {
+			links := regexp.MustCompile(`\s(?:href|src|srcset|action|xlink:href)="([^"]*)"`)
+			for _, m := range links.FindAllStringSubmatch(html, -1) {
 				if m[1] != "data:," && !strings.HasPrefix(m[1], "#") {
 					t.Errorf("the page refers to %q", m[1])
 				}
@@ -146,7 +167,7 @@ func TestHTMLPolicy(t *testing.T) {
 		"alert": `content="default-src 'none'; script-src 'sha256-35BQWN1npAn&#43;&#43;BSA6B5HNlcrDttNf7mHxpXNB&#43;Jg7IE='; style-src 'unsafe-inline'; img-src data:"`,
 	} {
 		var b bytes.Buffer
-		must(t, writePage(&b, &result.Run{}, nil, nil, script))
+		must(t, writePage(&b, &result.Run{}, nil, nil, script, PageOptions{}))
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("with the script %q: no content security policy %s", script, want)
 		}
@@ -182,10 +203,11 @@ func TestHTMLMissingTrialsShareTheirReason(t *testing.T) {
 	all := unusualRuns()
 	run := all[slices.IndexFunc(all, func(u unusualRun) bool { return u.name == "all failed" })].run
 	if lines := missingTrials(run); len(lines) != len(run.Stacks) || lines[0].Trials != 10 {
-		t.Errorf("%d lines, the first with %d trials, want one of 10 for the reason of each of %d stacks", len(lines), lines[0].Trials, len(run.Stacks))
+		t.Errorf("%d lines, the first with %d trials, want one of 10 for the reason of each of %d stacks", len(lines),
+			lines[0].Trials, len(run.Stacks))
 	}
 	for i := range run.Trials {
-		run.Trials[i].Problem = &result.Problem{What: "loop", Why: "only root may make it"}
+		run.Trials[i].Problem = &problem.Problem{What: "loop", Why: "only root may make it"}
 	}
 	lines := missingTrials(run)
 	if len(lines) != 1 {
@@ -197,7 +219,7 @@ func TestHTMLMissingTrialsShareTheirReason(t *testing.T) {
 }
 
 func TestHTMLIntervalsSayWhatTheyAreWorth(t *testing.T) {
-	if got, want := intervalNote([]finding.Point{{N: 1}}, "bring-up"), "no intervals (none below 4 bring-ups)"; got != want {
+	if got, want := intervalNote([]fact.Point{{N: 1}}, "bring-up"), "no intervals (none below 4 bring-ups)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for n, want := range map[int]string{
@@ -207,11 +229,11 @@ func TestHTMLIntervalsSayWhatTheyAreWorth(t *testing.T) {
 		6: "95% interval",
 		9: "95% interval",
 	} {
-		p := finding.Point{N: n}
+		p := fact.Point{N: n}
 		if n >= stats.FewestPairs {
 			p.Coverage = stats.MedianInterval(make([]float64, n)).Coverage
 		}
-		if got := intervalNote([]finding.Point{{N: 10, Coverage: 0.97}, p}, "bring-up"); got != want {
+		if got := intervalNote([]fact.Point{{N: 10, Coverage: 0.97}, p}, "bring-up"); got != want {
 			t.Errorf("%d trials: %q, want %q", n, got, want)
 		}
 	}
@@ -249,7 +271,8 @@ func TestHTMLUnits(t *testing.T) {
 		{elapsedText(171 * time.Second), "2 min 51 s"},
 		{elapsedText(59600 * time.Millisecond), "1 min 0 s"},
 		{elapsedText(2*time.Hour + 5*time.Minute), "2 h 5 min"},
-		{commandLine([]string{"plimsoll", "run", "it's.yaml", "", "a b", "--seed=7"}), `plimsoll run 'it'\''s.yaml' '' 'a b' --seed=7`},
+		{commandLine([]string{"plimsoll", "run", "it's.yaml", "", "a b", "--seed=7"}),
+			`plimsoll run 'it'\''s.yaml' '' 'a b' --seed=7`},
 		{tickLabel(rateText)(10000), "10k"},
 		{tickLabel(rateText)(2500), "2.5k"},
 		{tickLabel(latencyText)(1e6), "1 ms"},

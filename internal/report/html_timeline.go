@@ -11,11 +11,11 @@ import (
 // lane is a stack's row in the timeline of trials.
 type lane struct {
 	Stack string
-	Cells []cell
+	Cells []trialMark
 }
 
-// cell is a trial in its lane.
-type cell struct {
+// trialMark is a trial in its lane.
+type trialMark struct {
 	At    span
 	Class string // shade of the workload, and status
 	Title string
@@ -31,7 +31,8 @@ func timeline(run *result.Run) (lanes []lane, blocks []percent) {
 	if len(run.Trials) == 0 {
 		return nil, nil
 	}
-	trials := slices.SortedStableFunc(slices.Values(run.Trials), func(a, b result.Trial) int { return cmp.Compare(a.Seq, b.Seq) })
+	trials := slices.SortedStableFunc(slices.Values(run.Trials),
+		func(a, b result.Trial) int { return cmp.Compare(a.Seq, b.Seq) })
 	last := float64(max(trials[len(trials)-1].Seq, 1))
 	index := map[string]int{}
 	for _, s := range run.Stacks {
@@ -51,12 +52,13 @@ func timeline(run *result.Run) (lanes []lane, blocks []percent) {
 			index[t.Stack] = i
 			lanes = append(lanes, lane{Stack: t.Stack})
 		}
-		w := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == t.Workload })
-		title := fmt.Sprintf("trial %d, block %d: %s, %s, %s", t.Seq, t.Block, t.Stack, t.Workload, t.Status)
+		w := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == t.Mix })
+		title := fmt.Sprintf("trial %d, block %d: %s, %s, %s", t.Seq, t.Block, t.Stack, t.Mix, t.Status)
 		if t.Stop != nil {
 			title += fmt.Sprintf(", %s", t.Stop.Reason)
 		}
-		lanes[i].Cells = append(lanes[i].Cells, cell{At: at, Class: shade(max(w, 0)) + " " + string(t.Status), Title: title})
+		lanes[i].Cells = append(lanes[i].Cells, trialMark{At: at, Class: shade(max(w, 0)) + " " + string(t.Status),
+			Title: title})
 	}
 	return lanes, blocks
 }

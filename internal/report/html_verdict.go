@@ -6,7 +6,7 @@ import (
 	"html/template"
 	"slices"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/glossary"
 	"plimsoll/internal/result"
 )
@@ -14,7 +14,7 @@ import (
 // verdict is a recommendation: what stands first on the page, and what is
 // folded behind it.
 type verdict struct {
-	finding.Finding
+	fact.Finding
 	Headline string
 	Bullets  []bullet // at most three
 	Reason   string   // why it is only likely; "" for any other
@@ -22,10 +22,10 @@ type verdict struct {
 	Limits   []string
 }
 
-func newVerdict(f finding.Finding, findings []finding.Finding) verdict {
+func newVerdict(f fact.Finding, findings []fact.Finding) verdict {
 	v := verdict{Finding: f, Headline: f.Title}
 	if r := f.Recommendation; r != nil {
-		v.Headline, v.Bullets, v.Reason = r.Headline, bullets(r), r.Reason()
+		v.Headline, v.Bullets, v.Reason = r.Headline, bullets(r), r.Reason
 	}
 	for _, c := range f.Caveats {
 		if isMark(c) {
@@ -35,7 +35,7 @@ func newVerdict(f finding.Finding, findings []finding.Finding) verdict {
 		}
 	}
 	for _, c := range findings {
-		if c.Kind == finding.KindCaveat && concerns(c, f) && !slices.Contains(v.Limits, c.Title) {
+		if c.Kind == fact.KindCaveat && concerns(c, f) && !slices.Contains(v.Limits, c.Title) {
 			v.Limits = append(v.Limits, c.Title)
 		}
 	}
@@ -44,12 +44,13 @@ func newVerdict(f finding.Finding, findings []finding.Finding) verdict {
 
 // concerns tells whether a caveat is about the stack that a verdict puts
 // first, or about all.
-func concerns(caveat, verdict finding.Finding) bool {
+func concerns(caveat, verdict fact.Finding) bool {
 	return len(caveat.Stacks) == 0 || len(verdict.Stacks) == 0 || slices.Contains(caveat.Stacks, verdict.Stacks[0])
 }
 
 func isMark(caveat string) bool {
-	return slices.Contains([]result.Mark{result.MarkLoop, result.MarkMemory, result.MarkShared, result.MarkLab, result.MarkImported}, result.Mark(caveat))
+	return slices.Contains([]result.Mark{result.MarkLoop, result.MarkMemory, result.MarkShared, result.MarkLab,
+		result.MarkImported}, result.Mark(caveat))
 }
 
 // explained writes a word of a table's head as a link to what it means.
@@ -62,5 +63,6 @@ func explained(word string, text ...string) (template.HTML, error) {
 	if len(text) > 0 {
 		shown = cmp.Or(text[0], word)
 	}
-	return template.HTML(fmt.Sprintf(`<a class="word" href="#%s">%s</a>`, e.Anchor(), template.HTMLEscapeString(shown))), nil
+	escaped := template.HTMLEscapeString(shown)
+	return template.HTML(fmt.Sprintf(`<a class="word" href="#%s">%s</a>`, e.Anchor(), escaped)), nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/cell"
 	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 )
@@ -26,15 +27,11 @@ func otherLatencies(run *result.Run) []otherLatency {
 		return nil
 	}
 	var all []otherLatency
-	for _, w := range run.Workloads {
-		for _, s := range run.Stacks {
-			trials := slices.DeleteFunc(slices.Clone(run.Trials), func(t result.Trial) bool {
-				return t.Stack != s.Name || t.Workload != w.Name || t.Status != result.TrialDone || t.Measurement == nil
-			})
-			for _, l := range latenciesOf(trials) {
-				l.Stack, l.Workload = s.Name, w.Name
-				all = append(all, l)
-			}
+	cells := cell.Of(run)
+	for _, p := range cells.Points() {
+		for _, l := range latenciesOf(cells.Done(p)) {
+			l.Stack, l.Workload = p.Stack, p.Mix
+			all = append(all, l)
 		}
 	}
 	return all
@@ -42,28 +39,23 @@ func otherLatencies(run *result.Run) []otherLatency {
 
 // latenciesOf gives the lines of trials of one stack and workload: merged
 // where there are histograms, each for itself where fio printed percentiles.
-func latenciesOf(trials []result.Trial) []otherLatency {
+func latenciesOf(trials []*result.Trial) []otherLatency {
 	var lines []otherLatency
 	for _, d := range []struct {
-		name string
-		of   func(*result.Measurement) result.Direction
-	}{
-		{"reads", func(m *result.Measurement) result.Direction { return m.Read }},
-		{"writes", func(m *result.Measurement) result.Direction { return m.Write }},
-	} {
-		histogram := func(of func(result.Direction) hist.Histogram) (merged hist.Histogram, n int) {
+		name, operation string
+	}{{"reads", result.Read}, {"writes", result.Write}} {
+		histogram := func(stage result.Stage) (merged hist.Histogram, n int) {
 			for _, t := range trials {
-				if l := of(d.of(t.Measurement)); len(l.Bins) > 0 {
+				if l := t.Measured().Operation(d.operation).Latency[stage]; !l.Bins.IsEmpty() {
 					merged, n = hist.Merge(merged, l), n+1
 				}
 			}
 			return merged, n
 		}
-		completion := func(d result.Direction) hist.Histogram { return d.Completion }
-		if _, n := histogram(func(d result.Direction) hist.Histogram { return d.Total }); n > 0 {
+		if _, n := histogram(result.Total); n > 0 {
 			continue // it is in the tables
 		}
-		if merged, n := histogram(completion); n > 0 {
+		if merged, n := histogram(result.Completion); n > 0 {
 			at := func(p float64) string {
 				ns, _ := hist.Percentile(merged.Bins, p)
 				return latencyText(float64(ns))
@@ -78,7 +70,10 @@ func latenciesOf(trials []result.Trial) []otherLatency {
 			for _, l := range []struct {
 				name string
 				hist.Histogram
-			}{{"total", d.of(t.Measurement).Total}, {"completion", completion(d.of(t.Measurement))}} {
+			}{
+				{"total", t.Measured().Operation(d.operation).Latency[result.Total]},
+				{"completion", t.Measured().Operation(d.operation).Latency[result.Completion]},
+			} {
 				if len(l.Printed) == 0 {
 					continue
 				}
@@ -121,6 +116,7 @@ func (t *terminal) otherLatencies(workload string) {
 				words = append(words, p.name+" "+p.text)
 			}
 		}
-		t.text("  - ", "    ", fmt.Sprintf("%s, %s: %s (%s)", l.Stack, l.Latency, strings.Join(words, ", "), l.Source), t.style.plain)
+		t.text("  - ", "    ", fmt.Sprintf("%s, %s: %s (%s)", l.Stack, l.Latency, strings.Join(words, ", "), l.Source),
+			t.style.plain)
 	}
 }

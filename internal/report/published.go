@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 )
 
 // publishedView is the published results that a run touches, and a word on
@@ -17,7 +17,7 @@ type publishedView struct {
 }
 
 type publishedClaim struct {
-	finding.Finding
+	fact.Finding
 	Class  string // confirmed, contradicted, or unknown
 	Stacks string
 	Fine   string // caveats that not every number of the run has
@@ -25,17 +25,18 @@ type publishedClaim struct {
 
 // publishedResults sorts the published results: what was decided apart from what
 // cannot be tested here, of which what was measured comes first. It is nil when the run touches none.
-func publishedResults(findings []finding.Finding, said []string) *publishedView {
+func publishedResults(findings []fact.Finding, said []string) *publishedView {
 	v := &publishedView{}
 	for _, f := range findings {
 		switch {
-		case f.Kind != finding.KindPublished:
+		case f.Kind != fact.KindPublished:
 		case f.Claim == nil:
 			v.Others = f.Title + ". " + f.Why
 		default:
 			caveats := slices.DeleteFunc(slices.Clone(f.Caveats), func(c string) bool { return slices.Contains(said, c) })
-			c := publishedClaim{f, verdictClass(f.Claim.Verdict), strings.Join(f.Stacks, " against "), strings.Join(caveats, "; ")}
-			if f.Claim.Verdict == finding.ClaimNotTestable {
+			c := publishedClaim{f, verdictClass(f.Claim.Verdict), strings.Join(f.Stacks, " against "),
+				strings.Join(caveats, "; ")}
+			if f.Claim.Verdict == fact.ClaimNotTestable {
 				v.Open = append(v.Open, c)
 			} else {
 				v.Claims = append(v.Claims, c)
@@ -55,11 +56,11 @@ func publishedResults(findings []finding.Finding, said []string) *publishedView 
 	return v
 }
 
-func verdictClass(v finding.ClaimVerdict) string {
+func verdictClass(v fact.ClaimVerdict) string {
 	switch v {
-	case finding.ClaimConfirmed:
+	case fact.ClaimConfirmed:
 		return "confirmed"
-	case finding.ClaimContradicted:
+	case fact.ClaimContradicted:
 		return "contradicted"
 	}
 	return "unknown"
@@ -75,9 +76,10 @@ func (t *terminal) published() {
 	}
 	t.section("Published results, tested here")
 	for _, c := range v.Claims {
-		paint := map[string]func(string) string{"confirmed": t.style.good, "contradicted": t.style.warn, "unknown": t.style.plain}[c.Class]
+		paint := map[string]func(string) string{"confirmed": t.style.good, "contradicted": t.style.warn,
+			"unknown": t.style.plain}[c.Class]
 		t.text("  - ", "    ", c.Title, paint)
-		if c.Claim.Verdict == finding.ClaimContradicted {
+		if c.Claim.Verdict == fact.ClaimContradicted {
 			t.text("    ", "    ", "Why: "+c.Claim.Why, t.style.dim)
 		}
 		if c.Claim.StandIn != "" {
@@ -93,7 +95,8 @@ func (t *terminal) published() {
 		}
 	}
 	if len(open) > 0 {
-		parts = slices.Insert(parts, 0, fmt.Sprintf("%s; the report and --json say why", counted(len(open), "published result")))
+		parts = slices.Insert(parts, 0, fmt.Sprintf("%s; the report and --json say why",
+			counted(len(open), "published result")))
 	}
 	if len(parts) > 0 {
 		t.text("  - ", "    ", "Not testable here: "+strings.Join(parts, "; "), t.style.dim)

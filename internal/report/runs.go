@@ -35,7 +35,8 @@ func Runs(w io.Writer, root string, runs []store.Summary, opt TerminalOptions) e
 		}
 		rows = append(rows, tableRow{paint: paint, cells: []string{
 			printable.Line(filepath.Base(r.Dir)), r.Started.UTC().Format("2006-01-02 15:04"), printable.Line(r.Experiment),
-			strconv.Itoa(r.Stacks), strconv.Itoa(r.Workloads), fmt.Sprintf("%d of %d", r.Done, r.Trials), stateText(r, state), printable.Line(r.Dir),
+			strconv.Itoa(r.Stacks), strconv.Itoa(r.Workloads), fmt.Sprintf("%d of %d", r.Done, r.Trials), stateText(r, state),
+			printable.Line(r.Dir),
 		}})
 	}
 	if len(rows) > 0 {
@@ -57,7 +58,8 @@ func Runs(w io.Writer, root string, runs []store.Summary, opt TerminalOptions) e
 		t.text("  - ", "    ", r.Problem.Error(), t.style.warn)
 	}
 	if len(runs) == 0 {
-		t.text("", "", fmt.Sprintf("There is no run in %s. plimsoll run quick makes one; runs that --out put elsewhere are listed by plimsoll runs DIRECTORY.", root), t.style.plain)
+		t.text("", "", fmt.Sprintf("There is no run in %s. plimsoll run quick makes one; runs that --out put elsewhere are "+
+			"listed by plimsoll runs DIRECTORY.", root), t.style.plain)
 	}
 	return out.Flush()
 }

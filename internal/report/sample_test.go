@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"plimsoll/internal/hist"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 )
 
@@ -23,14 +24,20 @@ type sampleStack struct {
 
 var sampleStacks = []sampleStack{
 	{name: "loop-raw", line: "loop(size=2GiB)", readIOPS: 12400, writeIOPS: 11200, readPer: 1.0, writePer: 1.0},
-	{name: "loop-buffered", line: "loop(size=2GiB,direct-io=off)", readIOPS: 32100, writeIOPS: 21800, readPer: 0.0014, writePer: 0.07},
+	{name: "loop-buffered", line: "loop(size=2GiB,direct-io=off)", readIOPS: 32100, writeIOPS: 21800, readPer: 0.0014,
+		writePer: 0.07},
 	{name: "ext4", line: "loop(size=2GiB) > ext4", readIOPS: 12300, writeIOPS: 10400, readPer: 1.0, writePer: 1.01},
 	{name: "xfs", line: "loop(size=2GiB) > xfs", readIOPS: 12350, writeIOPS: 10700, readPer: 1.0, writePer: 1.0},
-	{name: "btrfs", line: "loop(size=2GiB) > btrfs", readIOPS: 10100, writeIOPS: 4020, readPer: 1.02, writePer: 1.31, submissionBlocks: true},
-	{name: "btrfs-nodatacow", line: "loop(size=2GiB) > btrfs(nodatacow)", readIOPS: 11800, writeIOPS: 9300, readPer: 1.0, writePer: 1.02},
-	{name: "xfs-volume", line: "loop(size=2GiB) > xfs > volume", readIOPS: 12320, writeIOPS: 10650, readPer: 1.0, writePer: 1.0},
-	{name: "xfs-overlay2", line: "loop(size=2GiB) > xfs > overlay2", readIOPS: 12200, writeIOPS: 10500, readPer: 1.0, writePer: 1.0},
-	{name: "fuse-overlayfs", line: "loop(size=2GiB) > xfs > fuse-overlayfs", readIOPS: 24900, writeIOPS: 2900, readPer: 0.0, writePer: 0.11},
+	{name: "btrfs", line: "loop(size=2GiB) > btrfs", readIOPS: 10100, writeIOPS: 4020, readPer: 1.02, writePer: 1.31,
+		submissionBlocks: true},
+	{name: "btrfs-nodatacow", line: "loop(size=2GiB) > btrfs(nodatacow)", readIOPS: 11800, writeIOPS: 9300, readPer: 1.0,
+		writePer: 1.02},
+	{name: "xfs-volume", line: "loop(size=2GiB) > xfs > volume", readIOPS: 12320, writeIOPS: 10650, readPer: 1.0,
+		writePer: 1.0},
+	{name: "xfs-overlay2", line: "loop(size=2GiB) > xfs > overlay2", readIOPS: 12200, writeIOPS: 10500, readPer: 1.0,
+		writePer: 1.0},
+	{name: "fuse-overlayfs", line: "loop(size=2GiB) > xfs > fuse-overlayfs", readIOPS: 24900, writeIOPS: 2900,
+		readPer: 0.0, writePer: 0.11},
 }
 
 // sampleRun is a complete run of quick as a small virtual machine gives it:
@@ -66,8 +73,10 @@ func sampleRun() *result.Run {
 			Notes: []string{"the load of the host was 0.4 when the run started"},
 		},
 		Workloads: []result.Workload{
-			{Name: "RR", Kind: "fio", Pattern: "randread", Summary: "randread 4 KiB, 1 job x depth 16, libaio, direct", Declared: "rw: randread\nbs: 4KiB\niodepth: 16\n"},
-			{Name: "RW", Kind: "fio", Pattern: "randwrite", Summary: "randwrite 4 KiB, 1 job x depth 16, libaio, direct", Declared: "rw: randwrite\nbs: 4KiB\niodepth: 16\n"},
+			{Name: "RR", Kind: "fio", Pattern: "randread", Summary: "randread 4 KiB, 1 job x depth 16, libaio, direct",
+				Declared: "rw: randread\nbs: 4KiB\niodepth: 16\n"},
+			{Name: "RW", Kind: "fio", Pattern: "randwrite", Summary: "randwrite 4 KiB, 1 job x depth 16, libaio, direct",
+				Declared: "rw: randwrite\nbs: 4KiB\niodepth: 16\n"},
 		},
 	}
 	for i, s := range sampleStacks {
@@ -90,15 +99,15 @@ func sampleRun() *result.Run {
 			s := sampleStacks[i]
 			t := result.Trial{
 				Seq: len(run.Trials) + 1, Block: block, Repeat: block,
-				Stack: s.name, Workload: w.Name, Status: result.TrialDone,
+				Stack: s.name, Mix: w.Name, Status: result.TrialDone,
 				Started: at, ElapsedSeconds: 1.7 + 0.2*rng.Float64(),
 			}
-			t.Artifacts = fmt.Sprintf("artifacts/%03d-%s-%s-%d", t.Seq, t.Stack, t.Workload, t.Repeat)
+			t.Artifacts = fmt.Sprintf("artifacts/%03d-%s-%s-%d", t.Seq, t.Stack, t.Mix, t.Repeat)
 			at = at.Add(1850 * time.Millisecond)
 			switch {
 			case s.name == "xfs-overlay2" && w.Name == "RW" && block == 3:
 				t.Status = result.TrialFailed
-				t.Problem = &result.Problem{
+				t.Problem = &problem.Problem{
 					What:   "fio in the container of xfs-overlay2",
 					Why:    "killed by the kernel's OOM killer at 512 MiB",
 					Remedy: "give the container more memory, or take fewer jobs",
@@ -106,14 +115,14 @@ func sampleRun() *result.Run {
 			case s.name == "fuse-overlayfs" && w.Name == "RW" && block == 5:
 				t.Status = result.TrialSkipped
 				t.Started, t.ElapsedSeconds, t.Artifacts = time.Time{}, 0, ""
-				t.Problem = &result.Problem{
+				t.Problem = &problem.Problem{
 					What:   "private Docker engine with storage driver fuse-overlayfs",
 					Why:    `dockerd: error initializing graphdriver: driver not supported`,
 					Remedy: "apt-get install fuse-overlayfs",
 				}
 			default:
-				t.Measurement = sampleMeasurement(rng, s, w)
-				t.Honesty = sampleHonesty(s, w, i, t.Measurement)
+				t.Instances = result.One(sampleMeasurement(rng, s, w))
+				t.Checks = []result.Honesty{*sampleHonesty(s, w, i, t.Measured())}
 			}
 			run.Trials = append(run.Trials, t)
 		}
@@ -131,26 +140,28 @@ func sampleDevices(i int) []result.Device {
 func sampleMeasurement(rng *rand.Rand, s sampleStack, w result.Workload) *result.Measurement {
 	noise := 1 + 0.04*rng.NormFloat64()
 	if w.Pattern == "randread" {
-		return &result.Measurement{RuntimeSeconds: 1.5, UserCPU: 0.04, SystemCPU: 0.21, Read: sampleDirection(rng, s.readIOPS*noise, false)}
+		return &result.Measurement{Seconds: 1.5, UserCPU: 0.04, SystemCPU: 0.21,
+			Operations: result.ReadsWrites(sampleDirection(rng, s.readIOPS*noise, false), result.Operation{})}
 	}
-	return &result.Measurement{RuntimeSeconds: 1.5, UserCPU: 0.03, SystemCPU: 0.27, Write: sampleDirection(rng, s.writeIOPS*noise, s.submissionBlocks)}
+	return &result.Measurement{Seconds: 1.5, UserCPU: 0.03, SystemCPU: 0.27,
+		Operations: result.ReadsWrites(result.Operation{}, sampleDirection(rng, s.writeIOPS*noise, s.submissionBlocks))}
 }
 
 // sampleDirection gives 16 outstanding I/Os at a rate the latencies that
 // Little's law asks for.
-func sampleDirection(rng *rand.Rand, iops float64, submissionBlocks bool) result.Direction {
+func sampleDirection(rng *rand.Rand, iops float64, submissionBlocks bool) result.Operation {
 	ios := uint64(iops * 1.5)
 	wait := 16 / iops * 1e9
-	d := result.Direction{
-		IOs: ios, Bytes: ios * 4096, IOPS: iops, BytesPerSecond: iops * 4096,
-		Submission: sampleLatency(rng, ios, 1800, 0.4),
-		Completion: sampleLatency(rng, ios, wait, 0.35),
-		Total:      sampleLatency(rng, ios, wait+1800, 0.35),
+	d := result.Operation{
+		Count: ios, Bytes: ios * 4096, Rate: iops, BytesPerSecond: iops * 4096,
+		Latency: map[result.Stage]hist.Histogram{result.Submission: sampleLatency(rng, ios, 1800, 0.4),
+			result.Completion: sampleLatency(rng, ios, wait, 0.35),
+			result.Total:      sampleLatency(rng, ios, wait+1800, 0.35)},
 	}
 	if submissionBlocks {
-		d.Submission = sampleLatency(rng, ios, wait/16, 0.6)
-		d.Completion = sampleLatency(rng, ios, 1100, 0.3)
-		d.Total = sampleLatency(rng, ios, wait/16+1100, 0.6)
+		d.Latency[result.Submission] = sampleLatency(rng, ios, wait/16, 0.6)
+		d.Latency[result.Completion] = sampleLatency(rng, ios, 1100, 0.3)
+		d.Latency[result.Total] = sampleLatency(rng, ios, wait/16+1100, 0.6)
 	}
 	return d
 }
@@ -159,6 +170,7 @@ func sampleDirection(rng *rand.Rand, iops float64, submissionBlocks bool) result
 func sampleLatency(rng *rand.Rand, n uint64, medianNS, sigma float64) hist.Histogram {
 	const bins, tail = 61, 6
 	l := hist.Histogram{}
+	var all []hist.Bin
 	var sum float64
 	last := uint64(0)
 	for i := range bins {
@@ -175,12 +187,12 @@ func sampleLatency(rng *rand.Rand, n uint64, medianNS, sigma float64) hist.Histo
 			continue
 		}
 		last = ns
-		l.Bins = append(l.Bins, hist.Bin{NS: ns, Count: count})
+		all = append(all, hist.Bin{NS: ns, Count: count})
 		l.Count += count
 		sum += float64(ns) * float64(count)
 	}
 	l.MeanNS = sum / float64(l.Count)
-	l.MinNS, l.MaxNS = l.Bins[0].NS, last
+	l.MinNS, l.MaxNS, l.Bins = all[0].NS, last, hist.Pack(all)
 	return l
 }
 
@@ -195,21 +207,22 @@ func sampleBin(ns float64) uint64 {
 }
 
 func sampleHonesty(s sampleStack, w result.Workload, i int, m *result.Measurement) *result.Honesty {
-	per, reads, writes := s.readPer, uint64(float64(m.Read.IOs)*s.readPer), uint64(0)
+	per, reads, writes := s.readPer, uint64(float64(m.Operation(result.Read).Count)*s.readPer), uint64(0)
 	if w.Pattern == "randwrite" {
-		per, reads, writes = s.writePer, 0, uint64(float64(m.Write.IOs)*s.writePer)
+		per, reads, writes = s.writePer, 0, uint64(float64(m.Operation(result.Write).Count)*s.writePer)
 	}
 	devices := sampleDevices(i)
 	topReads, topWrites, topPer := reads, writes, per
 	if s.name == "loop-buffered" { // the loop device counts what the page cache answered
-		topReads, topWrites, topPer = m.Read.IOs, m.Write.IOs, 1
+		topReads, topWrites, topPer = m.Operation(result.Read).Count, m.Operation(result.Write).Count, 1
 	}
 	h := &result.Honesty{
 		Source: result.SourceDevice,
 		Ratio:  &per,
 		Reason: fmt.Sprintf("fio issued %d I/Os, vda counted %d", m.IOs(), reads+writes),
 		Served: []result.DeviceCounter{
-			{Device: devices[0], Reads: topReads, Writes: topWrites, ReadBytes: topReads * 4096, WriteBytes: topWrites * 4096, PerIO: topPer},
+			{Device: devices[0], Reads: topReads, Writes: topWrites, ReadBytes: topReads * 4096, WriteBytes: topWrites * 4096,
+				PerIO: topPer},
 			{Device: devices[1], Reads: reads, Writes: writes, ReadBytes: reads * 4096, WriteBytes: writes * 4096, PerIO: per},
 		},
 	}

@@ -39,9 +39,10 @@ func stops(run *result.Run) *stopTable {
 	}
 	for _, p := range run.Points {
 		t.Rows = append(t.Rows, stopRow{
-			Stack: p.Stack, Workload: p.Workload, Trials: p.Trials, Reason: p.Reason, Precision: precisionText(p.RelativeHalfWidth), Why: p.Why,
+			Stack: p.Stack, Workload: p.Mix, Trials: p.Trials, Reason: p.Reason, Precision: precisionText(p.RelativeHalfWidth),
+			Why:   p.Why,
 			Short: p.Reason != result.StopSettled && p.Reason != result.StopPrecise,
-			Ended: trialsEnded(run, func(t result.Trial) bool { return t.Stack == p.Stack && t.Workload == p.Workload }),
+			Ended: trialsEnded(run, func(t result.Trial) bool { return t.Stack == p.Stack && t.Mix == p.Mix }),
 		})
 	}
 	return t
@@ -101,8 +102,10 @@ func addEnding(all []ending, reason result.StopReason, half float64) []ending {
 
 // endings says it in one line: "12 settled, 3 by the budget (widest ±8.0%)".
 func endings(all []ending) string {
-	order := []result.StopReason{result.StopSettled, result.StopPrecise, result.StopRepeats, result.StopMaximum, result.StopBudget, result.StopNever, result.StopFailed}
-	words := map[result.StopReason]string{result.StopBudget: "by the budget", result.StopMaximum: "at the longest time", result.StopRepeats: "after all repeats"}
+	order := []result.StopReason{result.StopSettled, result.StopPrecise, result.StopRepeats, result.StopMaximum,
+		result.StopBudget, result.StopNever, result.StopFailed}
+	words := map[result.StopReason]string{result.StopBudget: "by the budget", result.StopMaximum: "at the longest time",
+		result.StopRepeats: "after all repeats"}
 	slices.SortStableFunc(all, func(a, b ending) int {
 		return cmp.Compare(slices.Index(order, a.reason), slices.Index(order, b.reason))
 	})

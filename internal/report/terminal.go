@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
@@ -23,13 +24,17 @@ type TerminalOptions struct {
 
 // Terminal prints a run for people: the verdict first, then tables, what both
 // were drawn from, what went wrong, the environment, and where the files are.
-func Terminal(w io.Writer, run *result.Run, findings []finding.Finding, opt TerminalOptions) error {
+func Terminal(w io.Writer, run *result.Run, findings []fact.Finding, opt TerminalOptions) error {
 	return writeTerminal(w, run, findings, finding.Points(run), opt)
 }
 
-func writeTerminal(w io.Writer, run *result.Run, findings []finding.Finding, points []finding.Point, opt TerminalOptions) error {
+func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points []fact.Point,
+	opt TerminalOptions) error {
 	out := bufio.NewWriter(w)
-	t := &terminal{out: out, style: style(opt.Color), width: opt.Width, whole: run, run: withoutControls(run), findings: findings}
+	run, points = presented(run, points)
+	t := &terminal{out: out, style: style(opt.Color), width: opt.Width, whole: run, run: withoutControls(run),
+		findings: findings}
+	t.mixed = mixPoints(t.run)
 	if t.width <= 0 {
 		t.width = 80
 	}
@@ -41,12 +46,13 @@ func writeTerminal(w io.Writer, run *result.Run, findings []finding.Finding, poi
 	t.legend(points)
 	t.traced(t.run)
 	t.behind()
-	t.list(finding.KindFastest, "Fastest honest stack")
+	t.list(fact.KindFastest, "Fastest honest stack")
+	t.scaling()
 	t.illusions()
 	t.siblings()
-	t.list(finding.KindTime, "Where the time of I/Os goes")
+	t.list(fact.KindTime, "Where the time of I/Os goes")
 	t.published()
-	t.list(finding.KindCaveat, "What limits this")
+	t.list(fact.KindCaveat, "What limits this")
 	t.problems()
 	t.environment()
 	t.files(opt.Dir)
@@ -59,7 +65,8 @@ type terminal struct {
 	width    int
 	whole    *result.Run
 	run      *result.Run // whole, but for its controls
-	findings []finding.Finding
+	mixed    []mixPoint
+	findings []fact.Finding
 	dropped  []string // heads of columns that did not fit
 }
 
@@ -84,7 +91,8 @@ func (t *terminal) heading(dir string) {
 		}
 	}
 	if len(t.run.Imported) > 0 {
-		s = fmt.Sprintf("%s, imported from %s: measured elsewhere, and nothing of it was checked", counted(len(t.run.Trials), "trial"), counted(len(t.run.Imported), "file"))
+		s = fmt.Sprintf("%s, imported from %s: measured elsewhere, and nothing of it was checked",
+			counted(len(t.run.Trials), "trial"), counted(len(t.run.Imported), "file"))
 		if n[result.TrialFailed] > 0 {
 			s += fmt.Sprintf("; %d failed", n[result.TrialFailed])
 		}
@@ -92,6 +100,9 @@ func (t *terminal) heading(dir string) {
 		s += " in " + elapsedText(t.run.Finished.Sub(t.run.Started))
 	}
 	t.text("", "", s, t.style.plain)
+	if miniature := miniatureOf(t.run); miniature != "" {
+		t.text("", "", "Every number was measured "+miniature+": a smaller host, made of this one", t.style.warn)
+	}
 	if ended := pointsEnded(t.run); ended != "" {
 		t.text("", "", "Points stopped: "+ended, t.style.plain)
 	}
@@ -113,12 +124,12 @@ func (t *terminal) heading(dir string) {
 }
 
 // of gives the findings of a kind, in their order.
-func (t *terminal) of(kind finding.Kind) []finding.Finding {
-	return slices.DeleteFunc(slices.Clone(t.findings), func(f finding.Finding) bool { return f.Kind != kind })
+func (t *terminal) of(kind fact.Kind) []fact.Finding {
+	return slices.DeleteFunc(slices.Clone(t.findings), func(f fact.Finding) bool { return f.Kind != kind })
 }
 
 // list prints the sentences of the findings of a kind.
-func (t *terminal) list(kind finding.Kind, title string) {
+func (t *terminal) list(kind fact.Kind, title string) {
 	for i, f := range t.of(kind) {
 		if i == 0 {
 			t.section(title)
@@ -127,15 +138,28 @@ func (t *terminal) list(kind finding.Kind, title string) {
 	}
 }
 
+// scaling prints what mixes do together, over the number of their instances.
+func (t *terminal) scaling() {
+	all := t.of(fact.KindScaling)
+	if len(all) == 0 {
+		return
+	}
+	t.section("How many instances")
+	for _, f := range all {
+		t.text("  - ", "    ", f.Title, t.style.plain)
+		t.text("    ", "    ", f.Why, t.style.dim)
+	}
+}
+
 // illusions explains each stack that memory answered for once, whatever the
 // number of workloads.
 func (t *terminal) illusions() {
-	all := t.of(finding.KindIllusion)
+	all := t.of(fact.KindIllusion)
 	if len(all) == 0 {
 		return
 	}
 	t.section("Served from memory")
-	slices.SortStableFunc(all, func(a, b finding.Finding) int { return slices.Compare(a.Stacks, b.Stacks) })
+	slices.SortStableFunc(all, func(a, b fact.Finding) int { return slices.Compare(a.Stacks, b.Stacks) })
 	for i, f := range all {
 		t.text("  - ", "    ", f.Title, t.style.warn)
 		if last := i+1 == len(all); last || !slices.Equal(f.Stacks, all[i+1].Stacks) {
@@ -149,7 +173,7 @@ func (t *terminal) illusions() {
 // differ is not worth a line here.
 func (t *terminal) siblings() {
 	var shown, level int
-	for _, f := range t.of(finding.KindComparison) {
+	for _, f := range t.of(fact.KindComparison) {
 		switch {
 		case f.Effect != nil && f.Effect.Baseline == t.run.Experiment.Baseline:
 			continue
@@ -163,26 +187,31 @@ func (t *terminal) siblings() {
 		t.text("  - ", "    ", f.Title, t.style.plain)
 	}
 	if shown > 0 && level > 0 {
-		t.text("  - ", "    ", fmt.Sprintf("%s without a significant difference (~): in the report and in --json", counted(level, "more comparison")), t.style.dim)
+		t.text("  - ", "    ", fmt.Sprintf("%s without a significant difference (~): in the report and in --json",
+			counted(level, "more comparison")), t.style.dim)
 	}
 }
 
-// problems tells of failed and skipped trials, each reason once.
+// problems tells of failed and skipped trials, each reason once; of limits that did
+// not hold; and of instances that died.
 func (t *terminal) problems() {
 	missing := missingTrials(t.whole)
-	if len(missing) == 0 {
+	notes := slices.ContainsFunc(t.mixed, func(p mixPoint) bool { return len(p.Notes) > 0 })
+	if len(missing) == 0 && !notes {
 		return
 	}
 	t.section("Problems")
 	for _, m := range missing {
-		t.text("  - ", "    ", fmt.Sprintf("%s under %s, %s %s", strings.Join(t.withTwins(m.Stacks), ", "), strings.Join(m.Workloads, " and "), counted(m.Trials, "trial"), m.Status), t.style.warn)
-		why := m.Problem.What
-		if m.Problem.Why != "" {
-			why += ": " + m.Problem.Why
-		}
-		t.text("    ", "    ", why, t.style.plain)
+		t.text("  - ", "    ", fmt.Sprintf("%s under %s, %s %s", strings.Join(t.withTwins(m.Stacks), ", "),
+			strings.Join(m.Workloads, " and "), counted(m.Trials, "trial"), m.Status), t.style.warn)
+		t.text("    ", "    ", m.Problem.Text(), t.style.plain)
 		if m.Problem.Remedy != "" {
 			t.text("    To change it: ", "    ", m.Problem.Remedy, t.style.plain)
+		}
+	}
+	for _, p := range t.mixed {
+		for _, n := range p.Notes {
+			t.text("  - ", "    ", p.name()+": "+n.String(), t.style.warn)
 		}
 	}
 }
@@ -212,9 +241,11 @@ func (t *terminal) environment() {
 		memory = units.Bytes(e.MemoryBytes) + " memory"
 	}
 	t.fact("CPU", e.CPUModel, cpus, prefixedBy("governor ", e.Governor), memory)
-	t.fact("software", "plimsoll "+t.run.Version, prefixedBy("fio ", e.FioVersion), prefixedBy("Docker ", e.DockerVersion), prefixedBy("cgroup ", e.CgroupVersion))
+	t.fact("software", "plimsoll "+t.run.Version, prefixedBy("fio ", e.FioVersion), prefixedBy("Docker ", e.DockerVersion),
+		prefixedBy("cgroup ", e.CgroupVersion))
 	for _, d := range t.measuredDevices() {
-		t.fact("device", d.Path, d.Model, d.Serial, prefixedBy("firmware ", d.Firmware), units.Bytes(d.SizeBytes), prefixedBy("scheduler ", d.Scheduler), d.WriteCache)
+		t.fact("device", d.Path, d.Model, d.Serial, prefixedBy("firmware ", d.Firmware), units.Bytes(d.SizeBytes),
+			prefixedBy("scheduler ", d.Scheduler), d.WriteCache)
 	}
 	for _, note := range e.Notes {
 		t.fact("note", note)

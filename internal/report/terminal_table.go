@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
@@ -21,7 +21,7 @@ type column struct {
 	head string
 	left bool
 	drop int
-	cell func(finding.Point) string
+	cell func(fact.Point) string
 
 	paint func(string) string // of its cells, beside what paints their row; nil for none
 }
@@ -36,16 +36,17 @@ type tableRow struct {
 
 // workload prints what was measured of each stack under a workload: what the
 // device answered first, what memory answered last and apart.
-func (t *terminal) workload(w result.Workload, all []finding.Point) {
+func (t *terminal) workload(w result.Workload, all []fact.Point) {
 	title := w.Name
 	if w.Summary != "" {
 		title += ": " + w.Summary
 	}
 	t.section(title)
-	points := slices.DeleteFunc(slices.Clone(all), func(p finding.Point) bool { return p.Workload != w.Name })
-	slices.SortStableFunc(points, func(a, b finding.Point) int { return cmp.Compare(b.Median, a.Median) })
+	points := slices.DeleteFunc(slices.Clone(all), func(p fact.Point) bool { return p.Workload != w.Name })
+	slices.SortStableFunc(points, func(a, b fact.Point) int { return cmp.Compare(b.Median, a.Median) })
 	if len(points) == 0 {
 		t.line("  nothing was measured")
+		t.instances(w.Name)
 		return
 	}
 	if mixes(t.run, w.Name) {
@@ -63,6 +64,7 @@ func (t *terminal) workload(w result.Workload, all []finding.Point) {
 		paint  func(string) string
 	}{
 		{result.SourceDevice, "", t.style.plain},
+		{result.SourceServer, "", t.style.plain},
 		{result.SourceUnknown, "source unknown: no device could be asked", t.style.plain},
 		{result.SourceMemory, "from memory: a cache answered, these are not the device's numbers", t.style.warn},
 	} {
@@ -82,6 +84,7 @@ func (t *terminal) workload(w result.Workload, all []finding.Point) {
 		rows = append(rows, tableRow{span: "no result: " + strings.Join(none, ", "), paint: t.style.warn})
 	}
 	t.table(columns, rows)
+	t.instances(w.Name)
 	for _, l := range legend {
 		t.text("  ", "    ", l, t.style.warn)
 	}
@@ -89,7 +92,32 @@ func (t *terminal) workload(w result.Workload, all []finding.Point) {
 	t.otherLatencies(w.Name)
 }
 
-func (t *terminal) columns(points []finding.Point, tags map[string]string) []column {
+// instances prints what each tenant of a mix did.
+func (t *terminal) instances(mix string) {
+	stacks := 0
+	for _, p := range t.mixed {
+		if p.Mix == mix {
+			stacks++
+		}
+	}
+	for _, p := range t.mixed {
+		if p.Mix != mix {
+			continue
+		}
+		for _, v := range p.Tenants {
+			said := v.said()
+			if stacks > 1 || v.Stack != p.Stack {
+				said = v.Stack + ", " + said
+			}
+			t.text("  ", "    ", said, t.style.plain)
+		}
+		for _, r := range p.doubts() {
+			t.text("  ! ", "    ", r, t.style.warn)
+		}
+	}
+}
+
+func (t *terminal) columns(points []fact.Point, tags map[string]string) []column {
 	unit, scale := latencyUnit(points)
 	latency := func(ns float64) string {
 		if !(ns > 0) {
@@ -101,23 +129,23 @@ func (t *terminal) columns(points []finding.Point, tags map[string]string) []col
 		return compact(ns / scale)
 	}
 	columns := []column{
-		{head: "stack", left: true, cell: func(p finding.Point) string { return p.Stack + tags[p.Stack] }},
-		{head: "IOPS", cell: func(p finding.Point) string { return grouped(p.Median) }},
-		{head: "interval", drop: 4, cell: func(p finding.Point) string {
+		{head: "stack", left: true, cell: func(p fact.Point) string { return p.Stack + tags[p.Stack] }},
+		{head: "IOPS", cell: func(p fact.Point) string { return grouped(p.Median) }},
+		{head: "interval", drop: 4, cell: func(p fact.Point) string {
 			if p.Coverage == 0 {
 				return ""
 			}
 			return rangeText(p.Low, p.High)
 		}},
-		{head: "ratio", cell: func(p finding.Point) string { return t.versusBaseline(p) }},
-		{head: "MB/s", drop: 2, cell: func(p finding.Point) string { return compact(p.BytesPerSecond / 1e6) }},
-		{head: "p50 " + unit, drop: 3, cell: func(p finding.Point) string { return latency(p.P50NS) }},
-		{head: "p99", cell: func(p finding.Point) string { return latency(p.P99NS) }},
-		{head: "p99.9", drop: 5, cell: func(p finding.Point) string { return latency(p.P999NS) }},
-		{head: "served", cell: func(p finding.Point) string { return honestyText(p.Ratio) }},
-		{head: "source", left: true, drop: 1, cell: func(p finding.Point) string { return sourceText(p.Source) }},
+		{head: "ratio", cell: func(p fact.Point) string { return t.versusBaseline(p) }},
+		{head: "MB/s", drop: 2, cell: func(p fact.Point) string { return compact(p.BytesPerSecond / 1e6) }},
+		{head: "p50 " + unit, drop: 3, cell: func(p fact.Point) string { return latency(p.P50NS) }},
+		{head: "p99", cell: func(p fact.Point) string { return latency(p.P99NS) }},
+		{head: "p99.9", drop: 5, cell: func(p fact.Point) string { return latency(p.P999NS) }},
+		{head: "served", cell: func(p fact.Point) string { return honestyText(p.Ratio) }},
+		{head: "source", left: true, drop: 1, cell: func(p fact.Point) string { return sourceText(p.Source) }},
 	}
-	if !slices.ContainsFunc(points, func(p finding.Point) bool { return p.Coverage > 0 }) {
+	if !slices.ContainsFunc(points, func(p fact.Point) bool { return p.Coverage > 0 }) {
 		columns = slices.DeleteFunc(columns, func(c column) bool { return c.head == "interval" })
 	}
 	if t.run.Experiment.Baseline == "" {
@@ -126,7 +154,7 @@ func (t *terminal) columns(points []finding.Point, tags map[string]string) []col
 	return columns
 }
 
-func cells(columns []column, p finding.Point) []string {
+func cells(columns []column, p fact.Point) []string {
 	var out []string
 	for _, c := range columns {
 		out = append(out, printable.Line(c.cell(p)))
@@ -136,7 +164,7 @@ func cells(columns []column, p finding.Point) []string {
 
 // versusBaseline is the ratio of a stack's median to the baseline's, or ~
 // when it is not significant. Memory is not compared with a device.
-func (t *terminal) versusBaseline(p finding.Point) string {
+func (t *terminal) versusBaseline(p fact.Point) string {
 	switch {
 	case p.Source == string(result.SourceMemory):
 		return "memory"
@@ -160,14 +188,14 @@ func (t *terminal) versusBaseline(p finding.Point) string {
 }
 
 // withoutPoint names the stacks that gave no result under a workload.
-func (t *terminal) withoutPoint(workload string, points []finding.Point) []string {
+func (t *terminal) withoutPoint(workload string, points []fact.Point) []string {
 	var names []string
 	for _, s := range t.run.Stacks {
-		if slices.ContainsFunc(points, func(p finding.Point) bool { return p.Stack == s.Name }) {
+		if slices.ContainsFunc(points, func(p fact.Point) bool { return p.Stack == s.Name }) {
 			continue
 		}
 		for _, trial := range t.run.Trials {
-			if trial.Stack == s.Name && trial.Workload == workload {
+			if trial.Stack == s.Name && trial.Mix == workload {
 				names = append(names, fmt.Sprintf("%s (%s)", s.Name, trial.Status))
 				break
 			}
@@ -240,7 +268,7 @@ func (t *terminal) table(columns []column, rows []tableRow) {
 
 // marks gives what to say of all points at once, and a short tag for every
 // stack that a mark holds for alone: "loop device" is "[L]".
-func marks(points []finding.Point) (shared []string, tags map[string]string, legend []string) {
+func marks(points []fact.Point) (shared []string, tags map[string]string, legend []string) {
 	count := map[string]int{}
 	var order []string
 	for _, p := range points {
@@ -268,7 +296,7 @@ func marks(points []finding.Point) (shared []string, tags map[string]string, leg
 }
 
 // legend explains the columns, once for all tables.
-func (t *terminal) legend(points []finding.Point) {
+func (t *terminal) legend(points []fact.Point) {
 	if len(points) == 0 {
 		return
 	}
@@ -288,7 +316,8 @@ func (t *terminal) legend(points []finding.Point) {
 		coverage = min(coverage, p.Coverage)
 	}
 	if n > 0 {
-		say(fmt.Sprintf("interval: holds the true median with %.0f%% probability, from %s%s per stack", 100*coverage, counted(n, unit(t.run)), orMore))
+		say(fmt.Sprintf("interval: holds the true median with %.0f%% probability, from %s%s per stack", 100*coverage,
+			counted(n, unit(t.run)), orMore))
 	}
 	if len(picks(t.findings)) > 0 {
 		say(strings.TrimSpace(picked) + " the stack of the verdict")
@@ -297,7 +326,11 @@ func (t *terminal) legend(points []finding.Point) {
 		say("ratio: of the medians, to that of " + t.run.Experiment.Baseline + " (base); ~ is no significant difference")
 	}
 	say("p50, p99, p99.9: total latency, from the merged histograms of all trials")
-	say("served: I/Os that the device served per I/O that fio issued")
+	per := "I/O that fio issued"
+	if slices.ContainsFunc(points, func(p fact.Point) bool { return p.Source == string(result.SourceServer) }) {
+		per = "operation of the workload"
+	}
+	say("served: I/Os that the device served per " + per)
 	say(wordsHint)
 	// The source is said by the groups of rows too.
 	if left := slices.DeleteFunc(t.dropped, func(head string) bool { return head == "source" }); len(left) > 0 {
@@ -307,7 +340,7 @@ func (t *terminal) legend(points []finding.Point) {
 
 // latencyUnit is the unit in which the latencies of a table read best, and
 // its length in nanoseconds.
-func latencyUnit(points []finding.Point) (unit string, ns float64) {
+func latencyUnit(points []fact.Point) (unit string, ns float64) {
 	smallest := math.Inf(1)
 	for _, p := range points {
 		if p.P50NS > 0 {
@@ -360,6 +393,8 @@ func sourceText(source string) string {
 		return "from memory"
 	case result.SourceDevice:
 		return "device"
+	case result.SourceServer:
+		return "server"
 	}
 	return unknown
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 )
 
@@ -20,54 +21,73 @@ var updateTerminal = flag.Bool("update-terminal", false, "rewrite the golden ter
 
 // sampleFindings are findings of every kind by hand, so that the golden
 // reports do not hang on the wording of rules.
-func sampleFindings() []finding.Finding {
-	compare := func(subject, baseline, workload, title string, ratio float64, differs bool) finding.Finding {
-		return finding.Finding{Kind: finding.KindComparison, Workload: workload, Stacks: []string{subject}, Title: title,
-			Effect: &finding.Effect{Metric: "IOPS", Subject: subject, Baseline: baseline, Ratio: ratio, Differs: differs}}
+func sampleFindings() []fact.Finding {
+	compare := func(subject, baseline, workload, title string, ratio float64, differs bool) fact.Finding {
+		return fact.Finding{Kind: fact.KindComparison, Workload: workload, Stacks: []string{subject}, Title: title,
+			Effect: &fact.Effect{Metric: "IOPS", Subject: subject, Baseline: baseline, Ratio: ratio, Differs: differs}}
 	}
-	published := func(title string, c finding.Claim) finding.Finding {
-		return finding.Finding{Kind: finding.KindPublished, Title: title, Claim: &c}
+	published := func(title string, c fact.Claim) fact.Finding {
+		return fact.Finding{Kind: fact.KindPublished, Title: title, Claim: &c}
 	}
-	return []finding.Finding{
-		{Kind: finding.KindRecommendation, Title: "Likely: use a data volume on XFS", Why: "Its device answered, and no honest stack is significantly faster.",
+	return []fact.Finding{
+		{Kind: fact.KindRecommendation, Title: "Likely: use a data volume on XFS",
+			Why:     "Its device answered, and no honest stack is significantly faster.",
 			Caveats: []string{"loop device", "trials of 1.5 s"}, Recommendation: sampleRecommendation()},
-		{Kind: finding.KindNoise, Title: "This run's noise floor: two copies of loop-raw differ by 2.1% under RR", Why: "No smaller difference is taken for real.",
-			Noise: []finding.Noise{{Workload: "RR", Twin: "loop-raw", Control: &finding.Effect{Ratio: 1.021}, Within: ptr(0.04), Blocks: ptr(0.14)}}},
-		{Kind: finding.KindFastest, Workload: "RR", Title: "RR: xfs leads, and six stacks are level with it (~)"},
-		{Kind: finding.KindIllusion, Workload: "RR", Stacks: []string{"loop-buffered"}, Title: "loop-buffered answers RR from memory", Why: "why RR"},
-		{Kind: finding.KindIllusion, Workload: "RR", Stacks: []string{"fuse-overlayfs"}, Title: "fuse-overlayfs answers RR from memory", Why: "why fuse"},
-		{Kind: finding.KindIllusion, Workload: "RW", Stacks: []string{"loop-buffered"}, Title: "loop-buffered answers RW from memory",
-			Why: "With direct-io=off a loop device keeps its file in the page cache, O_DIRECT or not. Set direct-io=on, or leave the option out."},
+		{Kind: fact.KindNoise, Title: "This run's noise floor: two copies of loop-raw differ by 2.1% under RR",
+			Why: "No smaller difference is taken for real.",
+			Noise: []fact.Noise{{Workload: "RR", Twin: "loop-raw", Control: &fact.Effect{Ratio: 1.021}, Within: ptr(0.04),
+				Blocks: ptr(0.14),
+				Text:   "two copies of loop-raw differ by 2.1%; rates vary by 4% within a bring-up and 14% between blocks"}}},
+		{Kind: fact.KindFastest, Workload: "RR", Title: "RR: xfs leads, and six stacks are level with it (~)"},
+		{Kind: fact.KindIllusion, Workload: "RR", Stacks: []string{"loop-buffered"},
+			Title: "loop-buffered answers RR from memory", Why: "why RR"},
+		{Kind: fact.KindIllusion, Workload: "RR", Stacks: []string{"fuse-overlayfs"},
+			Title: "fuse-overlayfs answers RR from memory", Why: "why fuse"},
+		{Kind: fact.KindIllusion, Workload: "RW", Stacks: []string{"loop-buffered"},
+			Title: "loop-buffered answers RW from memory",
+			Why: "With direct-io=off a loop device keeps its file in the page cache, O_DIRECT or not. Set direct-io=on, or " +
+				"leave the option out."},
 		compare("xfs", "loop-raw", "RR", "xfs against the baseline", 1.02, false),
 		compare("btrfs", "loop-raw", "RW", "btrfs against the baseline", 0.359, true),
 		compare("loop-buffered", "loop-raw", "RR", "an illusion against the baseline", 2.66, true),
 		compare("btrfs-nodatacow", "btrfs", "RW", "btrfs-nodatacow writes 2.4x what btrfs does", 2.4, true),
 		compare("xfs-overlay2", "xfs-volume", "RW", "xfs-overlay2 writes ~ what xfs-volume does", 0.98, false),
-		{Kind: finding.KindTime, Title: "Software takes from 5.7% of a read on loop-raw to 15% on xfs: RR; there, the largest part of it is the kernel above the block layer, 12.0 us"},
-		published("Confirmed here: btrfs RW nodatacow against btrfs RW: btrfs-nodatacow is 5.0x (4.8 to 5.1) of btrfs, published 5x (MSST'17, 5.2 fig 3h)",
-			finding.Claim{Verdict: finding.ClaimConfirmed, Measured: "5.0x", Why: "the interval overlaps 4.0 to 6.0 and excludes 1"}),
+		{Kind: fact.KindTime, Title: "Software takes from 5.7% of a read on loop-raw to 15% on xfs: RR; there, the largest " +
+			"part of it is the kernel above the block layer, 12.0 us"},
+		published("Confirmed here: btrfs RW nodatacow against btrfs RW: btrfs-nodatacow is 5.0x (4.8 to 5.1) of btrfs, "+
+			"published 5x (MSST'17, 5.2 fig 3h)",
+			fact.Claim{Verdict: fact.ClaimConfirmed, Measured: "5.0x", Why: "the interval overlaps 4.0 to 6.0 and excludes 1"}),
 		published("Not testable here: xfs against raw, RR: nothing of it was measured",
-			finding.Claim{ID: "fs-xfs-near-raw", Verdict: finding.ClaimNotTestable, Why: "the claim is about RR of at least 32 I/Os in flight"}),
+			fact.Claim{ID: "fs-xfs-near-raw", Verdict: fact.ClaimNotTestable,
+				Why: "the claim is about RR of at least 32 I/Os in flight"}),
 		published("Not testable here: xfs against raw, SR: nothing of it was measured",
-			finding.Claim{ID: "fs-xfs-near-raw", Verdict: finding.ClaimNotTestable, Why: "the claim is about SR of at least 32 I/Os in flight"}),
-		published("Not testable here: data volume against xfs, RR: xfs-volume is ~ 1.00x (0.80 to 1.20) of xfs, published 1x ± 0.1 (MSST'17, 5.3 fig 3k/3l)",
-			finding.Claim{Verdict: finding.ClaimNotTestable, Measured: "~ 1.00x", Why: "the data does not decide"}),
-		published("Contradicted here: loop-lvm RR 1 job qd1 against raw RR 1 job qd1: loop-buffered is 0.90x (0.88 to 0.92) of loop-raw, published 1.4x (MSST'17, 5.2 fig 3i)",
-			finding.Claim{Verdict: finding.ClaimContradicted, Measured: "0.90x", Why: "there is no illusion", StandIn: "loop(direct-io=off) for loop-lvm"}),
-		{Kind: finding.KindPublished, Title: "55 more published results are not about stacks or workloads of this run", Why: "what would test them"},
-		{Kind: finding.KindCaveat, Title: "Trials measured 1.5 s: no steady state was established"},
-		{Kind: finding.KindMissing, Title: "two trials are missing"},
+			fact.Claim{ID: "fs-xfs-near-raw", Verdict: fact.ClaimNotTestable,
+				Why: "the claim is about SR of at least 32 I/Os in flight"}),
+		published("Not testable here: data volume against xfs, RR: xfs-volume is ~ 1.00x (0.80 to 1.20) of xfs, published "+
+			"1x ± 0.1 (MSST'17, 5.3 fig 3k/3l)",
+			fact.Claim{Verdict: fact.ClaimNotTestable, Measured: "~ 1.00x", Why: "the data does not decide"}),
+		published("Contradicted here: loop-lvm RR 1 job qd1 against raw RR 1 job qd1: loop-buffered is 0.90x (0.88 to "+
+			"0.92) of loop-raw, published 1.4x (MSST'17, 5.2 fig 3i)",
+			fact.Claim{Verdict: fact.ClaimContradicted, Measured: "0.90x", Why: "there is no illusion",
+				StandIn: "loop(direct-io=off) for loop-lvm"}),
+		{Kind: fact.KindPublished, Title: "55 more published results are not about stacks or workloads of this run",
+			Why: "what would test them"},
+		{Kind: fact.KindCaveat, Title: "Trials measured 1.5 s: no steady state was established"},
+		{Kind: fact.KindMissing, Title: "two trials are missing"},
 	}
 }
 
 // sampleRecommendation is a verdict that something speaks against.
-func sampleRecommendation() *finding.Recommendation {
+func sampleRecommendation() *fact.Recommendation {
 	const command = "plimsoll run --resume 20260512-093000-quick-4f1c --budget +6m"
-	return &finding.Recommendation{
-		Confidence: finding.Likely, Headline: "Likely: use a data volume on XFS, as fast as anything here and 2.6 times as fast as btrfs for random writes.",
-		Use: "xfs-volume; its data stays when the container goes", Avoid: "btrfs, 38% as fast for random writes; fuse-overlayfs: memory answered there, not the device",
-		Next: "in about 6 minutes, this would tell more: " + command, Command: command, Seconds: 360,
-		Doubts: []string{"it cannot be told from xfs-overlay2 so far"}, Pick: "xfs-volume",
+	return &fact.Recommendation{
+		Confidence: fact.Likely, Headline: "Likely: use a data volume on XFS, as fast as anything here and 2.6 times as " +
+			"fast as btrfs for random writes.",
+		Use:   "xfs-volume; its data stays when the container goes",
+		Avoid: "btrfs, 38% as fast for random writes; fuse-overlayfs: memory answered there, not the device",
+		Next:  "in about 6 minutes, this would tell more: " + command, Command: command, Seconds: 360,
+		Doubts: []string{"it cannot be told from xfs-overlay2 so far"},
+		Reason: "Only likely, because it cannot be told from xfs-overlay2 so far.", Pick: "xfs-volume",
 	}
 }
 
@@ -76,13 +96,17 @@ func sampleRecommendation() *finding.Recommendation {
 func TestTerminalPutsTheVerdictFirst(t *testing.T) {
 	run := sampleRun()
 	controlled(run)
-	findings := append(sampleFindings(), finding.Finding{Kind: finding.KindNeighbours, Title: "The host was not quiet: others did 40% of the I/O on vda", Why: "Measure again."})
+	findings := append(sampleFindings(), fact.Finding{Kind: fact.KindNeighbours,
+		Title: "The host was not quiet: others did 40% of the I/O on vda", Why: "Measure again."})
 	for _, color := range []bool{false, true} {
 		got := terminalText(t, run, findings, TerminalOptions{Width: 80, Color: color})
 		at := -1
-		for _, want := range []string{"Verdict", "Likely: use", "- Use: xfs-volume", "- Avoid: btrfs", "- Check next: in about 6 minutes", "\n      plimsoll run --resume 20260512-093000-quick-4f1c --budget +6m\n",
-			"Only likely, because it cannot be told", "The host was not quiet", "RR: randread", "noise floor: two copies of loop-raw differ by 2.1%; rates vary by", "RW: randwrite",
-			"plimsoll help words", "Behind the verdict", "Measure again.", "Fastest honest stack", "Served from memory", "Environment"} {
+		for _, want := range []string{"Verdict", "Likely: use", "- Use: xfs-volume", "- Avoid: btrfs",
+			"- Check next: in about 6 minutes", "\n      plimsoll run --resume 20260512-093000-quick-4f1c --budget +6m\n",
+			"Only likely, because it cannot be told", "The host was not quiet", "RR: randread",
+			"noise floor: two copies of loop-raw differ by 2.1%; rates vary by", "RW: randwrite",
+			"plimsoll help words", "Behind the verdict", "Measure again.", "Fastest honest stack", "Served from memory",
+			"Environment"} {
 			next := strings.Index(got, want)
 			if next <= at {
 				t.Fatalf("%q is not found behind what comes before it, in colour %t:\n%s", want, color, got)
@@ -124,7 +148,7 @@ func TestTerminalOfFewBringUps(t *testing.T) {
 	}
 }
 
-func terminalText(t *testing.T, run *result.Run, findings []finding.Finding, opt TerminalOptions) string {
+func terminalText(t *testing.T, run *result.Run, findings []fact.Finding, opt TerminalOptions) string {
 	t.Helper()
 	var b bytes.Buffer
 	must(t, Terminal(&b, run, findings, opt))
@@ -143,7 +167,8 @@ func TestTerminalGolden(t *testing.T) {
 			want, err := os.ReadFile(path)
 			must(t, err)
 			if got != string(want) {
-				t.Errorf("the report differs from %s; look at the difference, then go test -update-terminal\n%s", path, firstDifference([]byte(got), want))
+				t.Errorf("the report differs from %s; look at the difference, then go test -update-terminal\n%s", path,
+					firstDifference([]byte(got), want))
 			}
 		})
 	}
@@ -194,7 +219,8 @@ func TestTerminalMarksMemory(t *testing.T) {
 			t.Errorf("at %d columns, %d rows of stacks that answer from memory, want 4", width, rows)
 		}
 		_, table, _ := strings.Cut(got, "\nRR: ")
-		if at := strings.Index(table, "from memory: "); at < 0 || strings.Index(table, "  loop-buffered") < at || strings.Index(table, "  btrfs ") > at {
+		if at := strings.Index(table, "from memory: "); at < 0 || strings.Index(table, "  loop-buffered") < at ||
+			strings.Index(table, "  btrfs ") > at {
 			t.Errorf("at %d columns, memory does not stand below the devices:\n%s", width, table)
 		}
 	}
@@ -291,7 +317,8 @@ func TestWrap(t *testing.T) {
 
 func TestTerminalNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{rangeText(11800, 13178), "11.8 to 13.2k"}, {rangeText(850, 990), "850 to 990"}, {rangeText(980, 1020), "0.980 to 1.02k"}, {rangeText(0, 0), "0 to 0"},
+		{rangeText(11800, 13178), "11.8 to 13.2k"}, {rangeText(850, 990), "850 to 990"},
+		{rangeText(980, 1020), "0.980 to 1.02k"}, {rangeText(0, 0), "0 to 0"},
 		{rangeText(1.2e6, 1.31e6), "1.20 to 1.31M"},
 		{timesText(0.359), "0.36x"}, {timesText(2.664), "2.7x"}, {timesText(12.34), "12x"}, {timesText(0.00123), "0.0012x"},
 		{compact(12345), "12,345"}, {compact(99.9), "99.9"}, {compact(99.99), "100"}, {compact(0.0014), "0.00140"},
@@ -310,7 +337,7 @@ func TestJSON(t *testing.T) {
 	must(t, JSON(&b, run, nil))
 	var got struct {
 		Run      map[string]any
-		Findings []finding.Finding
+		Findings []fact.Finding
 	}
 	d := json.NewDecoder(&b)
 	d.DisallowUnknownFields()
@@ -320,7 +347,8 @@ func TestJSON(t *testing.T) {
 	}
 	b.Reset()
 	must(t, JSON(&b, run, sampleFindings()))
-	for _, want := range []string{`"p99_9_ns"`, `"title": "Trials measured 1.5 s: no steady state was established"`, `"loop(size=2GiB) > xfs > volume"`} {
+	for _, want := range []string{`"p99_9_ns"`, `"title": "Trials measured 1.5 s: no steady state was established"`,
+		`"loop(size=2GiB) > xfs > volume"`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the document lacks %s", want)
 		}

@@ -35,7 +35,8 @@ func (t *terminal) section(title string) {
 
 // text prints wrapped text behind an indent, its first line behind another.
 func (t *terminal) text(first, indent, text string, paint func(string) string) {
-	for i, line := range wrap(printable.Line(text), t.width, utf8.RuneCountInString(first), utf8.RuneCountInString(indent)) {
+	for i, line := range wrap(printable.Line(text), t.width, utf8.RuneCountInString(first),
+		utf8.RuneCountInString(indent)) {
 		if i > 0 {
 			first = indent
 		}

@@ -4,7 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 )
@@ -12,7 +13,7 @@ import (
 // verdict prints what a run says in one sentence, and what to do about it. The
 // numbers and tests behind it stand below the tables.
 func (t *terminal) verdict() {
-	all := t.of(finding.KindRecommendation)
+	all := t.of(fact.KindRecommendation)
 	for i, f := range all {
 		switch {
 		case i > 0:
@@ -27,7 +28,7 @@ func (t *terminal) verdict() {
 			continue
 		}
 		paint := t.style.good
-		if r.Confidence != finding.Sure {
+		if r.Confidence != fact.Sure {
 			paint = t.style.bold
 		}
 		t.text("  ", "  ", r.Headline, paint)
@@ -37,10 +38,10 @@ func (t *terminal) verdict() {
 				t.line("      " + printable.Line(b.Command)) // it is made to be copied
 			}
 		}
-		t.text("  ", "  ", r.Reason(), t.style.warn)
+		t.text("  ", "  ", r.Reason, t.style.warn)
 	}
 	// What others did is among the reasons of a verdict that is only likely.
-	for _, f := range t.of(finding.KindNeighbours) {
+	for _, f := range t.of(fact.KindNeighbours) {
 		if !saysSo(all, f) {
 			t.text("  ", "  ", f.Title+".", t.style.warn)
 		}
@@ -51,7 +52,7 @@ func (t *terminal) verdict() {
 type bullet struct{ Name, Text, Command string }
 
 // bullets are at most three: what to use, what to avoid, what to check next.
-func bullets(r *finding.Recommendation) []bullet {
+func bullets(r *fact.Recommendation) []bullet {
 	all := []bullet{{Name: "Use", Text: r.Use}, {Name: "Avoid", Text: r.Avoid}, {Name: "Check next", Text: r.Next}}
 	if text, ok := strings.CutSuffix(r.Next, r.Command); ok && r.Command != "" {
 		all[2].Text, all[2].Command = text, r.Command
@@ -61,15 +62,16 @@ func bullets(r *finding.Recommendation) []bullet {
 
 // saysSo reports whether a verdict names what others did as a reason to doubt
 // it.
-func saysSo(verdicts []finding.Finding, neighbours finding.Finding) bool {
-	return slices.ContainsFunc(verdicts, func(f finding.Finding) bool {
-		return f.Recommendation != nil && neighbours.Neighbours != nil && strings.Contains(f.Recommendation.Reason(), neighbours.Neighbours.Doubt())
+func saysSo(verdicts []fact.Finding, neighbours fact.Finding) bool {
+	return slices.ContainsFunc(verdicts, func(f fact.Finding) bool {
+		return f.Recommendation != nil && neighbours.Neighbours != nil &&
+			strings.Contains(f.Recommendation.Reason, prose.Lowered(neighbours.Title))
 	})
 }
 
 // behind prints what the verdict was drawn from.
 func (t *terminal) behind() {
-	verdicts, others, noise := t.of(finding.KindRecommendation), t.of(finding.KindNeighbours), t.of(finding.KindNoise)
+	verdicts, others, noise := t.of(fact.KindRecommendation), t.of(fact.KindNeighbours), t.of(fact.KindNoise)
 	if len(verdicts)+len(others)+len(noise) == 0 {
 		return
 	}
@@ -90,7 +92,7 @@ func (t *terminal) behind() {
 }
 
 // picks are the stacks that verdicts put first.
-func picks(findings []finding.Finding) []string {
+func picks(findings []fact.Finding) []string {
 	var out []string
 	for _, f := range findings {
 		if f.Recommendation != nil && f.Recommendation.Pick != "" {
@@ -113,10 +115,10 @@ func (t *terminal) indent(stack string) string {
 
 // noiseText says how far apart equal things came out under a workload; "" when
 // the run does not tell.
-func noiseText(findings []finding.Finding, workload string) string {
+func noiseText(findings []fact.Finding, workload string) string {
 	for _, f := range findings {
 		for _, n := range f.Noise {
-			said := n.Sentence()
+			said := n.Text
 			switch {
 			case n.Workload != workload || said == "":
 			case n.Control != nil:

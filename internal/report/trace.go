@@ -88,7 +88,10 @@ func issuers(a *iotrace.Account) (only *iotrace.Account, passing []string) {
 	}
 	passes := func(name string) bool { return queues[name] && !issues[name] }
 	some := slices.ContainsFunc(a.Devices, func(d iotrace.Device) bool { return issues[d.Name] })
-	if !some || !slices.ContainsFunc(a.Devices, func(d iotrace.Device) bool { return issues[d.Name] && d.Remaps > 0 || d.NQN != "" }) {
+	if !some || !slices.ContainsFunc(a.Devices, func(d iotrace.Device) bool {
+		return issues[d.Name] && d.Remaps > 0 ||
+			d.NQN != ""
+	}) {
 		return a, nil // nobody got anything from another
 	}
 	only = &iotrace.Account{}
@@ -115,7 +118,8 @@ func traceRows(a *iotrace.Account, by TraceDimension) []traceRow {
 	}
 	var rows []traceRow
 	for _, r := range a.By(map[TraceDimension]iotrace.Dimension{
-		traceTotal: iotrace.Total, TraceByDevice: iotrace.ByDevice, TraceByOp: iotrace.ByOp, TraceBySize: iotrace.BySize, TraceByProcess: iotrace.ByOwner,
+		traceTotal: iotrace.Total, TraceByDevice: iotrace.ByDevice, TraceByOp: iotrace.ByOp, TraceBySize: iotrace.BySize,
+		TraceByProcess: iotrace.ByOwner,
 	}[by]) {
 		if r.Key.Owner.Kernel {
 			r.Label += " (kernel)" // and nothing tells for whom
@@ -232,7 +236,10 @@ func countsOf(a *iotrace.Account, d iotrace.Device) counts {
 		depth: depth, most: depth && d.Knows(iotrace.QuantityMaxDepth) && (d.MaxDepth > 0 || d.Depth == 0),
 		sequential: d.Knows(iotrace.QuantitySequential),
 		stages: d.Sequential > 0 || d.Plugs > 0 || d.Unplugs > 0 ||
-			slices.ContainsFunc(a.Cells, func(c iotrace.Cell) bool { return c.Device == d.Name && c.Intervals[iotrace.Q2G] != nil }),
+			slices.ContainsFunc(a.Cells, func(c iotrace.Cell) bool {
+				return c.Device == d.Name &&
+					c.Intervals[iotrace.Q2G] != nil
+			}),
 	}
 }
 
@@ -286,7 +293,8 @@ func traceLosses(a *iotrace.Account) (text string, lost bool) {
 		text += fmt.Sprintf(", %s events", grouped(float64(a.Events)))
 	}
 	if a.Lost > 0 {
-		return text + fmt.Sprintf("; %s were lost: counts are too low, and intervals may be missing", grouped(float64(a.Lost))), true
+		return text + fmt.Sprintf("; %s were lost: counts are too low, and intervals may be missing",
+			grouped(float64(a.Lost))), true
 	}
 	return text + ", none lost", false
 }

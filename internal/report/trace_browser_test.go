@@ -50,7 +50,8 @@ func longTrace() *iotrace.Account {
 
 // manyTrace has more of everything than fits a page.
 func manyTrace() *iotrace.Account {
-	a := &iotrace.Account{Recorder: "blktrace capture", Missing: []string{"Q, G, I: not in this capture", strings.Repeat("a long reason ", 30)}}
+	a := &iotrace.Account{Recorder: "blktrace capture", Missing: []string{"Q, G, I: not in this capture",
+		strings.Repeat("a long reason ", 30)}}
 	from := sampleTrace()
 	for i := range 80 {
 		name := fmt.Sprintf("dm-%d", i)
@@ -68,7 +69,8 @@ func TestBrowserShowsTraces(t *testing.T) {
 	dir := screenshots(t)
 	script := web.ReportScript
 	empty := &iotrace.Account{Recorder: "BPF"}
-	for name, a := range map[string]*iotrace.Account{"sample": sampleTrace(), "nvme": nvmeTrace(), "long": longTrace(), "many": manyTrace(), "empty": empty} {
+	for name, a := range map[string]*iotrace.Account{"sample": sampleTrace(), "nvme": nvmeTrace(), "long": longTrace(),
+		"many": manyTrace(), "empty": empty} {
 		t.Run(name, func(t *testing.T) {
 			b.openTrace(t, a, "t.blktrace.*", script)
 			if n := b.count(t, "script:not(body > script), img, iframe, object, embed"); n != 0 {

@@ -11,7 +11,8 @@ import (
 )
 
 // traceColumns are the columns of TraceCSV.
-var traceColumns = []string{"dimension", "key", "requests", "bytes", "interval", "count", "sum_ns", "min_ns", "mean_ns", "max_ns", "stddev_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns"}
+var traceColumns = []string{"dimension", "key", "requests", "bytes", "interval", "count", "sum_ns", "min_ns", "mean_ns",
+	"max_ns", "stddev_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns"}
 
 // TraceCSV writes a row for each interval of each key of the dimensions that
 // are asked for, or of all, behind those of all requests together. A key of
@@ -40,7 +41,8 @@ func TraceCSV(w io.Writer, a *iotrace.Account, by ...TraceDimension) error {
 				continue
 			}
 			q := newTraceQuantiles(d)
-			if err := out.Write(append(key[:4:4], i.String(), whole(q.Count), whole(q.SumNS), whole(q.MinNS), real(q.MeanNS), whole(q.MaxNS), real(q.StddevNS),
+			if err := out.Write(append(key[:4:4], i.String(), whole(q.Count), whole(q.SumNS), whole(q.MinNS), real(q.MeanNS),
+				whole(q.MaxNS), real(q.StddevNS),
 				whole(q.P50NS), whole(q.P90NS), whole(q.P99NS), whole(q.P999NS),
 			)); err != nil {
 				return err
@@ -52,7 +54,8 @@ func TraceCSV(w io.Writer, a *iotrace.Account, by ...TraceDimension) error {
 }
 
 // traceIOHead are the columns of TraceIOs.
-const traceIOHead = "device,op,sector,bytes,cpu,pid,command,cgroup,container,q_ns,g_ns,i_ns,m_ns,d_ns,n_ns,c_ns,merged,requeued,error\n"
+const traceIOHead = "device,op,sector,bytes,cpu,pid,command,cgroup,container," +
+	"q_ns,g_ns,i_ns,m_ns,d_ns,n_ns,c_ns,merged,requeued,error\n"
 
 // TraceIOs writes one row of CSV for each request of a trace, as they come.
 // Times are nanoseconds since the trace began; a field that is empty is of an

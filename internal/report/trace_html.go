@@ -49,7 +49,8 @@ type intervalNamed struct {
 
 func newTracePage(a *iotrace.Account, source, version string) tracePage {
 	p := tracePage{
-		shell:  shell{Title: "Plimsoll: trace", Version: version, CSS: template.CSS(web.ReportCSS), Sections: traceSections(a)},
+		shell: shell{Title: "Plimsoll: trace", Version: version, CSS: template.CSS(web.ReportCSS),
+			Sections: traceSections(a)},
 		Source: source, Missing: a.Missing, Meta: []string{traceHeadline(a)},
 	}
 	if source != "" {
@@ -119,7 +120,8 @@ var partKeys = []struct{ name, class, text string }{
 // their shares for each device and operation, their means for each size and
 // owner.
 func traceShareFigures(a *iotrace.Account) section {
-	s := section{Title: "Parts of the time from queue to completion", Note: "Mean Q2C of requests and bios, in the intervals that follow each other.",
+	s := section{Title: "Parts of the time from queue to completion",
+		Note:  "Mean Q2C of requests and bios, in the intervals that follow each other.",
 		Table: &numberTable{Caption: "parts of mean Q2C", Head: []string{"Of", "Part", "Mean", "Share of Q2C"}}}
 	drawn := map[string]bool{}
 	for i, rows := range [][]traceRow{deviceOps(a), traceRows(a, TraceBySize), traceRows(a, TraceByProcess)} {
@@ -139,7 +141,8 @@ func traceShareFigures(a *iotrace.Account) section {
 		}
 	}
 	if _, passing := issuers(a); len(passing) > 0 {
-		s.Remarks = []string{fmt.Sprintf("Sizes and processes are without %s: what they get, they pass on to the others.", strings.Join(passing, ", "))}
+		s.Remarks = []string{fmt.Sprintf("Sizes and processes are without %s: what they get, they pass on to the others.",
+			strings.Join(passing, ", "))}
 	}
 	for _, k := range partKeys {
 		if drawn[k.name] {
@@ -174,7 +177,8 @@ func sharesFigure(title string, rows []traceRow, shares bool) figure {
 				v = p.Share
 			}
 			m := mark{Series: i, Name: r.Label, X: float64(i), From: min(at, at+v), Y: max(at, at+v), Class: classOfPart(p.Name),
-				Text: fmt.Sprintf("%s: %s %s, %s of Q2C; %s requests", r.Label, p.Name, nsText(p.MeanNS), shareText(p.Share), grouped(float64(r.Requests)))}
+				Text: fmt.Sprintf("%s: %s %s, %s of Q2C; %s requests", r.Label, p.Name, nsText(p.MeanNS), shareText(p.Share),
+					grouped(float64(r.Requests)))}
 			at += v
 			high = max(high, m.Y)
 			f.Marks = append(f.Marks, m)
@@ -211,12 +215,14 @@ func nsText(ns float64) string {
 }
 
 // curveIntervals are the intervals whose percentiles are drawn.
-var curveIntervals = []iotrace.Interval{iotrace.Q2C, iotrace.D2C, iotrace.Q2D, iotrace.I2D, iotrace.Q2G, iotrace.D2N, iotrace.N2C, iotrace.S2Q, iotrace.C2R}
+var curveIntervals = []iotrace.Interval{iotrace.Q2C, iotrace.D2C, iotrace.Q2D, iotrace.I2D, iotrace.Q2G, iotrace.D2N,
+	iotrace.N2C, iotrace.S2Q, iotrace.C2R}
 
 // traceCurves draws the percentiles of the main intervals, one figure for each
 // device.
 func traceCurves(a *iotrace.Account) section {
-	s := section{Title: "Percentiles of the intervals", Note: fmt.Sprintf("To the right, ever fewer requests take longer: a curve ends where fewer than %d did.", leastTail)}
+	s := section{Title: "Percentiles of the intervals",
+		Note: fmt.Sprintf("To the right, ever fewer requests take longer: a curve ends where fewer than %d did.", leastTail)}
 	drawn, left := drawnDevices(a)
 	s.Note += left
 	for _, r := range traceRows(a, TraceByDevice) {
@@ -252,7 +258,8 @@ func traceCurves(a *iotrace.Account) section {
 			continue
 		}
 		scale := logScale(low, high)
-		f.Y = axis{Label: "time", Log: true, Low: scale.low, High: scale.high, Ticks: valueTicks(scale.readableSteps(6), latencyText)}
+		f.Y = axis{Label: "time", Log: true, Low: scale.low, High: scale.high,
+			Ticks: valueTicks(scale.readableSteps(6), latencyText)}
 		f.X = axis{Label: percentileLabel, High: tailDecades, Ticks: percentileTicks}
 		s.Figures = append(s.Figures, f)
 	}
@@ -263,8 +270,10 @@ func traceCurves(a *iotrace.Account) section {
 // traceSeries draws what each device did over time: its rate and bandwidth by
 // operation, times, and depth. Long traces are averaged over stretches.
 func traceSeries(a *iotrace.Account) section {
-	s := section{Title: "Over time", Note: "What completed in each second, and the mean number of requests between D and C."}
-	names := []string{iotrace.Read.String(), iotrace.Write.String(), iotrace.Discard.String(), iotrace.Flush.String(), iotrace.Other.String(), "Q2C", "D2C", "depth"}
+	s := section{Title: "Over time", Note: "What completed in each second, and the mean number of requests between D " +
+		"and C."}
+	names := []string{iotrace.Read.String(), iotrace.Write.String(), iotrace.Discard.String(), iotrace.Flush.String(),
+		iotrace.Other.String(), "Q2C", "D2C", "depth"}
 	averaged := false
 	drawn, left := drawnDevices(a)
 	s.Note += left
@@ -275,7 +284,8 @@ func traceSeries(a *iotrace.Account) section {
 		t := newSecondsLine(d.Seconds)
 		averaged = averaged || t.each > 1
 		for _, f := range []figure{
-			t.figure("IOPS", "IOPS", rateText, names[:iotrace.Ops], 0, func(s iotrace.Second, i int) (float64, float64) { return float64(s.Requests[i]), 1 }),
+			t.figure("IOPS", "IOPS", rateText, names[:iotrace.Ops], 0,
+				func(s iotrace.Second, i int) (float64, float64) { return float64(s.Requests[i]), 1 }),
 			t.figure("bandwidth", "MB/s", func(mb float64) string { return bandwidthText(1e6 * mb) }, names[:iotrace.Ops], 0,
 				func(s iotrace.Second, i int) (float64, float64) { return float64(s.Bytes[i]) / 1e6, 1 }),
 			t.figure("mean latency", "ns", latencyTick, names[5:7], 5, func(s iotrace.Second, i int) (float64, float64) {
@@ -285,7 +295,8 @@ func traceSeries(a *iotrace.Account) section {
 				}
 				return [...]float64{s.Q2CNS, s.D2CNS}[i] * n, n
 			}),
-			t.figure("depth", "requests", significant, names[7:], 7, func(s iotrace.Second, _ int) (float64, float64) { return s.Depth, 1 }),
+			t.figure("depth", "requests", significant, names[7:], 7,
+				func(s iotrace.Second, _ int) (float64, float64) { return s.Depth, 1 }),
 		} {
 			if len(f.Curves) == 0 || f.Title == "depth" && !d.Knows(iotrace.QuantityDepth) {
 				continue
@@ -317,7 +328,8 @@ func newSecondsLine(seconds []iotrace.Second) secondsLine {
 
 // figure draws curves of the means that of gives as sums and weights: one curve
 // for each name, in slots from first on. Those that are 0 throughout are left out.
-func (t secondsLine) figure(title, unit string, format func(float64) string, names []string, first int, of func(s iotrace.Second, i int) (sum, weight float64)) figure {
+func (t secondsLine) figure(title, unit string, format func(float64) string, names []string, first int,
+	of func(s iotrace.Second, i int) (sum, weight float64)) figure {
 	f := figure{Kind: figureCurves, Title: title, Note: "per second", Height: 170, Bottom: 40, Unit: unit}
 	if t.each > 1 {
 		f.Note = fmt.Sprintf("means of %d s", t.each)
@@ -365,9 +377,12 @@ func (t secondsLine) figure(title, unit string, format func(float64) string, nam
 
 // traceDeviceTable is what is counted of devices as a whole.
 func traceDeviceTable(a *iotrace.Account) section {
-	s := section{Title: "Devices", Note: "Depth is the number of requests between D and C; sequential are issued requests that go on where the one before, of the same direction, ended. – is not known.",
-		Table: &numberTable{Open: true, Caption: "what was counted of each", Head: []string{"Device", "Number", "Requests", "Bytes", "Mean depth", "Greatest depth", "Sequential",
-			"Back merges", "Front merges", "Other merges", "Splits", "Remaps", "Requeues", "Plugs", "Unplugs", "By timer", "Unfinished"}}}
+	s := section{Title: "Devices", Note: "Depth is the number of requests between D and C; sequential are issued " +
+		"requests that go on where the one before, of the same direction, ended. – is not known.",
+		Table: &numberTable{Open: true, Caption: "what was counted of each",
+			Head: []string{"Device", "Number", "Requests", "Bytes", "Mean depth", "Greatest depth", "Sequential",
+				"Back merges", "Front merges", "Other merges", "Splits", "Remaps", "Requeues", "Plugs", "Unplugs", "By timer",
+				"Unfinished"}}}
 	for _, d := range a.Devices {
 		told := countsOf(a, d)
 		where := func(known bool, text string) string {
@@ -377,7 +392,8 @@ func traceDeviceTable(a *iotrace.Account) section {
 			return text
 		}
 		row := []string{d.Name, cmp.Or(d.MajMin, unknown), grouped(float64(d.Requests)), decimalBytes(d.Bytes),
-			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))), where(told.stages && told.sequential, shareText(d.Sequential))}
+			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))),
+			where(told.stages && told.sequential, shareText(d.Sequential))}
 		for _, n := range []uint64{d.BackMerges, d.FrontMerges, d.OtherMerges, d.Splits, d.Remaps, d.Requeues} {
 			row = append(row, grouped(float64(n)))
 		}
@@ -395,8 +411,12 @@ const mostTableKeys = 50
 
 // traceTable is all intervals of each key of a dimension.
 func traceTable(a *iotrace.Account, by TraceDimension) section {
-	s := section{Title: map[TraceDimension]string{TraceByDevice: "Intervals by device", TraceByOp: "Intervals by operation", TraceBySize: "Intervals by size", TraceByProcess: "Intervals by process or container"}[by],
-		Table: &numberTable{Open: by == TraceByDevice, Caption: "all intervals", Head: []string{dimensionTitle[by], "Interval", "Count", "Min", "Mean", "Max", "Std. dev.", "p50", "p90", "p99", "p99.9", "Share of Q2C"}}}
+	s := section{Title: map[TraceDimension]string{TraceByDevice: "Intervals by device",
+		TraceByOp: "Intervals by operation", TraceBySize: "Intervals by size",
+		TraceByProcess: "Intervals by process or container"}[by],
+		Table: &numberTable{Open: by == TraceByDevice, Caption: "all intervals",
+			Head: []string{dimensionTitle[by], "Interval", "Count", "Min", "Mean", "Max", "Std. dev.", "p50", "p90", "p99",
+				"p99.9", "Share of Q2C"}}}
 	rows := traceRows(a, by)
 	if len(rows) > mostTableKeys {
 		s.Remarks = []string{fmt.Sprintf("%d more are in --csv and --json.", len(rows)-mostTableKeys)}
@@ -414,8 +434,10 @@ func traceTable(a *iotrace.Account, by TraceDimension) section {
 				share = shareText(parts[at].Share)
 			}
 			s.Table.Rows = append(s.Table.Rows, []string{
-				r.Label, i.String(), grouped(float64(d.Count)), traceNS(float64(d.MinNS)), traceNS(d.MeanNS()), traceNS(float64(d.MaxNS)), traceNS(d.StddevNS()),
-				traceNS(float64(percentile(d, 50))), traceNS(float64(percentile(d, 90))), traceNS(float64(percentile(d, 99))), traceNS(float64(percentile(d, 99.9))), share,
+				r.Label, i.String(), grouped(float64(d.Count)), traceNS(float64(d.MinNS)), traceNS(d.MeanNS()),
+				traceNS(float64(d.MaxNS)), traceNS(d.StddevNS()),
+				traceNS(float64(percentile(d, 50))), traceNS(float64(percentile(d, 90))), traceNS(float64(percentile(d, 99))),
+				traceNS(float64(percentile(d, 99.9))), share,
 			})
 		}
 	}

@@ -66,7 +66,8 @@ type (
 // TraceJSON writes what a trace tells as one document, by the dimensions that
 // are asked for, or by all.
 func TraceJSON(w io.Writer, a *iotrace.Account, by ...TraceDimension) error {
-	d := traceDocument{Schema: TraceSchema, DurationSeconds: a.Duration.Seconds(), Account: *a, Devices: []traceDevice{}, Total: newTraceKey(traceSum(a)), By: map[TraceDimension][]traceKey{}, Target: newTraceExports(a)}
+	d := traceDocument{Schema: TraceSchema, DurationSeconds: a.Duration.Seconds(), Account: *a, Devices: []traceDevice{},
+		Total: newTraceKey(traceSum(a)), By: map[TraceDimension][]traceKey{}, Target: newTraceExports(a)}
 	for _, dev := range a.Devices {
 		d.Devices = append(d.Devices, newTraceDevice(dev))
 	}

@@ -12,7 +12,8 @@ import (
 
 // tracePartNames are the parts of an I/O's latency in the order in which it
 // passes them.
-var tracePartNames = []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver, result.PartFabric, result.PartTarget, result.PartDevice}
+var tracePartNames = []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver,
+	result.PartFabric, result.PartTarget, result.PartDevice}
 
 // partMeaning says in words what a part is.
 var partMeaning = map[result.PartName]string{
@@ -29,7 +30,8 @@ var partMeaning = map[result.PartName]string{
 // the script.
 func partClass(name result.PartName) string {
 	class, ok := map[result.PartName]string{
-		result.PartUser: "part-4", result.PartKernel: "part-3", result.PartBlock: "part-1", result.PartDriver: "part-2", result.PartFabric: "part-5", result.PartTarget: "part-0", result.PartDevice: "part-device",
+		result.PartUser: "part-4", result.PartKernel: "part-3", result.PartBlock: "part-1", result.PartDriver: "part-2",
+		result.PartFabric: "part-5", result.PartTarget: "part-0", result.PartDevice: "part-device",
 	}[name]
 	if !ok {
 		return "part-6" // of a later version
@@ -111,7 +113,7 @@ func tracedPoints(run *result.Run) []tracedPoint {
 
 func tracedTrials(run *result.Run, stack, workload string) []result.Trial {
 	return slices.DeleteFunc(slices.Clone(run.Trials), func(t result.Trial) bool {
-		return t.Stack != stack || t.Workload != workload || t.Status != result.TrialDone || t.Trace == nil
+		return t.Stack != stack || t.Mix != workload || t.Status != result.TrialDone || t.Trace == nil
 	})
 }
 
@@ -265,7 +267,8 @@ func othersText(rows []servedRow, stack, workload string) string {
 			more += r.Requests
 			continue
 		}
-		words = append(words, fmt.Sprintf("%s: %s to %s, %s", r.whose(), grouped(float64(r.Requests)), r.Device, decimalBytes(r.Bytes)))
+		words = append(words, fmt.Sprintf("%s: %s to %s, %s", r.whose(), grouped(float64(r.Requests)), r.Device,
+			decimalBytes(r.Bytes)))
 	}
 	if len(others) > most {
 		words = append(words, fmt.Sprintf("%d more: %s", len(others)-most, grouped(float64(more))))
@@ -315,7 +318,8 @@ func tracesLack(run *result.Run) []string {
 		if lost == 1 {
 			what = "1 event was"
 		}
-		order = append([]string{fmt.Sprintf("%s lost in %s: counts are too low, and parts are means of those that were seen", what, counted(losers, "trial"))}, order...)
+		order = append([]string{fmt.Sprintf("%s lost in %s: counts are too low, and parts are means of those that were seen",
+			what, counted(losers, "trial"))}, order...)
 	}
 	return order
 }

@@ -21,7 +21,8 @@ func TestTracedTrialsTogether(t *testing.T) {
 		var all []result.Breakdown
 		var ios, total, device float64
 		for range rapid.IntRange(1, 5).Draw(t, "trials") {
-			b := result.Breakdown{IOs: rapid.Uint64Range(1, 1e7).Draw(t, "ios"), TotalNS: rapid.Float64Range(1, 1e9).Draw(t, "total"), PerIO: 1}
+			b := result.Breakdown{IOs: rapid.Uint64Range(1, 1e7).Draw(t, "ios"),
+				TotalNS: rapid.Float64Range(1, 1e9).Draw(t, "total"), PerIO: 1}
 			b.ResidueNS = b.TotalNS
 			for _, name := range tracePartNames {
 				if name == result.PartDevice || rapid.Bool().Draw(t, string(name)) {
@@ -39,7 +40,8 @@ func TestTracedTrialsTogether(t *testing.T) {
 		}
 		p := together(tracedPoint{}, all)
 		near := func(got, want float64) bool { return math.Abs(got-want) <= 1e-6*(1+math.Abs(want)) }
-		if ns, _ := p.part(result.PartDevice); !near(p.TotalNS, total/ios) || !near(ns, device/ios) || !near(p.PerIO, 1) || p.Trials != len(all) || p.IOs != uint64(ios) {
+		if ns, _ := p.part(result.PartDevice); !near(p.TotalNS, total/ios) || !near(ns, device/ios) || !near(p.PerIO, 1) ||
+			p.Trials != len(all) || p.IOs != uint64(ios) {
 			t.Errorf("%+v of %+v", p, all)
 		}
 		sum := p.ResidueNS
@@ -125,9 +127,11 @@ func TestShowTellsOfTraces(t *testing.T) {
 func TestReportTellsOfTraces(t *testing.T) {
 	run := tracedRun()
 	var b bytes.Buffer
-	must(t, HTML(&b, run, finding.All(run)))
-	for _, want := range []string{"Latency, part by part", "Who used the devices", "jbd2/loop2-8 (kernel)", "container cassandra-1", "not attributed",
-		"writes reach the block layer from a worker", "events were lost in", "MIX, writes", "fabric: to the target and back"} {
+	must(t, HTML(&b, run, finding.All(run), PageOptions{}))
+	for _, want := range []string{"Latency, part by part", "Who used the devices", "jbd2/loop2-8 (kernel)",
+		"container cassandra-1", "not attributed",
+		"writes reach the block layer from a worker", "events were lost in", "MIX, writes",
+		"fabric: to the target and back"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the report does not say %q", want)
 		}
@@ -140,14 +144,16 @@ func TestTracesAreNotSteered(t *testing.T) {
 	for i := range run.Trials {
 		if trace := run.Trials[i].Trace; trace != nil {
 			trace.Missing = append(trace.Missing, "\x1b]0;missing\a"+hostile)
-			trace.Served = append(trace.Served, result.Served{Device: "vda", Owner: "\x1b[2J" + hostile, Op: "read", Requests: 1 << 40, Bytes: 1 << 60})
+			trace.Served = append(trace.Served, result.Served{Device: "vda", Owner: "\x1b[2J" + hostile, Op: "read",
+				Requests: 1 << 40, Bytes: 1 << 60})
 		}
 	}
-	if out := terminalText(t, run, sampleFindings(), TerminalOptions{Width: 100}); strings.ContainsAny(out, "\x1b\a") || !strings.Contains(out, "?[2J") {
+	if out := terminalText(t, run, sampleFindings(), TerminalOptions{Width: 100}); strings.ContainsAny(out, "\x1b\a") ||
+		!strings.Contains(out, "?[2J") {
 		t.Error("an owner steers the terminal, or is not there")
 	}
 	var b bytes.Buffer
-	must(t, HTML(&b, run, finding.All(run)))
+	must(t, HTML(&b, run, finding.All(run), PageOptions{}))
 	if strings.Contains(b.String(), "<script>alert") || strings.Contains(b.String(), "<img") {
 		t.Error("an owner brings elements into the page")
 	}
@@ -156,10 +162,12 @@ func TestTracesAreNotSteered(t *testing.T) {
 // What trials lack is told once, though its numbers differ.
 func TestWhatTracesLackIsToldOnce(t *testing.T) {
 	run := &result.Run{}
-	for _, missing := range [][]string{{"write: 80% of its calls", "read: 80% of its calls"}, {"write: 90% of its calls"}, nil} {
+	for _, missing := range [][]string{{"write: 80% of its calls", "read: 80% of its calls"}, {"write: 90% of its calls"},
+		nil} {
 		run.Trials = append(run.Trials, result.Trial{Status: result.TrialDone, Trace: &result.Trace{Missing: missing}})
 	}
-	if got, want := tracesLack(run), []string{"not known: write: 80% of its calls (2 trials)", "not known: read: 80% of its calls (1 trial)"}; !slices.Equal(got, want) {
+	if got, want := tracesLack(run), []string{"not known: write: 80% of its calls (2 trials)",
+		"not known: read: 80% of its calls (1 trial)"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -16,8 +16,10 @@ func sampleTrace() *iotrace.Account {
 	a := &iotrace.Account{
 		Recorder: "blktrace capture", Duration: 5200 * time.Millisecond, Events: 412345,
 		Devices: []iotrace.Device{
-			{Name: "loop0", MajMin: "7:0", BackMerges: 1210, FrontMerges: 3, Plugs: 180, Unplugs: 171, UnpluggedByTimer: 9, Depth: 23.4, MaxDepth: 64, Sequential: 0.021, Unfinished: 2},
-			{Name: "254:0", MajMin: "254:0", BackMerges: 40, Splits: 12, Remaps: 40211, Requeues: 1, Plugs: 60, Unplugs: 60, Depth: 21.9, MaxDepth: 61, Sequential: 0.034},
+			{Name: "loop0", MajMin: "7:0", BackMerges: 1210, FrontMerges: 3, Plugs: 180, Unplugs: 171, UnpluggedByTimer: 9,
+				Depth: 23.4, MaxDepth: 64, Sequential: 0.021, Unfinished: 2},
+			{Name: "254:0", MajMin: "254:0", BackMerges: 40, Splits: 12, Remaps: 40211, Requeues: 1, Plugs: 60, Unplugs: 60,
+				Depth: 21.9, MaxDepth: 61, Sequential: 0.034},
 		},
 	}
 	fio := iotrace.Owner{PID: 4711, Command: "fio", Call: true}
@@ -47,7 +49,8 @@ func sampleTrace() *iotrace.Account {
 			}
 		}
 		for s := range 6 {
-			second := iotrace.Second{At: int64(s), Depth: d.Depth * (1 + 0.1*rng.NormFloat64()), Q2CNS: 210e3 * (1 + 0.1*rng.NormFloat64()), D2CNS: 95e3 * (1 + 0.1*rng.NormFloat64())}
+			second := iotrace.Second{At: int64(s), Depth: d.Depth * (1 + 0.1*rng.NormFloat64()),
+				Q2CNS: 210e3 * (1 + 0.1*rng.NormFloat64()), D2CNS: 95e3 * (1 + 0.1*rng.NormFloat64())}
 			for _, c := range a.Cells {
 				if c.Device == d.Name {
 					second.Requests[c.Op] += c.Requests / 6
@@ -93,9 +96,13 @@ func sampleCell(rng *rand.Rand, key iotrace.Key, n int, d2c float64, flat bool) 
 // nvmeTrace is of an NVMe drive whose driver is traced too.
 func nvmeTrace() *iotrace.Account {
 	rng := rand.New(rand.NewPCG(7, 7))
-	a := &iotrace.Account{Recorder: "BPF", Duration: 3 * time.Second, Lost: 17, Missing: []string{"Q2G, G2I, I2D: only Q2D is recorded in the kernel"},
-		Devices: []iotrace.Device{{Name: "nvme0n1", MajMin: "259:0", Requests: 5000, Bytes: 5000 * 4096, Depth: 0.9, MaxDepth: 1}}}
-	c := iotrace.Cell{Key: iotrace.Key{Device: "nvme0n1", Size: 4096, Owner: iotrace.Owner{Cgroup: 17, Path: "/user.slice", PID: 2, Command: "fio", Call: true}}, Requests: 5000, Bytes: 5000 * 4096}
+	a := &iotrace.Account{Recorder: "BPF", Duration: 3 * time.Second, Lost: 17,
+		Missing: []string{"Q2G, G2I, I2D: only Q2D is recorded in the kernel"},
+		Devices: []iotrace.Device{{Name: "nvme0n1", MajMin: "259:0", Requests: 5000, Bytes: 5000 * 4096, Depth: 0.9,
+			MaxDepth: 1}}}
+	c := iotrace.Cell{Key: iotrace.Key{Device: "nvme0n1", Size: 4096,
+		Owner: iotrace.Owner{Cgroup: 17, Path: "/user.slice", PID: 2, Command: "fio", Call: true}}, Requests: 5000,
+		Bytes: 5000 * 4096}
 	for i := range c.Intervals {
 		switch iotrace.Interval(i) {
 		case iotrace.Q2D, iotrace.D2N, iotrace.N2C, iotrace.D2C, iotrace.Q2C, iotrace.S2Q, iotrace.S2X, iotrace.C2R:
@@ -104,7 +111,8 @@ func nvmeTrace() *iotrace.Account {
 	}
 	for range 5000 {
 		q, n, d := rng.Uint64N(900), 300+rng.Uint64N(200), 70000+rng.Uint64N(9000)
-		for i, ns := range map[iotrace.Interval]uint64{iotrace.Q2D: q, iotrace.D2N: n, iotrace.N2C: d, iotrace.D2C: n + d, iotrace.Q2C: q + n + d, iotrace.S2Q: 1200, iotrace.S2X: 4000 + q, iotrace.C2R: 2500} {
+		for i, ns := range map[iotrace.Interval]uint64{iotrace.Q2D: q, iotrace.D2N: n, iotrace.N2C: d, iotrace.D2C: n + d,
+			iotrace.Q2C: q + n + d, iotrace.S2Q: 1200, iotrace.S2X: 4000 + q, iotrace.C2R: 2500} {
 			c.Intervals[i].Add(ns)
 		}
 	}
@@ -132,7 +140,8 @@ func targetTrace() *iotrace.Account {
 		{"nvmet:nvme0n1", 1, iotrace.Write, 65536, 1000, true, true},
 		{"nvmet:disk.img", 2, iotrace.Read, 4096, 700, false, false},
 	} {
-		c := iotrace.Cell{Key: iotrace.Key{Device: k.name, Op: k.op, Size: k.size, Owner: owner}, Requests: uint64(k.n), Bytes: uint64(k.n) * uint64(k.size)}
+		c := iotrace.Cell{Key: iotrace.Key{Device: k.name, Op: k.op, Size: k.size, Owner: owner}, Requests: uint64(k.n),
+			Bytes: uint64(k.n) * uint64(k.size)}
 		for _, i := range []iotrace.Interval{iotrace.T, iotrace.A2Q, iotrace.F2Q, iotrace.Q2C} {
 			if i == iotrace.T || k.q && (i == iotrace.Q2C || k.fetched == (i == iotrace.F2Q)) {
 				c.Intervals[i] = new(iotrace.Dist)
@@ -140,7 +149,8 @@ func targetTrace() *iotrace.Account {
 		}
 		for range k.n {
 			before, device := 2000+rng.Uint64N(500), 70000+rng.Uint64N(9000)
-			for i, ns := range map[iotrace.Interval]uint64{iotrace.T: before + device, iotrace.A2Q: before, iotrace.F2Q: before, iotrace.Q2C: device} {
+			for i, ns := range map[iotrace.Interval]uint64{iotrace.T: before + device, iotrace.A2Q: before, iotrace.F2Q: before,
+				iotrace.Q2C: device} {
 				if c.Intervals[i] != nil {
 					c.Intervals[i].Add(ns)
 				}

@@ -52,13 +52,15 @@ func (t *terminal) traceExports(a *iotrace.Account) {
 	t.section("At this target")
 	columns := []column{
 		{head: "namespace", left: true}, {head: "op", left: true}, {head: "requests"}, {head: "bytes", drop: 2},
-		{head: "T mean"}, {head: "p99", drop: 1}, {head: "nvmet"}, {head: "fetch"}, {head: "device"}, {head: "device p99", drop: 3},
+		{head: "T mean"}, {head: "p99", drop: 1}, {head: "nvmet"}, {head: "fetch"}, {head: "device"},
+		{head: "device p99", drop: 3},
 	}
 	var rows []tableRow
 	for _, e := range all {
 		cells := []string{
 			printable.Line(e.Device.Name), e.Label, grouped(float64(e.Requests)), decimalBytes(e.Bytes),
-			meanText(e.dist(iotrace.T)), percentileText(e.dist(iotrace.T), 99), "", "", "", percentileText(e.dist(iotrace.Q2C), 99),
+			meanText(e.dist(iotrace.T)), percentileText(e.dist(iotrace.T), 99), "", "", "",
+			percentileText(e.dist(iotrace.Q2C), 99),
 		}
 		for i, interval := range []iotrace.Interval{iotrace.A2Q, iotrace.F2Q, iotrace.Q2C} {
 			if ns, known := e.of(interval); known {
@@ -68,10 +70,13 @@ func (t *terminal) traceExports(a *iotrace.Account) {
 		rows = append(rows, tableRow{cells: cells, paint: t.style.plain})
 	}
 	t.table(columns, rows)
-	t.text("  ", "    ", "T is from the arrival of a command until it is complete: nvmet's own work, fetching the data of writes over the network, and the device behind the namespace, from its bio on; what is left was in no device", t.style.dim)
+	t.text("  ", "    ", "T is from the arrival of a command until it is complete: nvmet's own work, fetching the data "+
+		"of writes over the network, and the device behind the namespace, from its bio on; what is left was in no device",
+		t.style.dim)
 	var named []string
 	for _, e := range all {
-		if name := e.Device.Name + " is namespace " + grouped(float64(e.Device.NSID)) + " of " + e.Device.NQN; !slices.Contains(named, name) {
+		if name := e.Device.Name + " is namespace " + grouped(float64(e.Device.NSID)) + " of " +
+			e.Device.NQN; !slices.Contains(named, name) {
 			named = append(named, name)
 			t.text("  ", "    ", printable.Line(name), t.style.dim)
 		}

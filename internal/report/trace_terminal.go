@@ -79,16 +79,20 @@ func (t *terminal) traceHeading(a *iotrace.Account, opt TraceOptions) {
 
 // dimensionTitle begins the titles of a dimension's tables.
 var dimensionTitle = map[TraceDimension]string{
-	TraceByDevice: "Device", TraceByOp: "Operation", TraceBySize: "Size", TraceByProcess: "Process", traceTotal: "Requests",
+	TraceByDevice: "Device", TraceByOp: "Operation", TraceBySize: "Size", TraceByProcess: "Process",
+	traceTotal: "Requests",
 }
 
 // traceIntervals prints a table of all intervals of a row.
 func (t *terminal) traceIntervals(r traceRow) {
-	t.section(printable.Line(fmt.Sprintf("%s %s: %s requests, %s", dimensionTitle[r.Dimension], r.Label, grouped(float64(r.Requests)), decimalBytes(r.Bytes))))
+	t.section(printable.Line(fmt.Sprintf("%s %s: %s requests, %s", dimensionTitle[r.Dimension], r.Label,
+		grouped(float64(r.Requests)), decimalBytes(r.Bytes))))
 	parts := traceParts(r)
 	columns := []column{
-		{head: "interval", left: true}, {head: "count"}, {head: "min", drop: 4}, {head: "mean"}, {head: "max", drop: 7}, {head: "stddev", drop: 2},
-		{head: "p50"}, {head: "p90", drop: 1}, {head: "p99"}, {head: "p99.9", drop: 3}, {head: "of Q2C", drop: 6}, {head: "", left: true, drop: 5, paint: t.style.accent},
+		{head: "interval", left: true}, {head: "count"}, {head: "min", drop: 4}, {head: "mean"}, {head: "max", drop: 7},
+		{head: "stddev", drop: 2},
+		{head: "p50"}, {head: "p90", drop: 1}, {head: "p99"}, {head: "p99.9", drop: 3}, {head: "of Q2C", drop: 6},
+		{head: "", left: true, drop: 5, paint: t.style.accent},
 	}
 	var rows []tableRow
 	for _, i := range traceIntervals {
@@ -97,8 +101,10 @@ func (t *terminal) traceIntervals(r traceRow) {
 			continue
 		}
 		cells := []string{
-			i.String(), grouped(float64(d.Count)), traceNS(float64(d.MinNS)), traceNS(d.MeanNS()), traceNS(float64(d.MaxNS)), traceNS(d.StddevNS()),
-			traceNS(float64(percentile(d, 50))), traceNS(float64(percentile(d, 90))), traceNS(float64(percentile(d, 99))), traceNS(float64(percentile(d, 99.9))), "", "",
+			i.String(), grouped(float64(d.Count)), traceNS(float64(d.MinNS)), traceNS(d.MeanNS()), traceNS(float64(d.MaxNS)),
+			traceNS(d.StddevNS()),
+			traceNS(float64(percentile(d, 50))), traceNS(float64(percentile(d, 90))), traceNS(float64(percentile(d, 99))),
+			traceNS(float64(percentile(d, 99.9))), "", "",
 		}
 		for _, p := range parts {
 			if p.Name == i.String() {
@@ -155,8 +161,10 @@ func (t *terminal) traceDevices(a *iotrace.Account) {
 	}
 	t.section("Devices")
 	columns := []column{
-		{head: "device", left: true}, {head: "requests"}, {head: "IOPS"}, {head: "MB/s"}, {head: "depth"}, {head: "most"}, {head: "sequential"},
-		{head: "merges", drop: 7}, {head: "splits", drop: 4}, {head: "remaps", drop: 3}, {head: "requeues", drop: 5}, {head: "plugs", drop: 1}, {head: "unplugs", drop: 2}, {head: "unfinished", drop: 6},
+		{head: "device", left: true}, {head: "requests"}, {head: "IOPS"}, {head: "MB/s"}, {head: "depth"}, {head: "most"},
+		{head: "sequential"},
+		{head: "merges", drop: 7}, {head: "splits", drop: 4}, {head: "remaps", drop: 3}, {head: "requeues", drop: 5},
+		{head: "plugs", drop: 1}, {head: "unplugs", drop: 2}, {head: "unfinished", drop: 6},
 	}
 	var rows []tableRow
 	for _, d := range a.Devices {
@@ -179,9 +187,12 @@ func (t *terminal) traceDevices(a *iotrace.Account) {
 		}
 		rows = append(rows, tableRow{cells: []string{
 			printable.Line(name), grouped(float64(d.Requests)), rate(d.Requests, 1), rate(d.Bytes, 1e6),
-			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))), where(told.stages && told.sequential, shareText(d.Sequential)),
-			several(d.BackMerges, d.FrontMerges, d.OtherMerges), grouped(float64(d.Splits)), grouped(float64(d.Remaps)), grouped(float64(d.Requeues)),
-			where(told.stages, grouped(float64(d.Plugs))), where(told.stages, several(d.Unplugs, d.UnpluggedByTimer)), grouped(float64(d.Unfinished)),
+			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))),
+			where(told.stages && told.sequential, shareText(d.Sequential)),
+			several(d.BackMerges, d.FrontMerges, d.OtherMerges), grouped(float64(d.Splits)), grouped(float64(d.Remaps)),
+			grouped(float64(d.Requeues)),
+			where(told.stages, grouped(float64(d.Plugs))), where(told.stages, several(d.Unplugs, d.UnpluggedByTimer)),
+			grouped(float64(d.Unfinished)),
 		}, paint: t.style.plain})
 	}
 	t.table(columns, rows)
@@ -210,15 +221,18 @@ func (t *terminal) traceShares(by TraceDimension, rows []traceRow, drawn map[str
 	if len(rows) == 0 {
 		return
 	}
-	t.section("By " + map[TraceDimension]string{TraceByDevice: "device", TraceByOp: "operation", TraceBySize: "size", TraceByProcess: "process or container"}[by])
+	t.section("By " + map[TraceDimension]string{TraceByDevice: "device", TraceByOp: "operation", TraceBySize: "size",
+		TraceByProcess: "process or container"}[by])
 	columns := []column{
-		{head: string(by), left: true}, {head: "requests"}, {head: "bytes", drop: 2}, {head: "Q2C mean"}, {head: "p99", drop: 4}, {head: "D2C mean", drop: 3}, {head: "p99", drop: 1},
+		{head: string(by), left: true}, {head: "requests"}, {head: "bytes", drop: 2}, {head: "Q2C mean"},
+		{head: "p99", drop: 4}, {head: "D2C mean", drop: 3}, {head: "p99", drop: 1},
 		{head: "parts of Q2C", left: true, drop: 5, paint: t.style.parts},
 	}
 	var table []tableRow
 	for i, r := range rows {
 		if i == mostRows {
-			table = append(table, tableRow{span: fmt.Sprintf("and %d more: in --csv and --json", len(rows)-mostRows), paint: t.style.dim})
+			table = append(table, tableRow{span: fmt.Sprintf("and %d more: in --csv and --json", len(rows)-mostRows),
+				paint: t.style.dim})
 			break
 		}
 		parts := traceParts(r)
@@ -227,7 +241,8 @@ func (t *terminal) traceShares(by TraceDimension, rows []traceRow, drawn map[str
 		}
 		table = append(table, tableRow{cells: []string{
 			shorten(printable.Line(r.Label), 34), grouped(float64(r.Requests)), decimalBytes(r.Bytes),
-			meanText(r.dist(iotrace.Q2C)), percentileText(r.dist(iotrace.Q2C), 99), meanText(r.dist(iotrace.D2C)), percentileText(r.dist(iotrace.D2C), 99), partsBar(parts),
+			meanText(r.dist(iotrace.Q2C)), percentileText(r.dist(iotrace.Q2C), 99), meanText(r.dist(iotrace.D2C)),
+			percentileText(r.dist(iotrace.D2C), 99), partsBar(parts),
 		}, paint: t.style.plain})
 	}
 	t.table(columns, table)
@@ -327,7 +342,8 @@ func (t *terminal) traceLegend(rows []traceRow, drawn map[string]bool) {
 	if drawn[restName] {
 		say("rest: Q2C that no interval tells of; below 0, the parts overlap")
 	}
-	say("devices: depth is the mean number of requests between D and C, most the greatest; sequential, of issued requests, those that go on where the one before ended; merges are back+front+other, unplugs called+by timer")
+	say("devices: depth is the mean number of requests between D and C, most the greatest; sequential, of issued " +
+		"requests, those that go on where the one before ended; merges are back+front+other, unplugs called+by timer")
 	if len(t.dropped) > 0 {
 		var named []string
 		for _, head := range t.dropped {

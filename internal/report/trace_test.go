@@ -35,7 +35,8 @@ func TestTraceGolden(t *testing.T) {
 			return Trace(b, sampleTrace(), TraceOptions{TerminalOptions: TerminalOptions{Width: 80}})
 		},
 		"trace-120.golden.txt": func(b *bytes.Buffer) error {
-			return Trace(b, sampleTrace(), TraceOptions{TerminalOptions: TerminalOptions{Width: 120}, Source: "t.blktrace.0 and 1 more"})
+			return Trace(b, sampleTrace(), TraceOptions{TerminalOptions: TerminalOptions{Width: 120},
+				Source: "t.blktrace.0 and 1 more"})
 		},
 		"trace-nvme.golden.txt": func(b *bytes.Buffer) error {
 			return Trace(b, nvmeTrace(), TraceOptions{TerminalOptions: TerminalOptions{Width: 120}, By: TraceByOp})
@@ -112,10 +113,11 @@ func TestTracePartsAreTheWhole(t *testing.T) {
 		"with nobody's flush": {traceSum(flushed), []string{"Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C"}},
 		"with merges":         {sample, []string{"Q2G", "G2I", "Q2M", "I2D", "M2D", "D2C"}},
 		"the driver is seen":  {traceSum(nvmeTrace()), []string{"Q2D", "D2N", "N2C"}},
-		"D is not seen":       {without(traceSum(nvmeTrace()), iotrace.D2N, iotrace.N2C, iotrace.D2C, iotrace.Q2D), []string{"rest"}},
-		"I is not seen":       {without(sample, iotrace.G2I, iotrace.I2D), []string{"Q2G", "Q2M", "M2D", "G2D", "D2C"}},
-		"Q is not seen":       {without(sample, iotrace.Q2C), nil},
-		"nothing":             {traceRow{}, nil},
+		"D is not seen": {without(traceSum(nvmeTrace()), iotrace.D2N, iotrace.N2C, iotrace.D2C, iotrace.Q2D),
+			[]string{"rest"}},
+		"I is not seen": {without(sample, iotrace.G2I, iotrace.I2D), []string{"Q2G", "Q2M", "M2D", "G2D", "D2C"}},
+		"Q is not seen": {without(sample, iotrace.Q2C), nil},
+		"nothing":       {traceRow{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var names []string
@@ -128,7 +130,8 @@ func TestTracePartsAreTheWhole(t *testing.T) {
 			if !slices.Equal(names, c.parts) {
 				t.Errorf("parts %v, want %v", names, c.parts)
 			}
-			if want := c.row.Intervals[iotrace.Q2C].MeanNS(); c.parts != nil && (math.Abs(share-1) > leastRest || math.Abs(mean/want-1) > leastRest) {
+			if want := c.row.Intervals[iotrace.Q2C].MeanNS(); c.parts != nil &&
+				(math.Abs(share-1) > leastRest || math.Abs(mean/want-1) > leastRest) {
 				t.Errorf("the parts are %v of the whole, and %v of %v ns", share, mean, want)
 			}
 		})
@@ -144,11 +147,13 @@ func TestTraceCountsOnce(t *testing.T) {
 	top.Intervals[iotrace.Q2C].Add(1e6)
 	a.Cells, a.Devices = append(a.Cells, top), append(a.Devices, iotrace.Device{Name: "dm-0", Requests: 500})
 	only, passing := issuers(a)
-	if !slices.Equal(passing, []string{"dm-0"}) || len(only.Devices) != 2 || len(traceRows(a, TraceByDevice)) != 3 || traceSum(a).Requests != traceSum(sampleTrace()).Requests {
+	if !slices.Equal(passing, []string{"dm-0"}) || len(only.Devices) != 2 || len(traceRows(a, TraceByDevice)) != 3 ||
+		traceSum(a).Requests != traceSum(sampleTrace()).Requests {
 		t.Errorf("without %v there are %d devices, and %d requests", passing, len(only.Devices), traceSum(a).Requests)
 	}
 	contains := "without dm-0: what they get, they pass on"
-	if out := traceText(t, a, TraceOptions{TerminalOptions: TerminalOptions{Width: 200}}); !strings.Contains(out, contains) {
+	if out := traceText(t, a, TraceOptions{TerminalOptions: TerminalOptions{Width: 200}}); !strings.Contains(out,
+		contains) {
 		t.Errorf("it does not say %q", contains)
 	}
 	for i := range a.Devices {
@@ -182,7 +187,8 @@ func TestTraceOfATargetCountsOnce(t *testing.T) {
 	for _, e := range told.Target {
 		is = append(is, fmt.Sprint(e.Device, e.NSID, e.Key, e.Requests, len(e.Intervals), len(e.Parts)))
 	}
-	if want := []string{"nvmet:nvme0n11read4000 3 0", "nvmet:nvme0n11write1000 3 0", "nvmet:disk.img2read700 1 0"}; !slices.Equal(is, want) {
+	if want := []string{"nvmet:nvme0n11read4000 3 0", "nvmet:nvme0n11write1000 3 0",
+		"nvmet:disk.img2read700 1 0"}; !slices.Equal(is, want) {
 		t.Errorf("%q, want %q", is, want)
 	}
 }
@@ -219,7 +225,8 @@ func TestTraceTerminalBearsAnything(t *testing.T) {
 		bad.Cells[i].Owner.Call = i%2 == 0
 	}
 	bad.Devices[0].Depth, bad.Devices[0].Sequential = math.NaN(), math.Inf(1)
-	for name, a := range map[string]*iotrace.Account{"bad": bad, "nothing": {}, "no cells": {Recorder: "BPF", Devices: []iotrace.Device{{Name: "vda"}}}} {
+	for name, a := range map[string]*iotrace.Account{"bad": bad, "nothing": {},
+		"no cells": {Recorder: "BPF", Devices: []iotrace.Device{{Name: "vda"}}}} {
 		for _, by := range append(TraceDimensions, "") {
 			for _, width := range []int{0, 40, 80, 200} {
 				out := traceText(t, a, TraceOptions{TerminalOptions: TerminalOptions{Width: width}, By: by})
@@ -319,7 +326,8 @@ func TestTraceIOs(t *testing.T) {
 	rows := NewTraceIOs(&b)
 	for _, io := range []iotrace.IO{
 		{Device: "loop0", Op: iotrace.Write, Sector: 8, Bytes: 4096, CPU: 1, Q: 0, G: 5, I: -1, M: -1, D: 9, N: -1, C: 120,
-			Owner: iotrace.Owner{PID: 7, Command: `a "b", c`, Cgroup: 3, Path: "/x,y", Container: "db"}, Merged: 2, Requeued: 1, Error: -5},
+			Owner: iotrace.Owner{PID: 7, Command: `a "b", c`, Cgroup: 3, Path: "/x,y", Container: "db"}, Merged: 2, Requeued: 1,
+			Error: -5},
 		{Device: "8:16", Op: iotrace.Flush, Q: -1, G: -1, I: -1, M: -1, D: 1, N: 2, C: -1, Owner: iotrace.Owner{Cgroup: 44}},
 	} {
 		must(t, rows.Write(&io))
@@ -341,7 +349,8 @@ func TestTraceIOs(t *testing.T) {
 
 func BenchmarkTraceIOs(b *testing.B) {
 	rows := NewTraceIOs(discard{})
-	io := iotrace.IO{Device: "loop0", Sector: 1234567, Bytes: 4096, Q: 123456789, G: 123457789, I: -1, M: -1, D: 123458789, N: -1, C: 123558789, Owner: iotrace.Owner{PID: 4711, Command: "fio"}}
+	io := iotrace.IO{Device: "loop0", Sector: 1234567, Bytes: 4096, Q: 123456789, G: 123457789, I: -1, M: -1, D: 123458789,
+		N: -1, C: 123558789, Owner: iotrace.Owner{PID: 4711, Command: "fio"}}
 	for b.Loop() {
 		_ = rows.Write(&io)
 	}
@@ -355,7 +364,8 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func TestWithheldIsLeftOut(t *testing.T) {
 	a := sampleTrace()
 	d := &a.Devices[0]
-	d.Withheld = []iotrace.Quantity{iotrace.QuantityDepth, iotrace.QuantityMaxDepth, iotrace.QuantitySequential, iotrace.QuantityQ2Q}
+	d.Withheld = []iotrace.Quantity{iotrace.QuantityDepth, iotrace.QuantityMaxDepth, iotrace.QuantitySequential,
+		iotrace.QuantityQ2Q}
 	d.Retired = 312
 	a.MissingCPUs = []int{3}
 	a.Missing = []string{d.Name + ": its depth is left out"}

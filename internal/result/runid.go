@@ -15,5 +15,6 @@ func CheckRunID(id string) error {
 	if runID.MatchString(id) {
 		return nil
 	}
-	return fmt.Errorf("%q cannot be the id of a run: one is made of up to 200 letters, digits, dots, hyphens and underscores, and starts with a letter or digit", id)
+	return fmt.Errorf("%q cannot be the id of a run: one is made of up to 200 letters, digits, dots, hyphens and "+
+		"underscores, and starts with a letter or digit", id)
 }

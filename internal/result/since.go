@@ -1,34 +1,37 @@
 package result
 
-// Since is what a measurement holds beyond an earlier state of itself, such as
-// the beginning that is left out as warm-up: counts and bins are subtracted,
+// Since returns what a measurement holds beyond an earlier state of itself, such
+// as the beginning that is left out as warm-up: counts and bins are subtracted,
 // and rates are of the time between. early must be an earlier state of m.
 //
 // Least and greatest latencies are those of m where their bins still count
 // something, and else the values of the outermost bins that do.
 func (m Measurement) Since(early Measurement) Measurement {
-	late := Measurement{RuntimeSeconds: m.RuntimeSeconds - early.RuntimeSeconds}
+	late := Measurement{Seconds: m.Seconds - early.Seconds, Notes: m.Notes}
 	share := func(whole, before float64) float64 {
-		if late.RuntimeSeconds <= 0 {
+		if late.Seconds <= 0 {
 			return whole
 		}
-		return max(0, (whole*m.RuntimeSeconds-before*early.RuntimeSeconds)/late.RuntimeSeconds)
+		return max(0, (whole*m.Seconds-before*early.Seconds)/late.Seconds)
 	}
 	late.UserCPU, late.SystemCPU = share(m.UserCPU, early.UserCPU), share(m.SystemCPU, early.SystemCPU)
-	late.Read = m.Read.since(early.Read, late.RuntimeSeconds)
-	late.Write = m.Write.since(early.Write, late.RuntimeSeconds)
+	for _, o := range m.Operations {
+		late.Operations = append(late.Operations, o.since(early.Operation(o.Name), late.Seconds))
+	}
 	return late
 }
 
-func (d Direction) since(early Direction, seconds float64) Direction {
-	late := Direction{
-		IOs: d.IOs - min(early.IOs, d.IOs), Bytes: d.Bytes - min(early.Bytes, d.Bytes),
-		Submission: d.Submission.Since(early.Submission),
-		Completion: d.Completion.Since(early.Completion),
-		Total:      d.Total.Since(early.Total),
+func (o Operation) since(early Operation, seconds float64) Operation {
+	late := Operation{
+		Name: o.Name, Count: o.Count - min(early.Count, o.Count), Errors: o.Errors - min(early.Errors, o.Errors),
+		Timeouts: o.Timeouts - min(early.Timeouts, o.Timeouts), Retries: o.Retries - min(early.Retries, o.Retries),
+		Bytes: o.Bytes - min(early.Bytes, o.Bytes),
+	}
+	for stage, h := range o.Latency {
+		late.setLatency(stage, h.Since(early.Latency[stage]))
 	}
 	if seconds > 0 {
-		late.IOPS, late.BytesPerSecond = float64(late.IOs)/seconds, float64(late.Bytes)/seconds
+		late.Rate, late.BytesPerSecond = float64(late.Count)/seconds, float64(late.Bytes)/seconds
 	}
 	return late
 }

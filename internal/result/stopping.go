@@ -1,11 +1,12 @@
 package result
 
-// Series is the rate of a trial while it ran, from the workload's own
+// Rates is the rate of a trial while it ran, from the workload's own
 // counters. Only trials that may stop early have one.
-type Series struct {
-	IntervalSeconds float64   `json:"interval_seconds"` // between two samples
-	IOPS            []float64 `json:"iops"`             // of each interval, both directions; what came before the measured time is not in it
-	Warmup          int       `json:"warmup"`           // samples at the beginning that the measurement leaves out
+type Rates struct {
+	IntervalSeconds float64 `json:"interval_seconds"` // between two samples
+	// of each interval, both directions; what came before the measured time is not in it
+	IOPS   []float64 `json:"iops"`
+	Warmup int       `json:"warmup"` // samples at the beginning that the measurement leaves out
 }
 
 // StopReason tells what ended a trial, or the trials of a point.
@@ -26,19 +27,20 @@ const (
 // Stop is why a trial ended when it did, and how precisely its mean is known.
 // Trials of a fixed time have none.
 type Stop struct {
-	Reason     StopReason `json:"reason"`
-	Why        string     `json:"why"` // for people
-	MeanIOPS   float64    `json:"mean_iops"`
-	LowIOPS    float64    `json:"low_iops"` // the interval of the mean, corrected for autocorrelation; Low and High are 0 when there were too few samples for one
-	HighIOPS   float64    `json:"high_iops"`
-	Confidence float64    `json:"confidence"` // of the interval, 0 to 1
+	Reason   StopReason `json:"reason"`
+	Why      string     `json:"why"` // for people
+	MeanIOPS float64    `json:"mean_iops"`
+	// the interval of the mean, corrected for autocorrelation; Low and High are 0 when there were too few samples for one
+	LowIOPS    float64 `json:"low_iops"`
+	HighIOPS   float64 `json:"high_iops"`
+	Confidence float64 `json:"confidence"` // of the interval, 0 to 1
 }
 
-// Point is why the trials of one stack and workload were as many as they
+// Point is why the trials of one stack and mix were as many as they
 // were, in a run that decides that as it goes.
 type Point struct {
 	Stack    string     `json:"stack"`
-	Workload string     `json:"workload"`
+	Mix      string     `json:"mix"`
 	Reason   StopReason `json:"reason"`
 	Why      string     `json:"why"`                 // for people
 	Trials   int        `json:"trials"`              // that gave a measurement

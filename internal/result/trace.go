@@ -38,12 +38,15 @@ type PartName string
 
 // The parts of an I/O's latency, in the order in which they are shown.
 const (
-	PartUser   PartName = "user"   // in the application, before its system call and after it
-	PartKernel PartName = "kernel" // from the system call to the block layer, and from completion back to the application: file system and overlay included
+	PartUser PartName = "user" // in the application, before its system call and after it
+	// from the system call to the block layer, and from completion back to the application: file system and overlay
+	// included
+	PartKernel PartName = "kernel"
 	PartBlock  PartName = "block"  // queue, plug and scheduler of the block layer, until the request is issued
 	PartDriver PartName = "driver" // from issue until the NVMe device has the command
 	PartFabric PartName = "fabric" // of an NVMe-oF device: what the initiator waits, less what the target takes
-	PartTarget PartName = "target" // of an NVMe-oF device: the target's own software; in PartFabric where the target does not record it
+	// of an NVMe-oF device: the target's own software; in PartFabric where the target does not record it
+	PartTarget PartName = "target"
 	PartDevice PartName = "device" // until completion
 )
 

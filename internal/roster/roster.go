@@ -44,7 +44,7 @@ type Run struct {
 // Enter tells others of a run, until the function that is returned is called or
 // the process ends. The journal takes the file back.
 func Enter(ctx context.Context, j *journal.Journal, r Run) (leave func(), err error) {
-	dir, err := journal.PresenceDir()
+	file, err := FileOf(r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func Enter(ctx context.Context, j *journal.Journal, r Run) (leave func(), err er
 		return nil, err
 	}
 	var lock *os.File
-	change := &journal.Presence{Path: filepath.Join(dir, r.ID+journal.PresenceSuffix)}
+	change := &presence{Path: file}
 	entry, err := j.Do(ctx, change, func(string) (err error) {
 		lock, err = change.Make(text)
 		return err
@@ -77,7 +77,7 @@ const (
 // their ids. What cannot be read is no run.
 func Others(id string) []Run {
 	var all []Run
-	for _, pattern := range journal.PresenceDirs {
+	for _, pattern := range presenceDirs {
 		dirs, _ := filepath.Glob(pattern) // the patterns are well formed
 		for _, dir := range dirs {
 			all = append(all, runsIn(dir)...)
@@ -96,7 +96,7 @@ func runsIn(dir string) (all []Run) {
 	defer d.Close()
 	entries, _ := d.ReadDir(mostRuns) // as many as there are
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), journal.PresenceSuffix) {
+		if !strings.HasSuffix(e.Name(), presenceSuffix) {
 			continue
 		}
 		if r, err := readRun(filepath.Join(dir, e.Name())); err == nil {
@@ -133,7 +133,7 @@ func readRun(path string) (r Run, err error) {
 		return r, err
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	r.Trusted = ok && stat.Uid == 0 && filepath.Dir(path) == journal.PresenceDirs[0]
+	r.Trusted = ok && stat.Uid == 0 && filepath.Dir(path) == presenceDirs[0]
 	return r, r.check()
 }
 

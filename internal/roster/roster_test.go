@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 	if id, state, ok := strings.Cut(os.Getenv(asRun), " "); ok {
 		j, err := journal.Create(state, id)
 		if err == nil {
-			_, err = Enter(context.Background(), j, Run{ID: id, PID: os.Getpid(), Disks: []string{"vda"}, Devices: []string{"7:1"}})
+			_, err = Enter(context.Background(), j,
+				Run{ID: id, PID: os.Getpid(), Disks: []string{"vda"}, Devices: []string{"7:1"}})
 		}
 		fmt.Println("entered", err)
 		time.Sleep(time.Hour)
@@ -73,7 +74,8 @@ func TestRunsSeeEachOther(t *testing.T) {
 	if got := ids(Others("none")); strings.Join(got, " ") != "first-1 second-2" {
 		t.Fatalf("under way: %q", got)
 	}
-	if got := Others("first-1"); len(got) != 1 || got[0].ID != "second-2" || got[0].PID != second.Process.Pid || !got[0].Trusted || got[0].Disks[0] != "vda" {
+	if got := Others("first-1"); len(got) != 1 || got[0].ID != "second-2" || got[0].PID != second.Process.Pid ||
+		!got[0].Trusted || got[0].Disks[0] != "vda" {
 		t.Errorf("the first sees %+v", got)
 	}
 	if err := first.Process.Kill(); err != nil {
@@ -96,15 +98,15 @@ func TestRunsSeeEachOther(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := os.Stat(journal.PresenceDirs[0]); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s stays behind: %v", journal.PresenceDirs[0], err)
+	if _, err := os.Stat(presenceDirs[0]); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s stays behind: %v", presenceDirs[0], err)
 	}
 }
 
 // What strangers put where runs tell of themselves does no harm, and is no run.
 func TestStrangersFiles(t *testing.T) {
 	dir := t.TempDir()
-	path := func(name string) string { return filepath.Join(dir, name+journal.PresenceSuffix) }
+	path := func(name string) string { return filepath.Join(dir, name+presenceSuffix) }
 	var locks []*os.File
 	defer func() {
 		for _, f := range locks {
@@ -132,7 +134,8 @@ func TestStrangersFiles(t *testing.T) {
 		}
 		return string(b)
 	}
-	locked("good", told(Run{ID: "good-1", Disks: []string{"nvme0n1"}, Devices: []string{"259:0", "subsystem nqn.2026-11.test:a"}}))
+	locked("good", told(Run{ID: "good-1", Disks: []string{"nvme0n1"},
+		Devices: []string{"259:0", "subsystem nqn.2026-11.test:a"}}))
 	locked("escape", told(Run{ID: "x\x1b[2J"}))
 	locked("path", told(Run{ID: "../../etc"}))
 	locked("disk", told(Run{ID: "d-1", Disks: []string{"vda\nwarning: all is well"}}))
@@ -167,12 +170,13 @@ func TestOnlyPlacesOfRunsAreTakenBack(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{file, "/run/plimsoll/runs/../../../" + file, "/run/plimsoll/runs/..json", "/run/user/x/plimsoll/runs/a.json"} {
+	for _, path := range []string{file, "/run/plimsoll/runs/../../../" + file, "/run/plimsoll/runs/..json",
+		"/run/user/x/plimsoll/runs/a.json"} {
 		j, err := journal.Create(t.TempDir(), "run")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := j.Do(t.Context(), &journal.Presence{Path: path}, func(string) error { return nil }); err == nil {
+		if _, err := j.Do(t.Context(), &presence{Path: path}, func(string) error { return nil }); err == nil {
 			t.Errorf("%s is taken for a place of runs", path)
 		}
 		if err := j.Close(); err != nil {

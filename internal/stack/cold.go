@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/result"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/units"
 )
 
@@ -89,8 +89,7 @@ func checkCold(dir string) error {
 	if st.Type != unix.TMPFS_MAGIC && st.Type != unix.RAMFS_MAGIC {
 		return nil
 	}
-	return &Unsupported{result.Problem{
-		What: "loop(cold) over a file in " + dir, Why: "that directory lies in memory, and its files cannot be dropped from there",
-		Remedy: "name a directory on a disk with dir=",
-	}}
+	return problem.New(problem.Unsupported, "loop(cold) over a file in "+dir,
+		"that directory lies in memory, and its files cannot be dropped from there",
+		"name a directory on a disk with dir=")
 }

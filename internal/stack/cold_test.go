@@ -12,12 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/hosttest"
+	"plimsoll/internal/problem"
 )
 
 // backingOf opens the file under a stack's loop device.
-func backingOf(t *testing.T, s *Stack) *os.File {
+func backingOf(t *testing.T, s *Place) *os.File {
 	t.Helper()
-	name, err := os.ReadFile("/sys/block/" + filepath.Base(s.block) + "/loop/backing_file")
+	name, err := os.ReadFile("/sys/block/" + filepath.Base(s.base.block) + "/loop/backing_file")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestAColdLoopDeviceHasNothingInThePageCache(t *testing.T) {
 				if n, err := cached(file); err != nil || n < 4<<20 {
 					t.Fatalf("%d bytes are cached after 4 MiB were written: %v", n, err)
 				}
-				if err := errors.Join(s.Flush(), s.Ready()); err != nil {
+				if err := errors.Join(s.base.Flush(), s.base.Ready()); err != nil {
 					t.Fatal(err)
 				}
 				n, err := cached(file)
@@ -100,9 +101,8 @@ func TestAFileInMemoryIsNeverCold(t *testing.T) {
 	hosttest.Exclusive(t)
 	e := newEnv(t)
 	s := up(t, e, "tmpfs(size=96MiB)")
-	err := e.Check(t.Context(), parse(t, "loop(size=64MiB, cold, dir="+s.dir+")"), 1<<20)
-	var u *Unsupported
-	if !errors.As(err, &u) || !strings.Contains(u.Why, "in memory") || u.Remedy == "" {
+	err := e.Check(t.Context(), parse(t, "loop(size=64MiB, cold, dir="+s.base.dir+")"), 1<<20)
+	if !isProblem(err, problem.Unsupported, "in memory", "") {
 		t.Errorf("got %v", err)
 	}
 }

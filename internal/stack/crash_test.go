@@ -7,9 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"plimsoll/internal/cgroup"
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/hosttest"
 	"plimsoll/internal/journal"
@@ -17,21 +19,26 @@ import (
 )
 
 // asStack makes this test binary bring a stack up, and down again, below a
-// state directory: "DIR LINE". Tests kill it on the way.
+// state directory, with so many places: "DIR PLACES LINE". Tests kill it on the way. Several
+// places are in a miniature.
 const asStack = "PLIMSOLL_TEST_AS_STACK"
 
 func TestMain(m *testing.M) {
-	state, text, ok := strings.Cut(os.Getenv(asStack), " ")
-	if !ok {
+	words := strings.SplitN(os.Getenv(asStack), " ", 3)
+	if len(words) < 3 {
 		os.Exit(m.Run())
 	}
-	if err := upAndDown(state, text); err != nil {
+	if err := upAndDown(words[0], words[1], words[2]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func upAndDown(state, text string) error {
+func upAndDown(state, count, text string) error {
+	places, err := strconv.Atoi(count)
+	if err != nil {
+		return err
+	}
 	l, err := line.Parse(text)
 	if err != nil {
 		return err
@@ -51,17 +58,29 @@ func upAndDown(state, text string) error {
 	if _, err := j.Do(ctx, &journal.Dir{Path: e.Work}, func(string) error { return os.MkdirAll(e.Scratch, 0o755) }); err != nil {
 		return err
 	}
-	s, err := e.Up(ctx, "s", l)
+	base, err := e.Up(ctx, "s", l)
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.Down(ctx), j.UndoAll(ctx, nil), j.Close())
+	config := PlaceConfig{Of: places, ShareDevices: places > 1}
+	if places > 1 {
+		config.Group, _, err = cgroup.New(ctx, j, e.GroupName(), cgroup.Options{Limits: true})
+		if err != nil {
+			return err
+		}
+	}
+	for config.Number = range places {
+		if _, err := base.Place(ctx, config); err != nil {
+			return err
+		}
+	}
+	return errors.Join(base.Down(ctx), j.UndoAll(ctx, nil), j.Close())
 }
 
 // crashes kills a process that brings a stack up and down at every step of its
 // journal, in the states that are given for it, and has Clean bring the host
 // back, twice. It tells at how many.
-func crashes(t *testing.T, text string, states func(seq int) []string) (count int) {
+func crashes(t *testing.T, places int, text string, states func(seq int) []string) (count int) {
 	t.Helper()
 	for seq := 1; ; seq++ {
 		for _, state := range states(seq) {
@@ -69,7 +88,7 @@ func crashes(t *testing.T, text string, states func(seq int) []string) (count in
 			before := hosttest.Look()
 			cmd := exec.Command(os.Args[0])
 			at := fmt.Sprintf("%d:%s", seq, state)
-			cmd.Env = append(os.Environ(), asStack+"="+dir+" "+text, journal.CrashVariable+"="+at)
+			cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %s", asStack, dir, places, text), journal.CrashVariable+"="+at)
 			out, err := cmd.CombinedOutput()
 			if err == nil {
 				return count // there is no such step
@@ -113,7 +132,7 @@ func TestAStripeIsUndoneAfterACrashAtAnyStep(t *testing.T) {
 				}
 				return []string{"intent", "made", "undo", "undone"}
 			}
-			if n := crashes(t, threeDevices(e, "64MiB")+" > "+test.over, states); n < test.steps {
+			if n := crashes(t, 1, threeDevices(e, "64MiB")+" > "+test.over, states); n < test.steps {
 				t.Errorf("only %d steps were crashed at", n)
 			}
 		})
@@ -132,7 +151,7 @@ func assembledAgain(t *testing.T) {
 	before := hosttest.Look()
 	dir := filepath.Join(t.TempDir(), "state")
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), asStack+"="+dir+" "+strings.Join(spare, " + ")+" > raid0", journal.CrashVariable+"=2:made")
+	cmd.Env = append(os.Environ(), asStack+"="+dir+" 1 "+strings.Join(spare, " + ")+" > raid0", journal.CrashVariable+"=2:made")
 	if out, err := cmd.CombinedOutput(); err == nil {
 		t.Fatalf("it did not crash: %s", out)
 	}
@@ -184,7 +203,7 @@ func TestAThinPoolIsUndoneAfterACrashAtAnyStep(t *testing.T) {
 				}
 				return []string{"made"}
 			}
-			if n := crashes(t, test.line, states); n < test.steps {
+			if n := crashes(t, 1, test.line, states); n < test.steps {
 				t.Errorf("only %d steps were crashed at", n)
 			}
 		})

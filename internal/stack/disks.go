@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"plimsoll/internal/observe"
+	"plimsoll/internal/blockdev"
+	"plimsoll/internal/hostfs"
 	"plimsoll/internal/stack/line"
 )
 
@@ -32,7 +33,7 @@ func (e *Env) WholeDisks(l line.Line, work string) []string {
 		default: // another host's, or memory
 			continue
 		}
-		for _, name := range disksOf(path) {
+		for _, name := range disksOf(e.Host.Roots, path) {
 			if !slices.Contains(all, name) {
 				all = append(all, name)
 			}
@@ -42,18 +43,18 @@ func (e *Env) WholeDisks(l line.Line, work string) []string {
 }
 
 // disksOf names the disks under a path, or under where it will be made.
-func disksOf(path string) (names []string) {
+func disksOf(roots hostfs.Roots, path string) (names []string) {
 	for {
 		if _, err := os.Stat(path); err == nil || path == filepath.Dir(path) {
 			break
 		}
 		path = filepath.Dir(path)
 	}
-	chain, err := observe.Chain(path)
+	chain, err := blockdev.Chain(roots, path)
 	if err != nil {
 		return nil
 	}
-	disks, err := observe.Disks(chain, nil, "")
+	disks, err := blockdev.Disks(roots, chain, nil, "")
 	if err != nil {
 		return nil
 	}

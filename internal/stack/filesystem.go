@@ -2,6 +2,8 @@ package stack
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,11 +11,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"plimsoll/internal/blockdev"
 	"plimsoll/internal/journal"
-	"plimsoll/internal/observe"
-	"plimsoll/internal/result"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/fsoption"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/units"
 )
 
 // filesystem is a file system made on the block device below.
@@ -22,6 +25,7 @@ type filesystem struct {
 	summary string
 	pkg     string                             // Debian package of its mkfs
 	mkfs    func(uuid, device string) []string // command line without the user's options, device last
+	least   int64                              // bytes of the device, below which mkfs makes none; 0 for any
 	options []line.OptionDef                   // besides mkfs= and mount=
 
 	mkfsOptions  fsoption.Options // that a user may add with mkfs=
@@ -59,6 +63,7 @@ func (f filesystem) layer() *layer {
 				{Key: "mkfs", Value: line.Text, Summary: "options of mkfs." + f.name + ", separated by blanks", Check: f.mkfsOptions.Mkfs()},
 				{Key: "mount", Value: line.Text, Summary: "mount options, separated by commas", Check: f.mountOptions.Mount()},
 			}, f.options...),
+			Least: f.least, WhyLeast: "mkfs." + f.name + " makes none of less than " + units.FormatSize(f.least),
 		},
 		plan: func(line.Node) []string {
 			return []string{"make " + f.name + " on it", "mount it below the run's work directory"}
@@ -78,7 +83,7 @@ func (f filesystem) check() error {
 		return err
 	}
 	if _, err := exec.LookPath("mkfs." + f.name); err != nil {
-		return &Unsupported{result.Problem{What: f.name, Why: "mkfs." + f.name + " is not installed", Remedy: "apt-get install " + f.pkg}}
+		return problem.New(problem.Unsupported, f.name, "mkfs."+f.name+" is not installed", "apt-get install "+f.pkg)
 	}
 	return nil
 }
@@ -92,17 +97,17 @@ func (f filesystem) mkfsArgv(id, device string, n line.Node) []string {
 
 func (f filesystem) up(ctx context.Context, b *build, n line.Node) error {
 	id := uuid.NewString()
-	argv := f.mkfsArgv(id, b.block, n)
-	change := &journal.Mkfs{Device: b.block, Type: f.name, UUID: id, Keep: b.own}
+	argv := f.mkfsArgv(id, b.base.block, n)
+	change := &mkfsChange{Device: b.base.block, Type: f.name, UUID: id, Keep: b.base.own}
 	if err := b.do(ctx, change, func(mark string) error { return command(ctx, mark, argv...) }); err != nil {
 		return err
 	}
 	b.fact("mkfs", strings.Join(argv, " "))
 	options, _ := n.Option("mount")
-	if err := b.mount(ctx, b.block, f.name, options, filepath.Join(b.Work, b.name)); err != nil {
+	if err := b.mount(ctx, b.base.block, f.name, options, filepath.Join(b.env.Work, b.name)); err != nil {
 		return err
 	}
-	b.Target.SizeBytes = 0 // what is free there, once all is up
+	b.base.sizeBytes = 0 // what is free there, once all is up
 	if f.mounted != nil {
 		return f.mounted(b, n)
 	}
@@ -126,17 +131,18 @@ func (b *build) mount(ctx context.Context, source, fstype, options, dir string) 
 	change := &journal.Mount{Source: source, Target: dir, Type: fstype, Options: options}
 	if err := b.do(ctx, change, func(mark string) error { return command(ctx, mark, argv...) }); err != nil {
 		if !kernelHas(fstype) {
-			return &Unsupported{result.Problem{What: fstype, Why: "this kernel does not have it: " + err.Error(), Remedy: "modprobe " + fstype + ", or another kernel"}}
+			return problem.New(problem.Unsupported, fstype, "this kernel does not have it: "+err.Error(),
+				"modprobe "+fstype+", or another kernel").CausedBy(err)
 		}
 		return err
 	}
-	b.dir = dir
+	b.base.dir = dir
 	return b.readMount(dir)
 }
 
 // readMount keeps the options that dir's file system is really mounted with.
 func (b *build) readMount(dir string) error {
-	m, err := observe.MountOf(dir)
+	m, err := blockdev.MountOf(b.env.Host.Roots, dir)
 	if err != nil {
 		return err
 	}
@@ -156,4 +162,43 @@ func kernelHas(fstype string) bool {
 		}
 	}
 	return false
+}
+
+func init() { journal.Register("mkfs", func() journal.Change { return new(mkfsChange) }) }
+
+// mkfsChange is a file system made on a device.
+type mkfsChange struct {
+	Device string
+	Type   string
+	UUID   string // given to mkfs, so that undo knows its own
+	Keep   bool   // nothing to undo: the bytes go away with the loop device's file
+}
+
+// What implements Change.
+func (c *mkfsChange) What() string { return fmt.Sprintf("make %s on %s", c.Type, c.Device) }
+
+// Prepare implements Change.
+func (c *mkfsChange) Prepare() error { return nil }
+
+// Check implements Change.
+func (c *mkfsChange) Check(s journal.Scope) error {
+	if c.Keep {
+		return s.Device(c.Device) // nothing is undone
+	}
+	return errors.Join(s.Device(c.Device), s.UUID(c.UUID))
+}
+
+// Undo wipes the signature, so that the device is as unused as it was found;
+// a file system with another UUID is somebody else's.
+func (c *mkfsChange) Undo(ctx context.Context, mark string) error {
+	if err := journal.EndMarked(ctx, mark); err != nil {
+		return err
+	}
+	if c.Keep {
+		return nil
+	}
+	if !carries(ctx, c.Device, c.UUID) {
+		return nil // no signature, or not ours: nothing to undo
+	}
+	return wipe(ctx, []member{{Device: c.Device, UUID: c.UUID}}, nil)
 }

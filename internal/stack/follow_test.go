@@ -13,13 +13,14 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/hosttest"
+	"plimsoll/internal/result"
 	"plimsoll/internal/workload"
 	"plimsoll/internal/workload/kinds"
 )
 
 // fioFor gives the steps of fio on a stack: layout, and a minute that can be
 // watched.
-func fioFor(t *testing.T, s *Stack) (w workload.Workload, timing workload.Timing, layout, drive *workload.Step) {
+func fioFor(t *testing.T, s *Place) (w workload.Workload, timing workload.Timing, layout, drive *workload.Step) {
 	t.Helper()
 	w = declared(t, "{rw: randread, jobs: 2, iodepth: 4, size: 8MiB}")
 	timing = workload.Timing{Runtime: time.Minute, Sample: 100 * time.Millisecond}
@@ -49,7 +50,7 @@ func TestAStepEndsOnceEnoughIsKnown(t *testing.T) {
 			if _, exit, err := s.Run(t.Context(), layout, filepath.Join(e.Scratch, "layout"), nil); err != nil || exit.Code != 0 {
 				t.Fatalf("%+v, %v", exit, err)
 			}
-			watch := w.(workload.Watchable).Watch(timing)
+			watch := w.Abilities().Watch(timing)
 			var (
 				rates   []float64
 				asked   time.Time
@@ -89,15 +90,15 @@ func TestAStepEndsOnceEnoughIsKnown(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if all.RuntimeSeconds < 0.4 || all.RuntimeSeconds > 30 || m.RuntimeSeconds >= all.RuntimeSeconds || all.Read.Total.Count == 0 {
-				t.Errorf("measured %v s, %v s without warm-up, %d latencies", all.RuntimeSeconds, m.RuntimeSeconds, all.Read.Total.Count)
+			if all.Seconds < 0.4 || all.Seconds > 30 || m.Seconds >= all.Seconds || all.Operation(result.Read).Latency[result.Total].Count == 0 {
+				t.Errorf("measured %v s, %v s without warm-up, %d latencies", all.Seconds, m.Seconds, all.Operation(result.Read).Latency[result.Total].Count)
 			}
 			// All that fio said was handed on, its last words included.
 			text, err := os.ReadFile(filepath.Join(scratch, drive.Live))
 			if err != nil {
 				t.Fatal(err)
 			}
-			again := w.(workload.Watchable).Watch(timing)
+			again := w.Abilities().Watch(timing)
 			if again.Feed(text); string(again.Final()) != string(watch.Final()) {
 				t.Error("not all of the output was handed on")
 			}

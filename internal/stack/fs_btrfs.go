@@ -106,7 +106,7 @@ const noCOW = 0x00800000
 // setNoCOW gives the mounted directory the attribute that new files inherit.
 // It lies inside the file system and goes away with it.
 func setNoCOW(b *build) error {
-	if err := overwriteInPlace(b.dir); err != nil {
+	if err := overwriteInPlace(b.base.dir); err != nil {
 		return err
 	}
 	b.fact("copy-on-write", "off")

@@ -6,6 +6,7 @@ import "plimsoll/internal/stack/fsoption"
 // holes into its file, and blocks would be allocated while trials run.
 var xfs = filesystem{
 	name: "xfs", summary: "the XFS file system", pkg: "xfsprogs",
+	least: 300 << 20, // since xfsprogs 5.19
 	mkfs: func(uuid, device string) []string {
 		return []string{"mkfs.xfs", "-q", "-f", "-K", "-m", "uuid=" + uuid, device}
 	},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -19,7 +18,7 @@ import (
 
 	"plimsoll/internal/cgroup"
 	"plimsoll/internal/journal"
-	"plimsoll/internal/result"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/units"
 	"plimsoll/internal/workload"
@@ -30,7 +29,7 @@ func needRoot(what string) error {
 	if os.Getuid() == 0 {
 		return nil
 	}
-	return &Unsupported{result.Problem{What: what, Why: "only root may make it", Remedy: "run with sudo, or take dir:PATH as the stack"}}
+	return problem.New(problem.Unsupported, what, "only root may make it", "run with sudo, or take dir:PATH as the stack")
 }
 
 // sizeOption gives a size in bytes.
@@ -52,9 +51,10 @@ var errStuck = errors.New("it was killed and does not end: the kernel waits for 
 // its own, so that a Ctrl-C at the terminal reaches us alone. After errStuck
 // the child is still there, and may write to where it was told.
 //
-// When enough is closed, the child gets SIGINT, and is waited for. It runs in
+// When p.enough is closed, the child gets p.signal, and is waited for. It runs in
 // group, or where we do if that is nil.
-func started(ctx context.Context, group *cgroup.Group, enough <-chan struct{}, mark string, argv []string, adjust func(*exec.Cmd)) error {
+func started(ctx context.Context, group *cgroup.Group, p process, mark string, adjust func(*exec.Cmd)) error {
+	argv, enough := p.argv, p.enough
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", journal.MarkVariable+"="+mark)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -81,7 +81,7 @@ func started(ctx context.Context, group *cgroup.Group, enough <-chan struct{}, m
 			return err
 		case <-enough:
 			if !asked && cmd.Process != nil {
-				_ = cmd.Process.Signal(unix.SIGINT) // gone already is as good
+				_ = cmd.Process.Signal(p.signal) // gone already is as good
 			}
 			asked, enough = true, nil
 		case <-ctx.Done():
@@ -98,7 +98,7 @@ func started(ctx context.Context, group *cgroup.Group, enough <-chan struct{}, m
 // command runs a program to its end; its error carries what the program said.
 func command(ctx context.Context, mark string, argv ...string) error {
 	var out bytes.Buffer
-	err := started(ctx, nil, nil, mark, argv, func(c *exec.Cmd) { c.Stdout, c.Stderr = &out, &out })
+	err := started(ctx, nil, process{argv: argv}, mark, func(c *exec.Cmd) { c.Stdout, c.Stderr = &out, &out })
 	switch {
 	case errors.Is(err, errStuck):
 		return fmt.Errorf("%s: %w: %w", strings.Join(argv, " "), ctx.Err(), err)
@@ -117,18 +117,30 @@ type host struct {
 }
 
 // newHost makes a control group for the steps, as a container has one. A host
-// without, or a user who may make none, measures all the same, and b says why.
-func (b *build) newHost(ctx context.Context) (*host, error) {
-	name := cgroup.Prefix + b.RunID[:min(len(b.RunID), longestRunID)] + "-" + uuid.NewString()[:8]
-	group, made, err := cgroup.New(ctx, b.Journal, name)
-	b.undo = append(b.undo, made...)
+// without, or a user who may make none, measures all the same, and the place says
+// why, unless it is to carry limits.
+func (p *Place) newHost(ctx context.Context) (*host, error) {
+	env := p.base.env
+	if p.group != nil {
+		return &host{journal: env.Journal, group: p.group}, nil
+	}
+	group, made, err := cgroup.New(ctx, env.Journal, env.GroupName(), cgroup.Options{Limits: p.config.Limits})
+	p.undo = append(p.undo, made...)
 	switch {
 	case errors.Is(err, journal.ErrWrite) || ctx.Err() != nil:
 		return nil, err
+	case err != nil && p.config.Limits:
+		return nil, problem.New(problem.Unsupported, "limits on processes of the host", err.Error(),
+			"run as root, where control groups are mounted").CausedBy(err)
 	case err != nil:
-		b.fact("control group of the workload", "none: "+err.Error())
+		p.fact("control group of the workload", "none: "+err.Error())
 	}
-	return &host{journal: b.Journal, group: group, none: err}, nil
+	return &host{journal: env.Journal, group: group, none: err}, nil
+}
+
+// GroupName returns a name for a control group of the run.
+func (e *Env) GroupName() string {
+	return cgroup.Prefix + e.RunID[:min(len(e.RunID), longestRunID)] + "-" + uuid.NewString()[:8]
 }
 
 // longestRunID is how much of it the name of a control group has room for.
@@ -151,7 +163,7 @@ func (h *host) exec(ctx context.Context, p process) (workload.Exit, error) {
 	)
 	kills := oomKills()
 	entry, err := h.journal.Do(ctx, &journal.Process{Argv: argv}, func(mark string) error {
-		runErr = started(ctx, h.group, p.enough, mark, argv, func(c *exec.Cmd) { c.Dir, c.Stdout, c.Stderr = p.dir, &stderr, &stderr })
+		runErr = started(ctx, h.group, p, mark, func(c *exec.Cmd) { c.Dir, c.Stdout, c.Stderr = p.dir, &stderr, &stderr })
 		return nil
 	})
 	if err != nil {
@@ -205,67 +217,3 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 func (t *tail) String() string { return string(t.b) }
-
-// Run runs a step in the scratch directory, below Env.Scratch, which keeps
-// its files and outputs, and gives the outputs that the process left there.
-//
-// live, which may be nil, gets what the process appends to the step's Live
-// output, in the caller's turn never twice at a time, and asks the process to
-// end by giving true. The Live output is then not among those that Run gives.
-func (s *Stack) Run(ctx context.Context, step *workload.Step, scratch string, live func(appended []byte) (enough bool)) (map[string][]byte, workload.Exit, error) {
-	if err := os.MkdirAll(scratch, 0o755); err != nil {
-		return nil, workload.Exit{}, err
-	}
-	for name, content := range step.Files {
-		if err := os.WriteFile(filepath.Join(scratch, name), content, 0o644); err != nil {
-			return nil, workload.Exit{}, fmt.Errorf("write %s for %s: %w", name, step.Argv[0], err)
-		}
-	}
-	seen := s.execute.sees(scratch)
-	argv := make([]string, len(step.Argv))
-	for i, word := range step.Argv {
-		argv[i] = strings.ReplaceAll(word, workload.ScratchDir, seen)
-	}
-	dir := step.Dir
-	if dir == "" {
-		dir = seen
-	}
-	said := []byte(strings.Join(argv, " ") + "\n")
-	if err := os.WriteFile(filepath.Join(scratch, "command"), said, 0o644); err != nil {
-		return nil, workload.Exit{}, err
-	}
-	p := process{argv: argv, dir: dir}
-	var follow *follower
-	if live != nil && step.Live != "" {
-		follow = startFollower(filepath.Join(scratch, step.Live), live)
-		p.enough = follow.enough
-	}
-	exit, err := s.execute.exec(ctx, p)
-	if follow != nil {
-		exit.Asked = follow.end()
-		err = errors.Join(err, follow.err)
-	}
-	if err != nil {
-		return nil, exit, err
-	}
-	outputs := map[string][]byte{}
-	for _, name := range step.Outputs {
-		if follow != nil && name == step.Live {
-			continue
-		}
-		b, err := os.ReadFile(filepath.Join(scratch, name))
-		if errors.Is(err, os.ErrNotExist) {
-			continue // the workload tells what is missing
-		}
-		if err != nil {
-			return nil, exit, err
-		}
-		outputs[name] = b
-	}
-	if exit.Stderr != "" {
-		if err := os.WriteFile(filepath.Join(scratch, "stderr"), []byte(exit.Stderr), 0o644); err != nil {
-			return nil, exit, err
-		}
-	}
-	return outputs, exit, nil
-}

@@ -49,7 +49,7 @@ func TestFlushingIsNotWaitedForForever(t *testing.T) {
 	flushLimit = 50 * time.Millisecond
 	release := make(chan struct{})
 	defer close(release)
-	s := &Stack{ready: []func() error{func() error { <-release; return nil }}}
+	s := &Base{ready: []func() error{func() error { <-release; return nil }}}
 	if err := s.Ready(); err == nil || !strings.Contains(err.Error(), "no end after 50ms") {
 		t.Errorf("got %v", err)
 	}

@@ -2,8 +2,10 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -51,31 +53,138 @@ func upRAID0(ctx context.Context, b *build, n line.Node) error {
 	id := uuid.NewString()
 	// Longer names than 32 characters are cut off (md(4)): the UUID tells runs
 	// apart, the name tells people whose it is.
-	change := &journal.Array{Name: "plimsoll-" + id[:8], UUID: id}
-	for _, d := range b.blocks {
-		change.Members = append(change.Members, journal.Member{Device: d, UUID: id})
+	change := &arrayChange{Name: "plimsoll-" + id[:8], UUID: id}
+	for _, d := range b.base.blocks {
+		change.Members = append(change.Members, member{Device: d, UUID: id})
 	}
 	hex := strings.ReplaceAll(id, "-", "")
-	argv := arrayArgv(change.Name, strings.Join([]string{hex[:8], hex[8:16], hex[16:24], hex[24:]}, ":"), chunk, b.blocks)
+	argv := arrayArgv(change.Name, strings.Join([]string{hex[:8], hex[8:16], hex[16:24], hex[24:]}, ":"), chunk, b.base.blocks)
 	if err := b.do(ctx, change, func(mark string) error { return command(ctx, mark, argv...) }); err != nil {
 		return err
 	}
-	name := journal.ArrayOn(ctx, b.blocks[0], id)
+	name := arrayOn(ctx, b.base.blocks[0], id)
 	if name == "" {
-		return fmt.Errorf("mdadm made no array of %s", strings.Join(b.blocks, ", "))
+		return fmt.Errorf("mdadm made no array of %s", strings.Join(b.base.blocks, ", "))
 	}
 	for file, want := range map[string]string{
-		"level": "raid0", "chunk_size": strconv.FormatInt(chunk, 10), "raid_disks": strconv.Itoa(len(b.blocks)),
+		"level": "raid0", "chunk_size": strconv.FormatInt(chunk, 10), "raid_disks": strconv.Itoa(len(b.base.blocks)),
 	} {
 		got, err := os.ReadFile(filepath.Join("/sys/block", name, "md", file))
 		if err != nil || strings.TrimSpace(string(got)) != want {
 			return fmt.Errorf("array %s: the kernel says %s %q instead of %s: %w", name, file, strings.TrimSpace(string(got)), want, err)
 		}
 	}
-	b.block = "/dev/" + name
-	if b.Target.SizeBytes, err = deviceSize(b.block); err != nil {
+	b.base.block = "/dev/" + name
+	b.base.sizeBytes, err = deviceSize(b.base.block)
+	if err != nil {
 		return err
 	}
-	b.fact("stripe", fmt.Sprintf("%s over %s", units.FormatSize(chunk), strings.Join(b.blocks, ", ")))
+	b.fact("stripe", fmt.Sprintf("%s over %s", units.FormatSize(chunk), strings.Join(b.base.blocks, ", ")))
+	return nil
+}
+
+func init() { journal.Register("array", func() journal.Change { return new(arrayChange) }) }
+
+// arrayChange is an md array. It is known by its UUID, on its members and in the
+// kernel, never by a number.
+type arrayChange struct {
+	Name    string   // below /dev/md
+	UUID    string   // 8-4-4-4-12 hexadecimal digits
+	Members []member // each with the UUID of the array
+}
+
+// What implements Change.
+func (c *arrayChange) What() string {
+	return fmt.Sprintf("make md array %s of %s", c.Name, devicesOf(c.Members))
+}
+
+// Prepare implements Change.
+func (c *arrayChange) Prepare() error {
+	learn(c.Members)
+	return nil
+}
+
+// Check implements Change.
+func (c *arrayChange) Check(s journal.Scope) error {
+	return errors.Join(s.Matches("name of a run's array", c.Name, ownName), s.UUID(c.UUID), checkMembers(s, c.Members))
+}
+
+// arrayOn returns the kernel's name of the array with that UUID, running or not,
+// that a member belongs to, and "" for none.
+func arrayOn(ctx context.Context, member, uuid string) string {
+	for _, holder := range holders(member) {
+		if strings.HasPrefix(holder, "md") && arrayUUID(ctx, holder) == uuid {
+			return holder
+		}
+	}
+	return ""
+}
+
+// arrayUUID asks the kernel, or mdadm where the kernel does not tell: before
+// 6.1, and of an array that is not running.
+func arrayUUID(ctx context.Context, name string) string {
+	if b, err := os.ReadFile(filepath.Join("/sys/block", name, "md/uuid")); err == nil {
+		if id := strings.ToLower(strings.TrimSpace(string(b))); strings.Trim(id, "0-") != "" {
+			return id
+		}
+	}
+	out, err := exec.CommandContext(ctx, "mdadm", "--detail", "--export", "/dev/"+name).Output()
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(out)) {
+		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "MD_UUID="); ok {
+			hex := strings.ReplaceAll(strings.ToLower(id), ":", "")
+			if len(hex) == 32 {
+				return strings.Join([]string{hex[:8], hex[8:12], hex[12:16], hex[16:20], hex[20:]}, "-")
+			}
+		}
+	}
+	return ""
+}
+
+// Undo stops the array, whatever the kernel calls it by now, and takes the
+// members' signatures away. udev puts an array together again when it comes
+// late to the news of a member, also when it was stopped meanwhile.
+func (c *arrayChange) Undo(ctx context.Context, mark string) error {
+	if err := journal.EndMarked(ctx, mark); err != nil {
+		return err
+	}
+	err := journal.Retry(ctx, func(ctx context.Context) error {
+		for _, m := range c.Members {
+			if device := m.find(ctx); device != "" {
+				if err := c.stop(ctx, device); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := wipe(ctx, c.Members, func(device string) error { return c.stop(ctx, device) }); err != nil {
+		return err
+	}
+	// Without udev, mdadm makes the link itself and leaves it.
+	link := filepath.Join("/dev/md", c.Name)
+	if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	_ = os.Remove(filepath.Dir(link)) // not empty: there are other arrays
+	return nil
+}
+
+func (c *arrayChange) stop(ctx context.Context, member string) error {
+	name := arrayOn(ctx, member, c.UUID)
+	if name == "" {
+		return nil
+	}
+	if above := holders("/dev/" + name); len(above) > 0 {
+		return fmt.Errorf("stop array %s: %s stands on it, which is not of this run: take that apart and clean again", name, strings.Join(above, ", "))
+	}
+	if out, err := exec.CommandContext(ctx, "mdadm", "--stop", "/dev/"+name).CombinedOutput(); err != nil {
+		return fmt.Errorf("mdadm --stop /dev/%s: %w: %s", name, err, strings.TrimSpace(string(out)))
+	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/journal"
-	"plimsoll/internal/result"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/suggest"
 )
@@ -31,14 +31,13 @@ var scheduler = &layer{
 			return err
 		}
 		if under := below[len(below)-1]; under.Name == n.Name {
-			return &Unsupported{result.Problem{
-				What: n.String(), Why: "the stack sets the I/O scheduler of this device already: " + under.String(), Remedy: "keep one of them",
-			}}
+			return problem.New(problem.Unsupported, n.String(),
+				"the stack sets the I/O scheduler of this device already: "+under.String(), "keep one of them")
 		}
 		if under := below[len(below)-1]; len(below[0].And) > 0 {
-			return &Unsupported{result.Problem{
-				What: n.String(), Why: "what " + under.Name + " makes of several devices has no scheduler of its own: it passes I/O on to them", Remedy: "leave the scheduler out of the stack",
-			}}
+			return problem.New(problem.Unsupported, n.String(),
+				"what "+under.Name+" makes of several devices has no scheduler of its own: it passes I/O on to them",
+				"leave the scheduler out of the stack")
 		}
 		device, err := e.scheduled(below[0])
 		if err != nil || device == "" {
@@ -48,13 +47,13 @@ var scheduler = &layer{
 		return err
 	},
 	up: func(ctx context.Context, b *build, n line.Node) error {
-		device := strings.ReplaceAll(strings.TrimPrefix(b.block, "/dev/"), "/", "!")
-		was, err := b.offers(device, n.Arg)
+		device := strings.ReplaceAll(strings.TrimPrefix(b.base.block, "/dev/"), "/", "!")
+		was, err := b.env.offers(device, n.Arg)
 		if err != nil {
 			return err
 		}
 		if was != n.Arg {
-			change := &journal.Setting{Path: b.schedulerOf(device), Value: n.Arg}
+			change := &journal.Setting{Path: b.env.schedulerOf(device), Value: n.Arg}
 			if err := b.do(ctx, change, func(string) error { return change.Make() }); err != nil {
 				return fmt.Errorf("set the I/O scheduler of %s to %s: %w", device, n.Arg, err)
 			}
@@ -69,7 +68,7 @@ var scheduler = &layer{
 // none to look at yet.
 func (e *Env) scheduled(source line.Node) (string, error) {
 	if source.Name == loopSource.Name {
-		loops, err := filepath.Glob(filepath.Join(e.Host.Sys, "block/loop*/queue/scheduler"))
+		loops, err := filepath.Glob(filepath.Join(e.Host.Roots.Sys, "block/loop*/queue/scheduler"))
 		if err != nil || len(loops) == 0 {
 			return "", err
 		}
@@ -83,17 +82,15 @@ func (e *Env) scheduled(source line.Node) (string, error) {
 		return "", err
 	}
 	if d.Partition {
-		return "", &Refused{result.Problem{
-			What:   "I/O scheduler of " + d.Path,
-			Why:    "it is a partition: its scheduler is that of the whole disk, which others use too",
-			Remedy: "name the whole disk as the source, or leave the scheduler out of the stack",
-		}}
+		return "", problem.New(problem.Protected, "I/O scheduler of "+d.Path,
+			"it is a partition: its scheduler is that of the whole disk, which others use too",
+			"name the whole disk as the source, or leave the scheduler out of the stack")
 	}
 	return d.Name, nil
 }
 
 func (e *Env) schedulerOf(device string) string {
-	return filepath.Join(e.Host.Sys, "block", device, "queue/scheduler")
+	return filepath.Join(e.Host.Roots.Sys, "block", device, "queue/scheduler")
 }
 
 // modules are the kernel modules of the schedulers. A kernel that has them as
@@ -106,7 +103,7 @@ var modules = map[string]string{"mq-deadline": "mq-deadline", "kyber": "kyber-io
 func (e *Env) offers(device, name string) (active string, err error) {
 	active, offered, err := journal.Choices(e.schedulerOf(device))
 	unsupported := func(why, remedy string) error {
-		return &Unsupported{result.Problem{What: fmt.Sprintf("I/O scheduler %s on %s", name, device), Why: why, Remedy: remedy}}
+		return problem.New(problem.Unsupported, fmt.Sprintf("I/O scheduler %s on %s", name, device), why, remedy)
 	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,9 +14,10 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/devmapper"
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/journal"
-	"plimsoll/internal/result"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/units"
 )
@@ -37,27 +39,27 @@ var lvmStripe = &layer{
 		s.volume(s.blocks, "stripe", stripeOptions(len(s.blocks), stripe))
 	},
 	check: func(_ context.Context, e *Env, n line.Node, _ int64) error {
-		return e.needs(n.Name, []string{"lvm", "dmsetup"}, "lvm2", "dm-mod")
+		return e.needs(n.Name, []string{"lvm"}, "lvm2", "dm-mod")
 	},
 	up: func(ctx context.Context, b *build, n line.Node) error {
 		stripe, err := sizeOption(n, "stripe", defaultStripe)
 		if err != nil {
 			return err
 		}
-		group, err := b.volumeGroup(ctx, b.blocks)
+		group, err := b.volumeGroup(ctx, b.base.blocks)
 		if err != nil {
 			return err
 		}
-		table, err := group.volume(ctx, b, "stripe", stripeOptions(len(b.blocks), stripe))
+		table, err := group.volume(ctx, b, "stripe", stripeOptions(len(b.base.blocks), stripe))
 		if err != nil {
 			return err
 		}
 		// "0 SECTORS striped MEMBERS SECTORS DEVICE OFFSET ..."
 		f := strings.Fields(table)
-		if len(f) < 5 || f[2] != "striped" || f[3] != strconv.Itoa(len(b.blocks)) || f[4] != strconv.FormatInt(stripe/512, 10) {
-			return fmt.Errorf("the logical volume is no stripe of %s over %d devices: device mapper says %q", units.FormatSize(stripe), len(b.blocks), table)
+		if len(f) < 5 || f[2] != "striped" || f[3] != strconv.Itoa(len(b.base.blocks)) || f[4] != strconv.FormatInt(stripe/512, 10) {
+			return fmt.Errorf("the logical volume is no stripe of %s over %d devices: device mapper says %q", units.FormatSize(stripe), len(b.base.blocks), table)
 		}
-		b.fact("stripe", fmt.Sprintf("%s over %s", units.FormatSize(stripe), strings.Join(b.blocks, ", ")))
+		b.fact("stripe", fmt.Sprintf("%s over %s", units.FormatSize(stripe), strings.Join(b.base.blocks, ", ")))
 		return nil
 	},
 }
@@ -78,7 +80,7 @@ func (s *sketch) volume(devices []string, name string, options []string) {
 	}
 	s.starts(g.groupArgv(devices)...)
 	s.starts(g.volumeArgv(name, options)...)
-	s.block = "/dev/mapper/" + journal.MappedName(g.name, name)
+	s.block = "/dev/mapper/" + devmapper.VolumeName(g.name, name)
 	s.makes(s.block)
 }
 
@@ -106,12 +108,12 @@ func (e *Env) needs(what string, programs []string, pkg string, modules ...strin
 	}
 	for _, module := range modules {
 		if part := e.Host.Kernel(module); part.OK == hostinfo.No {
-			return &Unsupported{result.Problem{What: what, Why: part.Name + ": " + part.Why, Remedy: part.Remedy}}
+			return problem.New(problem.Unsupported, what, part.Name+": "+part.Why, part.Remedy)
 		}
 	}
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
-			return &Unsupported{result.Problem{What: what, Why: program + " is not installed", Remedy: "apt-get install " + pkg}}
+			return problem.New(problem.Unsupported, what, program+" is not installed", "apt-get install "+pkg)
 		}
 	}
 	return nil
@@ -132,20 +134,20 @@ func (b *build) ownName() string {
 	// Device mapper takes 127 characters with the volume's, and hyphens count
 	// twice.
 	const most = 48
-	run := notInGroup.ReplaceAllString(b.RunID, "_")
+	run := notInGroup.ReplaceAllString(b.env.RunID, "_")
 	return "plimsoll-" + run[max(len(run)-most, 0):] + "-" + uuid.NewString()[:8]
 }
 
 // volumeGroup makes physical volumes and a group of them.
 func (b *build) volumeGroup(ctx context.Context, devices []string) (*group, error) {
-	locks := locksDir(b.Work, b.name)
+	locks := locksDir(b.env.Work, b.name)
 	if err := b.mkdir(ctx, locks); err != nil {
 		return nil, err
 	}
 	g := &group{name: b.ownName(), config: lvmConfig(devices, locks)}
-	change := &journal.VolumeGroup{Name: g.name}
+	change := &volumeGroupChange{Name: g.name}
 	for _, d := range devices {
-		change.Members = append(change.Members, journal.Member{Device: d, UUID: volumeUUID()})
+		change.Members = append(change.Members, member{Device: d, UUID: volumeUUID()})
 	}
 	return g, b.do(ctx, change, func(mark string) error {
 		for _, m := range change.Members {
@@ -187,23 +189,28 @@ func volumeUUID() string {
 }
 
 // volume makes a logical volume of the group, which becomes the stack's block
-// device, and gives what device mapper says that it is made of.
+// device, and returns what device mapper says that it is made of.
 func (g *group) volume(ctx context.Context, b *build, name string, options []string) (table string, err error) {
 	argv := g.volumeArgv(name, options)
-	change := &journal.LogicalVolume{Group: g.name, Name: name}
+	change := &logicalVolumeChange{Group: g.name, Name: name}
 	if err := b.do(ctx, change, func(mark string) error { return command(ctx, mark, argv...) }); err != nil {
 		return "", err
 	}
-	mapped := journal.MappedName(g.name, name)
-	b.block = "/dev/mapper/" + mapped
-	if b.Target.SizeBytes, err = deviceSize(b.block); err != nil {
+	mapped := devmapper.VolumeName(g.name, name)
+	b.base.block = "/dev/mapper/" + mapped
+	b.base.sizeBytes, err = deviceSize(b.base.block)
+	if err != nil {
 		return "", err
 	}
-	out, err := exec.CommandContext(ctx, "dmsetup", "table", mapped).Output()
+	targets, err := devmapper.TableOf(mapped)
 	if err != nil {
-		return "", fmt.Errorf("dmsetup table %s: %w", mapped, err)
+		return "", err
 	}
-	return strings.TrimSpace(string(out)), nil
+	var lines []string
+	for _, t := range targets {
+		lines = append(lines, t.String())
+	}
+	return strings.Join(lines, "\n"), nil
 }
 
 // deviceSize gives the bytes of a block device.
@@ -218,4 +225,102 @@ func deviceSize(path string) (int64, error) {
 		return 0, fmt.Errorf("size of %s: %w", path, err)
 	}
 	return size, nil
+}
+
+func init() {
+	journal.Register("volumegroup", func() journal.Change { return new(volumeGroupChange) })
+	journal.Register("logicalvolume", func() journal.Change { return new(logicalVolumeChange) })
+}
+
+// volumeGroupChange is an LVM volume group with its physical volumes. Its name
+// carries the run's, and its physical volumes UUIDs that the run chose.
+type volumeGroupChange struct {
+	Name    string
+	Members []member
+}
+
+// What implements Change.
+func (c *volumeGroupChange) What() string {
+	return fmt.Sprintf("make volume group %s of %s", c.Name, devicesOf(c.Members))
+}
+
+// Prepare implements Change.
+func (c *volumeGroupChange) Prepare() error {
+	learn(c.Members)
+	return nil
+}
+
+// Check implements Change.
+func (c *volumeGroupChange) Check(s journal.Scope) error {
+	return errors.Join(s.Matches("name of a run's volume group", c.Name, ownName), checkMembers(s, c.Members))
+}
+
+// Undo takes away what the kernel has of the group, and then the signatures:
+// without them there is no group. It asks LVM nothing, which would look at
+// every device of the host.
+func (c *volumeGroupChange) Undo(ctx context.Context, mark string) error {
+	if err := journal.EndMarked(ctx, mark); err != nil {
+		return err
+	}
+	unmap := func(string) error { return removeMapped(ctx, ofGroup(devmapper.VolumeName(c.Name, ""))) }
+	if err := unmap(""); err != nil {
+		return err
+	}
+	if err := wipe(ctx, c.Members, unmap); err != nil {
+		return err
+	}
+	return removeLinks(filepath.Join("/dev", c.Name))
+}
+
+// logicalVolumeChange is a logical volume of a group that the run made.
+type logicalVolumeChange struct {
+	Group string
+	Name  string
+}
+
+// What implements Change.
+func (c *logicalVolumeChange) What() string {
+	return fmt.Sprintf("make logical volume %s in %s", c.Name, c.Group)
+}
+
+// Prepare implements Change.
+func (c *logicalVolumeChange) Prepare() error { return nil }
+
+// Check implements Change.
+func (c *logicalVolumeChange) Check(s journal.Scope) error {
+	return errors.Join(s.Matches("name of a run's volume group", c.Group, ownName), s.OneOf("logical volume of a run", c.Name, "stripe", "pool"))
+}
+
+// Undo takes the volume out of the kernel, with its hidden parts and with the
+// thin devices that an engine made of it. What LVM has written of it goes away
+// with the group.
+func (c *logicalVolumeChange) Undo(ctx context.Context, mark string) error {
+	if err := journal.EndMarked(ctx, mark); err != nil {
+		return err
+	}
+	return removeMapped(ctx, ofGroup(devmapper.VolumeName(c.Group, c.Name)))
+}
+
+// removeLinks removes a directory of links below /dev, which LVM makes itself
+// where there is no udev. What is no link is not LVM's, and stays.
+func removeLinks(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Type()&os.ModeSymlink == 0 {
+			return nil
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/container"
 	"plimsoll/internal/journal"
-	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/units"
 )
@@ -39,7 +39,7 @@ var loopLVM = &layer{
 	},
 	plan: func(line.Node) []string { return []string{"have Docker make a thin pool over loop devices on it"} },
 	up: func(ctx context.Context, b *build, _ line.Node) error {
-		return b.loopPool(ctx, engineRoot(b.dir))
+		return b.loopPool(ctx, engineRoot(b.base.dir))
 	},
 }
 
@@ -80,6 +80,7 @@ var deviceMapper = &layer{
 		}
 		return upDeviceMapper(ctx, b, n)
 	},
+	place: placeOnThinDevice,
 }
 
 var deviceMapperOnPool = &layer{
@@ -88,12 +89,14 @@ var deviceMapperOnPool = &layer{
 	writes: func(s *sketch, n line.Node) { s.engine(n.Name, s.root) },
 	check:  func(context.Context, *Env, line.Node, int64) error { return checkEngine() },
 	up:     upDeviceMapper,
+	place:  placeOnThinDevice,
 }
 
 func planDeviceMapper(line.Node) []string {
 	return append(planEngine, "start a container on storage driver devicemapper")
 }
 
+// needsThin wants dmsetup for what comes with it: udev's rules for mapped devices.
 func (e *Env) needsThin(what string) error {
 	return e.needs(what, []string{"dmsetup"}, "dmsetup", "dm-mod", "dm-thin-pool")
 }
@@ -119,12 +122,12 @@ func (b *build) loopPool(ctx context.Context, root string) error {
 	if err := unix.Statfs(root, &st); err != nil {
 		return fmt.Errorf("size of %s: %w", root, err)
 	}
-	b.pool = &pool{root: root}
+	b.base.pool = &pool{root: root}
 	size := int64(thinShare*float64(int64(st.Bavail)*st.Bsize)) >> 20 << 20
-	b.pool.options = []string{fmt.Sprintf("dm.loopdatasize=%db", size)}
-	b.pool.limit(size)
+	b.base.pool.options = []string{fmt.Sprintf("dm.loopdatasize=%db", size)}
+	b.base.pool.limit(size)
 	b.fact("thin pool", "loop-lvm: made by the engine, over loop devices on sparse files of "+units.FormatSize(size))
-	return b.do(ctx, &journal.ThinPool{DataRoot: b.pool.root}, func(string) error { return nil })
+	return b.do(ctx, &thinPoolChange{DataRoot: b.base.pool.root}, func(string) error { return nil })
 }
 
 // poolOptions make a pool as Docker's documentation has it; what is left is for
@@ -136,10 +139,10 @@ func poolRoot(work, name string) string { return filepath.Join(work, name+"-engi
 
 func upDirectLVM(ctx context.Context, b *build, n line.Node) error {
 	// Only pools that are made here need it; lvcreate tells in many words.
-	if err := b.needs(n.String(), []string{"thin_check"}, "thin-provisioning-tools"); err != nil {
+	if err := b.env.needs(n.String(), []string{"thin_check"}, "thin-provisioning-tools"); err != nil {
 		return err
 	}
-	group, err := b.volumeGroup(ctx, []string{b.block})
+	group, err := b.volumeGroup(ctx, []string{b.base.block})
 	if err != nil {
 		return err
 	}
@@ -151,32 +154,77 @@ func upDirectLVM(ctx context.Context, b *build, n line.Node) error {
 		return fmt.Errorf("the logical volume is no thin pool: device mapper says %q", table)
 	}
 	// The engine's images and containers are on the pool, its notes are not.
-	b.pool = &pool{root: poolRoot(b.Work, b.name), options: []string{"dm.thinpooldev=" + b.block}}
-	b.pool.limit(b.Target.SizeBytes)
-	b.fact("thin pool", "direct-lvm: on "+b.block+", chunks of 512KiB")
-	return b.mkdir(ctx, b.pool.root)
+	b.base.pool = &pool{root: poolRoot(b.env.Work, b.name), options: []string{"dm.thinpooldev=" + b.base.block}}
+	b.base.pool.limit(b.base.sizeBytes)
+	b.fact("thin pool", "direct-lvm: on "+b.base.block+", chunks of 512KiB")
+	return b.mkdir(ctx, b.base.pool.root)
 }
 
 func upDeviceMapper(ctx context.Context, b *build, n line.Node) error {
-	err := b.contain(ctx, n.Name, b.pool.root)
-	var start *container.StartError
-	if errors.As(err, &start) && start.Refused {
-		return &Unsupported{result.Problem{What: "storage driver " + n.Name, Why: start.Reason, Remedy: start.Remedy}}
-	}
+	return ofDriver(n.Name, b.contain(ctx, n.Name, b.base.pool.root))
+}
+
+// placeOnThinDevice starts a container whose files lie on a thin device of its own.
+func placeOnThinDevice(ctx context.Context, p *Place) error {
+	err := p.contain(ctx)
 	if err != nil {
 		return err
 	}
-	// The container's files lie on a thin device of its own.
-	c := b.execute.(*contained).container
-	if b.holds, err = c.ThinDevice(ctx); err != nil {
+	c := p.execute.(*contained).container
+	p.holds, err = c.ThinDevice(ctx)
+	if err != nil {
 		return err
 	}
-	b.files = c.Inside(dataDir)
-	var st unix.Statfs_t
-	if err := unix.Statfs(b.files, &st); err != nil {
-		return fmt.Errorf("size of the container's file system: %w", err)
+	p.files = c.Inside(dataDir)
+	p.fact("thin device", p.holds)
+	return nil
+}
+
+func init() { journal.Register("thinpool", func() journal.Change { return new(thinPoolChange) }) }
+
+// thinPoolChange is a thin pool that a Docker engine makes over loop devices on
+// sparse files in its data-root (loop-lvm), with its thin devices. All of it
+// is recognised by these files.
+type thinPoolChange struct {
+	DataRoot string
+}
+
+// What implements Change.
+func (c *thinPoolChange) What() string {
+	return "have Docker make a thin pool of files in " + c.DataRoot
+}
+
+// Prepare implements Change.
+func (c *thinPoolChange) Prepare() error { return journal.RealPath(&c.DataRoot) }
+
+// Check implements Change.
+func (c *thinPoolChange) Check(s journal.Scope) error { return s.Owns(c.DataRoot) }
+
+// Undo follows that of the engine, which may have been killed before it could
+// take its pool down.
+func (c *thinPoolChange) Undo(ctx context.Context, _ string) error {
+	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	if err != nil {
+		return err
 	}
-	b.Target.SizeBytes = int64(st.Bavail) * st.Bsize
-	b.fact("thin device", b.holds)
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		backing := strings.TrimSuffix(strings.TrimSpace(string(b)), " (deleted)")
+		if err != nil || !strings.HasPrefix(backing, c.DataRoot+"/") {
+			continue
+		}
+		device := filepath.Base(filepath.Dir(filepath.Dir(file)))
+		if err := removeAbove(ctx, device); err != nil {
+			return err
+		}
+		number, err := strconv.Atoi(strings.TrimPrefix(device, "loop"))
+		if err != nil {
+			return err
+		}
+		// The engine asks the kernel to detach it when its last user is gone.
+		if err := (&loopChange{Number: number, Backing: backing}).Undo(ctx, ""); err != nil && !errors.Is(err, unix.ENXIO) {
+			return err
+		}
+	}
 	return nil
 }

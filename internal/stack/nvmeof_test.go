@@ -1,7 +1,6 @@
 package stack
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/hosttest"
 	"plimsoll/internal/nvme"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 )
 
@@ -28,7 +28,7 @@ func initiator(t *testing.T) *Env {
 	}
 	e := newEnv(t)
 	root := t.TempDir()
-	e.Host.Sys, e.Host.Etc = filepath.Join(root, "sys"), filepath.Join(root, "etc")
+	e.Host.Roots.Sys, e.Host.Etc = filepath.Join(root, "sys"), filepath.Join(root, "etc")
 	for _, dir := range []string{"sys/module/nvme_fabrics", "sys/module/nvme_tcp", "etc/nvme"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)
@@ -65,11 +65,10 @@ func TestARemoteNamespaceIsWrittenOnlyByItsName(t *testing.T) {
 			e.Allow = append(e.Allow, p)
 		}
 		err := e.Check(t.Context(), l, 0)
-		var refused *Refused
 		switch {
 		case allowed && err != nil:
 			t.Errorf("--destroy %s: %v", destroy, err)
-		case !allowed && (!errors.As(err, &refused) || !strings.Contains(refused.Remedy, "--destroy uuid:"+nsUUID)):
+		case !allowed && !isProblem(err, problem.Protected, "", "--destroy uuid:"+nsUUID):
 			t.Errorf("--destroy %s: got %v", destroy, err)
 		}
 	}
@@ -92,9 +91,8 @@ func TestNVMeOFThatCannotBe(t *testing.T) {
 		"transport=tcp, addr=10.0.0.1, secret-file=" + open + ", nqn=" + nqn: "chmod 600",
 		"transport=rdma, addr=10.0.0.1, nqn=" + nqn:                          "nvme-rdma",
 	} {
-		var unsupported *Unsupported
 		err := e.Check(t.Context(), parse(t, "nvmeof("+options+")"), 0)
-		if !errors.As(err, &unsupported) || !strings.Contains(unsupported.Why, why) || unsupported.Remedy == "" {
+		if !isProblem(err, problem.Unsupported, why, "") {
 			t.Errorf("%s: got %v", options, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "AAECAwQ") {
@@ -119,7 +117,7 @@ func TestNVMeOFThatCannotBe(t *testing.T) {
 func TestARemoteDeviceIsNotNamedByItsPath(t *testing.T) {
 	root := hosttest.Recorded(t, "../hostinfo/testdata/initiator.txtar")
 	h := hostinfo.New()
-	h.Proc, h.Sys, h.Dev, h.Path = filepath.Join(root, "proc"), filepath.Join(root, "sys"), filepath.Join(root, "dev"), []string{filepath.Join(root, "bin")}
+	h.Roots.Proc, h.Roots.Sys, h.Dev, h.Path = filepath.Join(root, "proc"), filepath.Join(root, "sys"), filepath.Join(root, "dev"), []string{filepath.Join(root, "bin")}
 	for _, c := range []struct {
 		device, destroy string
 		allowed         bool

@@ -1,15 +1,17 @@
 package stack
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/line"
 )
 
 // problemsOf returns what the catalog has against a line, of which the grammar
 // is right.
-func problemsOf(t *testing.T, text string) []line.Problem {
+func problemsOf(t *testing.T, text string) problem.List {
 	t.Helper()
 	l, err := line.Parse(text)
 	if err != nil {
@@ -74,7 +76,7 @@ func TestOptionsThatLeaveTheStackAreRefused(t *testing.T) {
 		problems := problemsOf(t, test.line)
 		found := false
 		for _, p := range problems {
-			found = found || strings.Contains(p.What, test.says) && p.Column > 0 && p.Remedy != ""
+			found = found || strings.Contains(p.What, test.says) && p.At.Column > 0 && p.Remedy != ""
 		}
 		if !found {
 			t.Errorf("%s: %q is not said, with its place and a remedy: %v", test.line, test.says, problems)
@@ -116,6 +118,23 @@ func TestOptionsThatStayInTheStackAreTaken(t *testing.T) {
 	} {
 		if problems := problemsOf(t, text); len(problems) > 0 {
 			t.Errorf("%s: %v", text, problems)
+		}
+	}
+}
+
+// What mkfs.xfs would refuse when the trial starts is refused before.
+func TestAnXFSThatIsTooSmallIsRefused(t *testing.T) {
+	for text, says := range map[string]string{
+		"loop(size=299MiB) > xfs":                    "xfs stands on 299MiB: mkfs.xfs makes none of less than 300MiB",
+		"loop(size=64MiB) > scheduler:none > xfs":    "write loop(size=300MiB) or more",
+		"loop(size=300MiB) > xfs":                    "",
+		"loop > xfs":                                 "",
+		"loop(size=16MiB) > ext4":                    "",
+		"loop(size=64MiB) + loop > lvm-stripe > xfs": "", // as far as the text tells
+	} {
+		problems := problemsOf(t, text)
+		if says == "" && len(problems) > 0 || says != "" && !strings.Contains(fmt.Sprint(problems), says) {
+			t.Errorf("%s: %v, want %q", text, problems, says)
 		}
 	}
 }

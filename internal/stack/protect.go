@@ -12,7 +12,7 @@ import (
 
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/plural"
-	"plimsoll/internal/result"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/units"
 )
@@ -66,11 +66,12 @@ func (e *Env) allowed(n line.Node, need int64) (hostinfo.Device, error) {
 func (e *Env) Overwritable(name string, need int64) (hostinfo.Device, error) {
 	d, err := e.Host.Find(name)
 	if err != nil {
-		return d, &Refused{result.Problem{What: "block device " + name, Why: err.Error(), Remedy: "plimsoll doctor lists the devices of this host"}}
+		return d, problem.New(problem.Protected, "block device "+name, err.Error(),
+			"plimsoll doctor lists the devices of this host").CausedBy(err)
 	}
 	what := fmt.Sprintf("block device %s (%s)", name, strings.TrimSpace(d.Path+" "+d.Model+" "+d.Serial))
 	refuse := func(why, remedy string) (hostinfo.Device, error) {
-		return d, &Refused{result.Problem{What: what, Why: why, Remedy: remedy}}
+		return d, problem.New(problem.Protected, what, why, remedy)
 	}
 	overlook, named := e.overlooked(d)
 	var whys, remedies []string

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/hosttest"
+	"plimsoll/internal/problem"
 )
 
 // disk gives a block device of the test's own, standing in for a real one.
@@ -158,7 +159,7 @@ func TestProtectedDevices(t *testing.T) {
 				test.arrange(t, device)
 			}
 			if test.swap {
-				e.Host.Proc = hosttest.ProcWithSwap(t, device)
+				e.Host.Roots.Proc = hosttest.ProcWithSwap(t, device)
 			}
 			for _, d := range test.destroy {
 				p, err := ParsePermission(strings.ReplaceAll(d, "DEVICE", device))
@@ -173,15 +174,14 @@ func TestProtectedDevices(t *testing.T) {
 				if err != nil {
 					t.Fatalf("refused: %v", err)
 				}
-				s, err := e.Up(t.Context(), "s", l)
+				s, err := e.upAlone(t.Context(), "s", l)
 				if err != nil {
 					t.Fatal(err)
 				}
-				var refused *Refused
-				if _, err := e.Up(t.Context(), "other", l); !errors.As(err, &refused) {
+				if _, err := e.upAlone(t.Context(), "other", l); problem.Of(err, problem.Protected) == nil {
 					t.Errorf("a second stack gets the device too: %v", err)
 				}
-				if err := s.Down(t.Context()); err != nil {
+				if err := s.base.Down(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				if out, err := exec.Command("blkid", "-p", device).Output(); err == nil {
@@ -189,12 +189,11 @@ func TestProtectedDevices(t *testing.T) {
 				}
 				return
 			}
-			var refused *Refused
-			if !errors.As(err, &refused) || !strings.Contains(refused.Why, test.why) || !strings.Contains(refused.Remedy, test.remedy) {
+			if !isProblem(err, problem.Protected, test.why, test.remedy) {
 				t.Errorf("got %v", err)
 			}
 			if test.need == 0 {
-				if _, err := e.Up(t.Context(), "s", l); !errors.As(err, &refused) {
+				if _, err := e.upAlone(t.Context(), "s", l); problem.Of(err, problem.Protected) == nil {
 					t.Errorf("brought up without a check: %v", err)
 				}
 			}
@@ -225,8 +224,7 @@ func TestUnknownDevice(t *testing.T) {
 	hosttest.Exclusive(t)
 	e := newEnv(t)
 	for _, text := range []string{"/dev/nvme9n9 > xfs", "serial:NOSUCH", "by-id:nvme-nosuch"} {
-		var refused *Refused
-		if err := e.Check(t.Context(), parse(t, text), 0); !errors.As(err, &refused) || refused.Remedy == "" {
+		if err := e.Check(t.Context(), parse(t, text), 0); !isProblem(err, problem.Protected, "", "") {
 			t.Errorf("%s: got %v", text, err)
 		}
 	}

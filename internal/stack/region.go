@@ -11,8 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/blockdev"
+	"plimsoll/internal/hostfs"
 	"plimsoll/internal/journal"
-	"plimsoll/internal/observe"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/units"
@@ -40,7 +41,8 @@ const (
 
 // Regions are the pieces of files that a run's loop devices stand on, in turn.
 type Regions struct {
-	slots map[string][]int64     // by directory, "" for the run's own: the size of each loop device of a stack
+	slots map[string][]int64     // by directory, "" for the run's own: the size of each loop device that is up at a time
+	used  map[string]int         // by directory: loop devices that have their piece of the region now
 	most  int                    // regions that are of use: one for each block
 	files map[string]*regionFile // by directory
 	block int
@@ -64,35 +66,47 @@ type piece struct {
 	number        int      // of the result.Region
 }
 
-// NewRegions returns the regions that these stacks need in a run of so many
-// blocks; nothing is made before a loop device is.
-func NewRegions(lines []line.Line, blocks int) *Regions {
-	r := &Regions{slots: map[string][]int64{}, most: max(1, blocks), files: map[string]*regionFile{}, block: 1}
-	for _, l := range lines {
+// NewRegions returns the regions that stacks need in a run of so many blocks;
+// nothing is made before a loop device is. Each element is stacks that are up at the
+// same time, mostly one.
+func NewRegions(together [][]line.Line, blocks int) *Regions {
+	r := &Regions{slots: map[string][]int64{}, most: max(1, blocks), files: map[string]*regionFile{}, used: map[string]int{}, block: 1}
+	for _, lines := range together {
 		used := map[string]int{}
-		for _, n := range l.Sources() {
-			if n.Name != loopSource.Name {
-				continue
-			}
-			dir, _ := n.Option("dir")
-			size, err := sizeOption(n, "size", defaultLoopSize)
-			if err != nil {
-				continue // bringing it up says so
-			}
-			at := used[dir]
-			used[dir]++
-			if at == len(r.slots[dir]) {
-				r.slots[dir] = append(r.slots[dir], 0)
-			}
-			r.slots[dir][at] = max(r.slots[dir][at], size)
+		for _, l := range lines {
+			r.plan(l, used)
 		}
 	}
 	return r
 }
 
+// plan has a slot for each loop device of a stack, behind those that are used.
+func (r *Regions) plan(l line.Line, used map[string]int) {
+	for _, n := range l.Sources() {
+		if n.Name != loopSource.Name {
+			continue
+		}
+		dir, _ := n.Option("dir")
+		size, err := sizeOption(n, "size", defaultLoopSize)
+		if err != nil {
+			continue // bringing it up says so
+		}
+		at := used[dir]
+		used[dir]++
+		if at == len(r.slots[dir]) {
+			r.slots[dir] = append(r.slots[dir], 0)
+		}
+		r.slots[dir][at] = max(r.slots[dir][at], size)
+	}
+}
+
 // Begin has the stacks that come up from now on stand on the region of a
-// block, counted from 1.
-func (r *Regions) Begin(block int) { r.block = block }
+// block, counted from 1, each on pieces of its own. Those that were up before must
+// be down.
+func (r *Regions) Begin(block int) {
+	r.block = block
+	clear(r.used)
+}
 
 // Bytes is the size of the files of one region, in all directories.
 func (r *Regions) Bytes() (bytes int64) {
@@ -115,30 +129,30 @@ func (r *Regions) Continue(known []result.Region) { r.known = slices.Clone(known
 // takePiece returns what the next loop device of the stack stands on: in the
 // directory that the line names, or in the run's own.
 func (b *build) takePiece(ctx context.Context, named string, size int64) (*piece, error) {
-	r := b.Regions
-	f, err := r.file(ctx, b.Env, named)
+	r := b.env.Regions
+	f, err := r.file(ctx, b.env, named)
 	if err != nil {
 		return nil, err
 	}
 	index := (r.block-1)%f.count + 1
-	slot := b.piecesUsed[named]
-	b.piecesUsed[named]++
+	slot := r.used[named]
+	r.used[named]++
 	if slot >= len(f.pieces[index]) || f.pieces[index][slot].bytes < size {
 		return nil, fmt.Errorf("no region of %s was planned for loop device %d of stack %s", units.FormatSize(size), slot+1, b.name)
 	}
 	p := f.pieces[index][slot]
-	if err := p.ready(ctx, b.Env); err != nil {
+	if err := p.ready(ctx, b.env); err != nil {
 		return nil, err
 	}
 	if p.number == 0 {
-		r.number(f, index)
+		r.number(b.env.Host.Roots, f, index)
 	}
-	b.Region = p.number
+	b.base.Region = p.number
 	return p, nil
 }
 
 // number gives a region that was made, or made anew, its number.
-func (r *Regions) number(f *regionFile, index int) {
+func (r *Regions) number(roots hostfs.Roots, f *regionFile, index int) {
 	made := result.Region{Number: len(r.known) + 1, File: f.path}
 	for _, p := range f.pieces[index] {
 		made.Bytes += p.bytes
@@ -148,7 +162,7 @@ func (r *Regions) number(f *regionFile, index int) {
 	if first := f.pieces[index][0].extents; len(first) > 0 {
 		made.Position = int64(first[0].physical)
 	}
-	if chain, err := observe.Chain(f.path); err == nil && len(chain) > 0 {
+	if chain, err := blockdev.Chain(roots, f.path); err == nil && len(chain) > 0 {
 		made.Device = chain[0].Name
 	}
 	r.known = append(r.known, made)

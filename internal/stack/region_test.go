@@ -23,11 +23,7 @@ func onRegions(t *testing.T, blocks int, lines ...string) *Env {
 	t.Helper()
 	hosttest.Exclusive(t)
 	e := newEnv(t)
-	var parsed []line.Line
-	for _, text := range lines {
-		parsed = append(parsed, parse(t, text))
-	}
-	e.Regions = NewRegions(parsed, blocks)
+	e.Regions = NewRegions(oneByOne(t, lines...), blocks)
 	t.Cleanup(func() {
 		for _, p := range e.Journal.Pending() {
 			if err := e.Journal.Undo(context.Background(), p); err != nil {
@@ -38,25 +34,34 @@ func onRegions(t *testing.T, blocks int, lines ...string) *Env {
 	return e
 }
 
+// oneByOne are stacks of which one is up at a time.
+func oneByOne(t *testing.T, texts ...string) (all [][]line.Line) {
+	t.Helper()
+	for _, text := range texts {
+		all = append(all, []line.Line{parse(t, text)})
+	}
+	return all
+}
+
 // bringUp brings a stack up in a block, calls use, and takes it down.
-func bringUp(t *testing.T, e *Env, block int, text string, use func(*Stack)) *Stack {
+func bringUp(t *testing.T, e *Env, block int, text string, use func(*Place)) *Place {
 	t.Helper()
 	e.Regions.Begin(block)
-	s, err := e.Up(t.Context(), "s", parse(t, text))
+	s, err := e.upAlone(t.Context(), "s", parse(t, text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if use != nil {
 		use(s)
 	}
-	if err := s.Down(t.Context()); err != nil {
+	if err := s.base.Down(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
 // standsOn returns the part of a file that the stack's loop device stands on.
-func standsOn(t *testing.T, s *Stack) piece {
+func standsOn(t *testing.T, s *Place) piece {
 	t.Helper()
 	i := slices.IndexFunc(s.Devices, func(d result.Device) bool { return strings.HasPrefix(d.Name, "loop") })
 	if i < 0 {
@@ -89,7 +94,7 @@ func TestStacksOfABlockShareARegion(t *testing.T) {
 	where := map[int]int64{}
 	for block := 1; block <= 4; block++ {
 		for i, text := range lines {
-			s := bringUp(t, e, block, text, func(s *Stack) {
+			s := bringUp(t, e, block, text, func(s *Place) {
 				on := standsOn(t, s)
 				if i == 0 {
 					pieces = append(pieces, on)
@@ -101,8 +106,8 @@ func TestStacksOfABlockShareARegion(t *testing.T) {
 					t.Errorf("block %d: %s stands on %+v, others on %+v", block, text, on, pieces[block-1])
 				}
 			})
-			if want := (block-1)%3 + 1; s.Region != want {
-				t.Errorf("block %d: %s stands on region %d, want %d", block, text, s.Region, want)
+			if want := (block-1)%3 + 1; s.base.Region != want {
+				t.Errorf("block %d: %s stands on region %d, want %d", block, text, s.base.Region, want)
 			}
 		}
 	}
@@ -132,7 +137,7 @@ func TestStacksOfABlockShareARegion(t *testing.T) {
 // region either.
 func TestARegionIsWrittenOnce(t *testing.T) {
 	e := onRegions(t, 1, "loop(size=64MiB)")
-	where := func(s *Stack) []extent {
+	where := func(s *Place) []extent {
 		on := standsOn(t, s)
 		extents, err := extentsOf(on.path, on.offset, on.bytes)
 		if err != nil {
@@ -141,8 +146,8 @@ func TestARegionIsWrittenOnce(t *testing.T) {
 		return extents
 	}
 	var first, second []extent
-	bringUp(t, e, 1, "loop(size=64MiB)", func(s *Stack) { first = where(s) })
-	bringUp(t, e, 1, "loop(size=64MiB) > ext4", func(s *Stack) { second = where(s) })
+	bringUp(t, e, 1, "loop(size=64MiB)", func(s *Place) { first = where(s) })
+	bringUp(t, e, 1, "loop(size=64MiB) > ext4", func(s *Place) { second = where(s) })
 	if len(first) == 0 || !slices.Equal(first, second) {
 		t.Errorf("it lay at %v, and then at %v", first, second)
 	}
@@ -158,7 +163,7 @@ func TestARegionIsWrittenOnce(t *testing.T) {
 // Whatever a stack does, its loop device keeps the blocks of the file.
 func TestLoopDevicesRefuseDiscards(t *testing.T) {
 	e := onRegions(t, 1, "loop(size=128MiB)")
-	bringUp(t, e, 1, "loop(size=64MiB)", func(s *Stack) {
+	bringUp(t, e, 1, "loop(size=64MiB)", func(s *Place) {
 		out, err := exec.Command("blkdiscard", "/dev/"+s.Devices[0].Name).CombinedOutput()
 		if err == nil {
 			t.Errorf("it discarded: %s", out)
@@ -172,23 +177,57 @@ func TestLoopDevicesRefuseDiscards(t *testing.T) {
 func TestARegionThatLostBlocksIsAnother(t *testing.T) {
 	e := onRegions(t, 1, "loop(size=64MiB)")
 	var on piece
-	bringUp(t, e, 1, "loop(size=64MiB)", func(s *Stack) { on = standsOn(t, s) })
+	bringUp(t, e, 1, "loop(size=64MiB)", func(s *Place) { on = standsOn(t, s) })
 	if err := giveBack(on.path, on.offset+1<<20, 32<<20); err != nil {
 		t.Fatal(err)
 	}
 	s := bringUp(t, e, 1, "loop(size=64MiB)", nil)
-	if s.Region != 2 || len(e.Regions.Known()) != 2 {
-		t.Errorf("it stands on region %d of %+v", s.Region, e.Regions.Known())
+	if s.base.Region != 2 || len(e.Regions.Known()) != 2 {
+		t.Errorf("it stands on region %d of %+v", s.base.Region, e.Regions.Known())
 	}
 }
 
 // Loop devices that are joined have a file each, in the same region.
 func TestJoinedLoopDevicesHaveAFileEach(t *testing.T) {
-	r := NewRegions([]line.Line{
-		parse(t, "loop(size=64MiB) + loop(size=128MiB) > raid0"), parse(t, "loop(size=96MiB)"), parse(t, "loop(size=1MiB, dir=/srv)"), parse(t, "tmpfs(size=1GiB)"),
-	}, 5)
+	r := NewRegions(oneByOne(t,
+		"loop(size=64MiB) + loop(size=128MiB) > raid0", "loop(size=96MiB)", "loop(size=1MiB, dir=/srv)", "tmpfs(size=1GiB)",
+	), 5)
 	if !slices.Equal(r.slots[""], []int64{96 << 20, 128 << 20}) || !slices.Equal(r.slots["/srv"], []int64{1 << 20}) || len(r.slots) != 2 {
 		t.Errorf("files of %v", r.slots)
+	}
+}
+
+// Stacks that are up at the same time stand on pieces of their own: on the same one,
+// each would write over the other's file system.
+func TestStacksThatAreUpTogetherHavePiecesOfTheirOwn(t *testing.T) {
+	const one, other = "loop(size=32MiB) > ext4", "loop(size=48MiB) > ext4"
+	e := onRegions(t, 1)
+	e.Regions = NewRegions([][]line.Line{{parse(t, one)}, {parse(t, one), parse(t, other)}}, 1)
+	e.Regions.Begin(1)
+	a, err := e.upAlone(t.Context(), "a", parse(t, one))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := e.upAlone(t.Context(), "b", parse(t, other))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := standsOn(t, a), standsOn(t, b)
+	if first.path == second.path && first.offset < second.offset+second.bytes && second.offset < first.offset+first.bytes {
+		t.Errorf("both stand on %s: %d bytes from %d, and %d from %d", first.path, first.bytes, first.offset, second.bytes, second.offset)
+	}
+	for _, p := range []*Place{b, a} {
+		if err := p.base.Down(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	again := bringUp(t, e, 1, one, func(s *Place) {
+		if at := standsOn(t, s); at.offset != first.offset {
+			t.Errorf("alone it stands %d bytes into the file, and not where it did", at.offset)
+		}
+	})
+	if again.base.Region != a.base.Region {
+		t.Errorf("regions %d and %d", a.base.Region, again.base.Region)
 	}
 }
 
@@ -210,8 +249,8 @@ func TestRegionsLeaveRoom(t *testing.T) {
 	})
 	for size, want := range map[string]int{"16MiB": 3, "128MiB": 1, "512MiB": 0} {
 		text := "loop(size=" + size + ", dir=" + dir + ", direct-io=off)"
-		e.Regions = NewRegions([]line.Line{parse(t, text)}, 30)
-		s, err := e.Up(t.Context(), "s", parse(t, text))
+		e.Regions = NewRegions(oneByOne(t, text), 30)
+		s, err := e.upAlone(t.Context(), "s", parse(t, text))
 		if want == 0 {
 			if err == nil || !strings.Contains(err.Error(), "free") {
 				t.Errorf("%s: %v", size, err)
@@ -224,7 +263,7 @@ func TestRegionsLeaveRoom(t *testing.T) {
 		if got := e.Regions.files[dir].count; got != want {
 			t.Errorf("%s: %d regions, want %d", size, got, want)
 		}
-		if err := s.Down(t.Context()); err != nil {
+		if err := s.base.Down(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range e.Journal.Pending() {

@@ -1,7 +1,6 @@
 package stack
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"plimsoll/internal/hosttest"
 	"plimsoll/internal/journal"
+	"plimsoll/internal/problem"
 )
 
 func TestSchedulersOfAHost(t *testing.T) {
@@ -19,16 +19,15 @@ func TestSchedulersOfAHost(t *testing.T) {
 		{"loop > scheduler:none > scheduler:bfq", "already", "keep one"},
 	} {
 		err := newEnv(t).Check(t.Context(), parse(t, test.line), 1<<20)
-		var u *Unsupported
-		if !errors.As(err, &u) || !strings.Contains(u.Why, test.why) || !strings.Contains(u.Remedy, test.remedy) {
+		if !isProblem(err, problem.Unsupported, test.why, test.remedy) {
 			t.Errorf("%s: %v", test.line, err)
 		}
 	}
 
 	t.Run("a kernel with modules", func(t *testing.T) {
 		e := newEnv(t)
-		e.Host.Sys = t.TempDir()
-		queue := filepath.Join(e.Host.Sys, "block/loop0/queue")
+		e.Host.Roots.Sys = t.TempDir()
+		queue := filepath.Join(e.Host.Roots.Sys, "block/loop0/queue")
 		if err := os.MkdirAll(queue, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -36,8 +35,7 @@ func TestSchedulersOfAHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := e.Check(t.Context(), parse(t, "loop > scheduler:kyber"), 1<<20)
-		var u *Unsupported
-		if !errors.As(err, &u) || !strings.Contains(u.Why, "offers none, mq-deadline") || !strings.Contains(u.Remedy, "modprobe kyber-iosched") {
+		if !isProblem(err, problem.Unsupported, "offers none, mq-deadline", "modprobe kyber-iosched") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -56,8 +54,7 @@ func TestSchedulersOfAHost(t *testing.T) {
 			e.Allow = append(e.Allow, p)
 		}
 		err := e.Check(t.Context(), parse(t, device+"p1 > scheduler:bfq"), 1<<20)
-		var r *Refused
-		if !errors.As(err, &r) || !strings.Contains(r.Why, "partition") || r.Remedy == "" {
+		if !isProblem(err, problem.Protected, "partition", "") {
 			t.Errorf("got %v", err)
 		}
 		if err := e.Check(t.Context(), parse(t, device+"p1"), 1<<20); err != nil {
@@ -82,14 +79,14 @@ func TestASchedulerIsSetForAsLongAsTheStackIsUp(t *testing.T) {
 		return now
 	}
 	was := active()
-	s, err := e.Up(t.Context(), "s", parse(t, device+" > scheduler:kyber > ext4"))
+	s, err := e.upAlone(t.Context(), "s", parse(t, device+" > scheduler:kyber > ext4"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if now := active(); now != "kyber" {
 		t.Errorf("it is %s", now)
 	}
-	if err := s.Down(t.Context()); err != nil {
+	if err := s.base.Down(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if now := active(); now != was {

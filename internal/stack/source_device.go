@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/hostinfo"
-	"plimsoll/internal/result"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/line"
 )
 
@@ -47,16 +47,16 @@ func blockDevice(name, arg, summary string) *layer {
 		},
 		up: func(_ context.Context, b *build, n line.Node) error {
 			// The device may have come into use since the check.
-			d, err := b.allowed(n, 0)
+			d, err := b.env.allowed(n, 0)
 			if err != nil {
 				return err
 			}
 			if err := b.claim(d.Path); err != nil {
 				return err
 			}
-			b.block = d.Path
-			b.alone = append(b.alone, d.Name)
-			b.Target.SizeBytes = int64(d.SizeBytes)
+			b.base.block = d.Path
+			b.base.alone = append(b.base.alone, d.Name)
+			b.base.sizeBytes = int64(d.SizeBytes)
 			b.fact("device", d.Model+" "+d.Serial+" firmware "+d.Firmware)
 			return nil
 		},
@@ -105,7 +105,7 @@ const claimWait = 3 * time.Second
 // way, since making and mounting file systems need the same.
 func (b *build) claim(path string) error {
 	refuse := func(why string) error {
-		return &Refused{result.Problem{What: "block device " + path, Why: why, Remedy: "wait until it is free, or name another device"}}
+		return problem.New(problem.Protected, "block device "+path, why, "wait until it is free, or name another device")
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_EXCL, 0)
 	if err != nil {
@@ -126,6 +126,6 @@ func (b *build) claim(path string) error {
 		lock.Close()
 		return refuse("another program has locked it: " + err.Error())
 	}
-	b.locks = append(b.locks, lock)
+	b.base.locks = append(b.base.locks, lock)
 	return nil
 }

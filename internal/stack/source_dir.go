@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/units"
@@ -28,11 +29,11 @@ var dirSource = &layer{
 	},
 	check: func(_ context.Context, _ *Env, n line.Node, need int64) error { return checkDirectory(n.Arg, need) },
 	up: func(ctx context.Context, b *build, n line.Node) error {
-		dir := scratchIn(n.Arg, b.RunID, b.name)
+		dir := scratchIn(n.Arg, b.env.RunID, b.name)
 		if err := b.mkdir(ctx, dir); err != nil {
 			return fmt.Errorf("make a scratch directory in %s: %w", n.Arg, err)
 		}
-		b.dir = dir
+		b.base.dir = dir
 		if err := b.within(dir); err != nil {
 			return err
 		}
@@ -43,7 +44,7 @@ var dirSource = &layer{
 // checkDirectory tells whether files of need bytes can be made in dir.
 func checkDirectory(dir string, need int64) error {
 	unsupported := func(why, remedy string) error {
-		return &Unsupported{result.Problem{What: "directory " + dir, Why: why, Remedy: remedy}}
+		return problem.New(problem.Unsupported, "directory "+dir, why, remedy)
 	}
 	st, err := os.Stat(dir)
 	switch {
@@ -70,9 +71,7 @@ func checkFree(dir string, need int64) error {
 	if free >= need {
 		return nil
 	}
-	return &Unsupported{result.Problem{
-		What:   "directory " + dir,
-		Why:    fmt.Sprintf("its file system has %s free, the stack needs %s", units.Bytes(uint64(free)), units.Bytes(uint64(need))),
-		Remedy: "free some space, take a smaller size, or name another directory",
-	}}
+	return problem.New(problem.Unsupported, "directory "+dir,
+		fmt.Sprintf("its file system has %s free, the stack needs %s", units.Bytes(uint64(free)), units.Bytes(uint64(need))),
+		"free some space, take a smaller size, or name another directory")
 }

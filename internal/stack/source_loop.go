@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/journal"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 )
@@ -59,7 +60,8 @@ var loopSource = &layer{
 			return err
 		}
 		if _, err := os.Stat("/dev/loop-control"); err != nil {
-			return &Unsupported{result.Problem{What: "loop device", Why: "this kernel has no loop devices: " + err.Error(), Remedy: "modprobe loop, or use a directory (dir:PATH) as the source"}}
+			return problem.New(problem.Unsupported, "loop device", "this kernel has no loop devices: "+err.Error(),
+				"modprobe loop, or use a directory (dir:PATH) as the source").CausedBy(err)
 		}
 		dir, ok := n.Option("dir")
 		if !ok {
@@ -84,10 +86,10 @@ func upLoop(ctx context.Context, b *build, n line.Node) error {
 	named, _ := n.Option("dir")
 	dir := named
 	if dir == "" {
-		dir = b.Work
+		dir = b.env.Work
 	}
-	on := &piece{path: loopFile(dir, b.RunID, b.name), bytes: size}
-	if b.Regions == nil {
+	on := &piece{path: loopFile(dir, b.env.RunID, b.name), bytes: size}
+	if b.env.Regions == nil {
 		err = b.ownFile(ctx, on.path, size)
 	} else {
 		on, err = b.takePiece(ctx, named, size)
@@ -107,32 +109,30 @@ func upLoop(ctx context.Context, b *build, n line.Node) error {
 	if err := refuseDiscards(number); err != nil {
 		return err
 	}
-	b.block = "/dev/loop" + strconv.Itoa(number)
-	b.own = true
-	b.alone = append(b.alone, filepath.Base(b.block))
+	b.base.block = "/dev/loop" + strconv.Itoa(number)
+	b.base.own = true
+	b.base.alone = append(b.base.alone, filepath.Base(b.base.block))
 	if err := b.within(dir); err != nil {
 		return err
 	}
-	b.Target.SizeBytes = size
-	b.flush = append(b.flush, backing)
+	b.base.sizeBytes = size
+	b.base.flush = append(b.base.flush, backing)
 	dio, err := os.ReadFile(fmt.Sprintf("/sys/block/loop%d/loop/dio", number))
 	if err != nil {
-		return fmt.Errorf("read back direct-io of %s: %w", b.block, err)
+		return fmt.Errorf("read back direct-io of %s: %w", b.base.block, err)
 	}
 	got := strings.TrimSpace(string(dio)) == "1"
 	if got != direct {
-		return &Unsupported{result.Problem{
-			What:   fmt.Sprintf("loop(direct-io=on) over a file in %s", dir),
-			Why:    "the kernel fell back to buffered I/O: the file system there does not offer direct I/O at the loop device's block size",
-			Remedy: "name a directory on ext4 or xfs with dir=, or say direct-io=off to measure the page cache knowingly",
-		}}
+		return problem.New(problem.Unsupported, fmt.Sprintf("loop(direct-io=on) over a file in %s", dir),
+			"the kernel fell back to buffered I/O: the file system there does not offer direct I/O at the loop device's block size",
+			"name a directory on ext4 or xfs with dir=, or say direct-io=off to measure the page cache knowingly")
 	}
 	b.fact("loop direct-io", map[bool]string{true: "on", false: "off"}[got])
 	if _, cold := n.Option("cold"); cold {
 		if err := checkCold(dir); err != nil {
 			return err
 		}
-		b.ready = append(b.ready, func() error { return dropCache(backing) })
+		b.base.ready = append(b.base.ready, func() error { return dropCache(backing) })
 		b.fact("page cache before each trial", "holds nothing of the loop device's file, or the trial fails")
 	}
 	return nil
@@ -191,7 +191,7 @@ func (b *build) attach(ctx context.Context, backing string, offset, size int64, 
 		if err != nil {
 			return 0, err
 		}
-		err = b.do(ctx, &journal.Loop{Number: number, Backing: backing, Created: !present}, func(string) error {
+		err = b.do(ctx, &loopChange{Number: number, Backing: backing, Created: !present}, func(string) error {
 			if !present {
 				if err := addLoop(number); err != nil {
 					return err

@@ -15,9 +15,10 @@ import (
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/journal"
 	"plimsoll/internal/nvme"
-	"plimsoll/internal/observe"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
+	"plimsoll/internal/target/metrics"
 )
 
 const defaultNVMePort = "4420" // assigned to NVMe over Fabrics by IANA
@@ -82,7 +83,7 @@ func (e *Env) remote(n line.Node) (remote, error) {
 		Transport: option("transport"), Addr: option("addr"), Port: option("port"), NQN: option("nqn"), HostNQN: option("hostnqn"),
 	}}
 	unsupported := func(why, remedy string) (remote, error) {
-		return r, &Unsupported{result.Problem{What: n.String(), Why: why, Remedy: remedy}}
+		return r, problem.New(problem.Unsupported, n.String(), why, remedy)
 	}
 	if r.Port == "" {
 		r.Port = defaultNVMePort
@@ -137,7 +138,8 @@ func (e *Env) remote(n line.Node) (remote, error) {
 		return unsupported(fmt.Sprintf("hostnqn=%s: %v", r.HostNQN, err), "write hostnqn= as the target knows this host")
 	}
 	if file := option("secret-file"); file != "" {
-		if r.secret, err = nvme.ReadSecret(file); err != nil {
+		r.secret, err = nvme.ReadSecret(file)
+		if err != nil {
 			return unsupported(err.Error(), "nvme gen-dhchap-key makes a secret; the target has to know it too")
 		}
 	}
@@ -154,9 +156,8 @@ func (e *Env) remoteAllowed(r remote) error {
 	if r.id != "" {
 		id = hostinfo.PrefixUUID + ":" + r.id
 	}
-	return &Refused{result.Problem{
-		What: "remote namespace of " + r.Link.String(), Why: "everything on it would be overwritten, and you have not said that it may be", Remedy: "say so: --destroy " + id,
-	}}
+	return problem.New(problem.Protected, "remote namespace of "+r.Link.String(),
+		"everything on it would be overwritten, and you have not said that it may be", "say so: --destroy "+id)
 }
 
 // names tells whether a permission is for this namespace, by UUID, NGUID or NQN.
@@ -166,28 +167,29 @@ func (r remote) names(p Permission) bool {
 }
 
 func upNVMeOF(ctx context.Context, b *build, n line.Node) error {
-	r, err := b.remote(n)
+	r, err := b.env.remote(n)
 	if err != nil {
 		return err
 	}
-	if err := b.remoteAllowed(r); err != nil {
+	if err := b.env.remoteAllowed(r); err != nil {
 		return err
 	}
-	module := &journal.Module{Name: "nvme-" + r.Transport}
-	for _, e := range b.Journal.Pending() { // of other stacks
-		module.Held = append(module.Held, journal.Loaded(e.Change)...)
+	module := &Module{Name: "nvme-" + r.Transport}
+	for _, e := range b.env.Journal.Pending() { // of other stacks
+		module.Held = append(module.Held, LoadedModules(e.Change)...)
 	}
-	if module.Needed(b.Host.Kernel(module.Name).Loadable()) {
+	if module.Needed(b.env.Host.Kernel(module.Name).Loadable()) {
 		if err := b.do(ctx, module, func(string) error { return module.Make() }); err != nil {
-			return &Unsupported{result.Problem{What: n.String(), Why: "the module " + module.Name + " cannot be loaded: " + err.Error(), Remedy: "see dmesg"}}
+			return problem.New(problem.Unsupported, n.String(),
+				"the module "+module.Name+" cannot be loaded: "+err.Error(), "see dmesg").CausedBy(err)
 		}
 	}
 	var controller string
-	connection := &journal.Controller{Link: r.Link}
+	connection := &controllerChange{Link: r.Link}
 	err = b.do(ctx, connection, func(string) error {
-		controller, err = r.Connect(ctx, nvme.HostID(b.Host.Etc, r.HostNQN), r.secret)
+		controller, err = r.Connect(ctx, nvme.HostID(b.env.Host.Etc, r.HostNQN), r.secret)
 		if errors.Is(err, fs.ErrNotExist) {
-			return &Unsupported{result.Problem{What: n.String(), Why: "there is no " + nvme.Fabrics, Remedy: "modprobe nvme-" + r.Transport}}
+			return problem.New(problem.Unsupported, n.String(), "there is no "+nvme.Fabrics, "modprobe nvme-"+r.Transport)
 		}
 		return err
 	})
@@ -206,10 +208,10 @@ func upNVMeOF(ctx context.Context, b *build, n line.Node) error {
 	if err := b.claim(d.Path); err != nil {
 		return err
 	}
-	b.block = d.Path
-	b.alone = append(b.alone, d.Name)
-	b.Target.SizeBytes = int64(d.SizeBytes)
-	b.Remote = Remote{Metrics: r.metrics, NQN: r.NQN, UUID: ns.UUID}
+	b.base.block = d.Path
+	b.base.alone = append(b.base.alone, d.Name)
+	b.base.sizeBytes = int64(d.SizeBytes)
+	b.base.Remote = Remote{Metrics: r.metrics, NQN: r.NQN, UUID: ns.UUID}
 	b.remoteFacts(r, controller, ns)
 	return nil
 }
@@ -220,10 +222,9 @@ func (r remote) metricsAnswer(ctx context.Context, n line.Node) error {
 	if r.metrics == "" {
 		return nil
 	}
-	if _, err := observe.ReadTarget(ctx, r.metrics); err != nil {
-		return &Unsupported{result.Problem{
-			What: n.String(), Why: "the target's processor time cannot be read: " + err.Error(), Remedy: "run plimsoll target metrics, or Prometheus' node exporter, on the target; or leave metrics= out",
-		}}
+	if _, err := metrics.Read(ctx, r.metrics); err != nil {
+		return problem.New(problem.Unsupported, n.String(), "the target's processor time cannot be read: "+err.Error(),
+			"run plimsoll target metrics, or Prometheus' node exporter, on the target; or leave metrics= out").CausedBy(err)
 	}
 	return nil
 }
@@ -239,7 +240,7 @@ func (b *build) namespace(ctx context.Context, r remote, controller string) (nvm
 	for start := time.Now(); ; {
 		var found []nvme.Namespace
 		seen = nil
-		for _, ns := range nvme.Namespaces(b.Host.Sys) {
+		for _, ns := range nvme.Namespaces(b.env.Host.Roots.Sys) {
 			if ns.NQN != r.NQN || !slices.Contains(ns.Paths, controller) {
 				continue
 			}
@@ -249,7 +250,7 @@ func (b *build) namespace(ctx context.Context, r remote, controller string) (nvm
 			}
 		}
 		refuse := func(why, remedy string) (nvme.Namespace, error) {
-			return nvme.Namespace{}, &Refused{result.Problem{What: "remote namespace of " + r.Link.String(), Why: why, Remedy: remedy}}
+			return nvme.Namespace{}, problem.New(problem.Protected, "remote namespace of "+r.Link.String(), why, remedy)
 		}
 		switch {
 		case len(found) == 1 && b.settled(found[0]):
@@ -271,22 +272,21 @@ func (b *build) namespace(ctx context.Context, r remote, controller string) (nvm
 
 // settled tells whether a namespace has its size and its node.
 func (b *build) settled(ns nvme.Namespace) bool {
-	_, err := b.Host.Locate(filepath.Join("/dev", ns.Name))
+	_, err := b.env.Host.Locate(filepath.Join("/dev", ns.Name))
 	return err == nil
 }
 
 // overwritable judges the namespace like any other device, now that it is here.
 func (b *build) overwritable(r remote, ns nvme.Namespace) (hostinfo.Device, error) {
-	env := *b.Env
+	env := *b.env
 	path := filepath.Join("/dev", ns.Name)
-	for _, p := range b.Allow {
+	for _, p := range b.env.Allow {
 		if r.names(p) {
 			env.Allow = append(slices.Clone(env.Allow), Permission{Device: path, Overlook: p.Overlook, found: true})
 		}
 	}
 	d, err := env.Overwritable(path, 0)
-	var refused *Refused
-	if errors.As(err, &refused) { // the path is another's tomorrow
+	if refused := problem.Of(err, problem.Protected); refused != nil { // the path is another's tomorrow
 		refused.Remedy = strings.ReplaceAll(refused.Remedy, "--destroy "+path, "--destroy "+hostinfo.PrefixUUID+":"+ns.UUID)
 	}
 	return d, err
@@ -295,7 +295,7 @@ func (b *build) overwritable(r remote, ns nvme.Namespace) (hostinfo.Device, erro
 // remoteFacts keeps what the connection came to.
 func (b *build) remoteFacts(r remote, controller string, ns nvme.Namespace) {
 	b.fact("NVMe-oF transport", r.Transport)
-	for _, c := range ns.Controllers(b.Host.Sys) {
+	for _, c := range ns.Controllers(b.env.Host.Roots.Sys) {
 		if c.Name != controller {
 			continue
 		}
@@ -308,4 +308,64 @@ func (b *build) remoteFacts(r remote, controller string, ns nvme.Namespace) {
 	if r.Transport != "loop" {
 		b.fact("NVMe-oF link", fmt.Sprintf("I/O ends with an error within %s of a cut", nvme.CutLimit))
 	}
+}
+
+func init() { journal.Register("controller", func() journal.Change { return new(controllerChange) }) }
+
+// controllerChange is a connection to an NVMe over Fabrics target. Its secret, where
+// it has one, is not kept: undoing needs none.
+type controllerChange struct {
+	nvme.Link        // its fields are this change's in journals
+	Boot      string // filled in by Do: no connection outlives the kernel
+
+	Connected bool `json:"-"` // it came about, so that it was cut when it is gone
+}
+
+// What implements Change.
+func (c *controllerChange) What() string { return "connect to " + c.Link.String() }
+
+// sysfs and devices are where controllers are looked for.
+const (
+	sysfs   = "/sys"
+	devices = "/dev"
+)
+
+// Prepare refuses a connection that is there already: undoing would end what
+// somebody else made.
+func (c *controllerChange) Prepare() error {
+	var err error
+	c.Boot, err = journal.BootID()
+	if err != nil {
+		return err
+	}
+	there := c.Find(sysfs)
+	if len(there) > 0 {
+		return fmt.Errorf("this host is connected to it already, as %s, with host NQN %s: disconnect that first, or give another hostnqn=", there[0].Name, c.HostNQN)
+	}
+	return nil
+}
+
+// Check implements Change.
+func (c *controllerChange) Check(s journal.Scope) error {
+	return errors.Join(s.OneOf("transport", c.Transport, "tcp", "rdma", "loop"), nvme.CheckNQN(c.NQN), nvme.CheckNQN(c.HostNQN))
+}
+
+// Undo ends every controller of the connection. It goes by what was connected
+// and with which host NQN, since another one may have the number by now.
+func (c *controllerChange) Undo(ctx context.Context, _ string) error {
+	boot, err := journal.BootID()
+	if err != nil || boot != c.Boot {
+		return err
+	}
+	var all []error
+	found := c.Find(sysfs)
+	cut := c.Connected && len(found) == 0
+	for _, there := range found {
+		cut = cut || !there.Live()
+		all = append(all, there.Disconnect(ctx, sysfs, devices))
+	}
+	if cut && c.Transport == "rdma" {
+		stays["nvme_rdma"] = true
+	}
+	return errors.Join(all...)
 }

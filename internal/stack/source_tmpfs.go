@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 )
@@ -30,7 +31,8 @@ var tmpfsSource = &layer{
 		}
 		size, err := sizeOption(n, "size", "")
 		if err == nil && size < need {
-			err = &Unsupported{result.Problem{What: "tmpfs", Why: fmt.Sprintf("it holds %d bytes, the workloads need %d", size, need), Remedy: "give it a larger size"}}
+			err = problem.New(problem.Unsupported, "tmpfs", fmt.Sprintf("it holds %d bytes, the workloads need %d", size, need),
+				"give it a larger size")
 		}
 		return err
 	},
@@ -39,6 +41,6 @@ var tmpfsSource = &layer{
 		if err != nil {
 			return err
 		}
-		return b.mount(ctx, "tmpfs", "tmpfs", fmt.Sprintf("size=%d", size), filepath.Join(b.Work, b.name))
+		return b.mount(ctx, "tmpfs", "tmpfs", fmt.Sprintf("size=%d", size), filepath.Join(b.env.Work, b.name))
 	},
 }

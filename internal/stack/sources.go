@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"plimsoll/internal/result"
+	"plimsoll/internal/problem"
 )
 
 // checkSources tells what speaks against the sources of a stack, of which
@@ -18,9 +18,8 @@ func (e *Env) checkSources(ctx context.Context, sources []part, need int64) erro
 	for _, p := range sources {
 		if d, err := e.device(p.node); err == nil { // else it is no device, or none that is found
 			if other := names[d.MajMin]; other != "" {
-				refused = append(refused, &Refused{result.Problem{
-					What: "block device " + p.node.String(), Why: "it is the same device as " + other + ", which the stack has already", Remedy: "name each device once",
-				}})
+				refused = append(refused, problem.New(problem.Protected, "block device "+p.node.String(),
+					"it is the same device as "+other+", which the stack has already", "name each device once"))
 				continue
 			}
 			names[d.MajMin] = p.node.String()
@@ -29,9 +28,8 @@ func (e *Env) checkSources(ctx context.Context, sources []part, need int64) erro
 			continue
 		}
 		err := p.check(ctx, e, p.node, (need+n-1)/n)
-		var r *Refused
 		switch {
-		case errors.As(err, &r):
+		case problem.Of(err, problem.Protected) != nil:
 			refused = append(refused, err)
 		case err != nil:
 			return err
@@ -48,14 +46,14 @@ func (b *build) upSources(ctx context.Context, sources []part) error {
 	for i, p := range sources {
 		// No stack has a plus in its name, so this is nobody else's.
 		b.name = fmt.Sprintf("%s+%d", name, i+1)
-		b.own = false
-		b.trace("%s: %s", name, p.node.Name)
+		b.base.own = false
+		b.env.trace("%s: %s", name, p.node.Name)
 		if err := p.up(ctx, b, p.node); err != nil {
 			return err
 		}
-		own = own && b.own
-		b.blocks = append(b.blocks, b.block)
+		own = own && b.base.own
+		b.base.blocks = append(b.base.blocks, b.base.block)
 	}
-	b.own, b.block = own, ""
+	b.base.own, b.base.block = own, ""
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/hosttest"
 	"plimsoll/internal/journal"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/workload"
@@ -58,6 +59,13 @@ func newEnv(t *testing.T) *Env {
 	return e
 }
 
+// isProblem reports whether err is a problem of that kind, with these words in its
+// reason and in its remedy, which it has.
+func isProblem(err error, kind problem.Kind, why, remedy string) bool {
+	p := problem.Of(err, kind)
+	return p != nil && p.Why != "" && strings.Contains(p.Why, why) && p.Remedy != "" && strings.Contains(p.Remedy, remedy)
+}
+
 func parse(t *testing.T, text string) line.Line {
 	t.Helper()
 	l, err := line.Parse(text)
@@ -71,30 +79,44 @@ func parse(t *testing.T, text string) line.Line {
 }
 
 // up brings a stack up for the length of a test.
-func up(t *testing.T, e *Env, text string) *Stack {
+func up(t *testing.T, e *Env, text string) *Place {
 	t.Helper()
 	l := parse(t, text)
 	if err := e.Check(t.Context(), l, 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	s, err := e.Up(t.Context(), "s", l)
+	s, err := e.upAlone(t.Context(), "s", l)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Down(context.Background()); err != nil {
+		if err := s.base.Down(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
 	return s
 }
 
-func (s *Stack) factNamed(name string) string {
-	i := slices.IndexFunc(s.Facts, func(f result.Fact) bool { return f.Name == name })
+// upAlone brings a stack up with one place.
+func (e *Env) upAlone(ctx context.Context, name string, l line.Line) (*Place, error) {
+	base, err := e.Up(ctx, name, l)
+	if err != nil {
+		return nil, err
+	}
+	p, err := base.Place(ctx, PlaceConfig{})
+	if err != nil {
+		return nil, errors.Join(err, base.Down(context.WithoutCancel(ctx)))
+	}
+	return p, nil
+}
+
+func (s *Place) factNamed(name string) string {
+	facts := slices.Concat(s.base.Facts, s.Facts)
+	i := slices.IndexFunc(facts, func(f result.Fact) bool { return f.Name == name })
 	if i < 0 {
 		return ""
 	}
-	return s.Facts[i].Value
+	return facts[i].Value
 }
 
 func TestStacks(t *testing.T) {
@@ -127,7 +149,7 @@ func TestStacks(t *testing.T) {
 			s := up(t, e, test.line)
 			name, want, _ := strings.Cut(test.fact, "=")
 			if got := s.factNamed(name); !strings.Contains(got, want) {
-				t.Errorf("%s: read back %q, want %q in it; all: %v", name, got, want, s.Facts)
+				t.Errorf("%s: read back %q, want %q in it; all: %v", name, got, want, slices.Concat(s.base.Facts, s.Facts))
 			}
 			if s.Target.Block != test.raw || s.Target.Container != test.in {
 				t.Errorf("target %+v", s.Target)
@@ -148,7 +170,7 @@ func TestStacks(t *testing.T) {
 }
 
 // writeThere runs a step that writes to the stack and leaves an output.
-func writeThere(t *testing.T, e *Env, s *Stack) {
+func writeThere(t *testing.T, e *Env, s *Place) {
 	t.Helper()
 	target := "--directory=" + s.Target.Path
 	if s.Target.Block {
@@ -166,7 +188,7 @@ func writeThere(t *testing.T, e *Env, s *Stack) {
 	if !strings.Contains(string(outputs["out"]), ";fio-3") {
 		t.Errorf("output: %q", outputs["out"])
 	}
-	if err := s.Flush(); err != nil {
+	if err := s.base.Flush(); err != nil {
 		t.Error(err)
 	}
 }
@@ -191,19 +213,19 @@ func TestManyLoopDevicesAtOnce(t *testing.T) {
 	e := newEnv(t)
 	seen := map[string]bool{}
 	for i := range 12 { // more than there are device nodes at boot
-		s, err := e.Up(t.Context(), "s"+string(rune('a'+i)), parse(t, "loop(size=1MiB)"))
+		s, err := e.upAlone(t.Context(), "s"+string(rune('a'+i)), parse(t, "loop(size=1MiB)"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			if err := s.Down(context.Background()); err != nil {
+			if err := s.base.Down(context.Background()); err != nil {
 				t.Error(err)
 			}
 		})
-		if seen[s.block] {
-			t.Errorf("%s was given twice", s.block)
+		if seen[s.base.block] {
+			t.Errorf("%s was given twice", s.base.block)
 		}
-		seen[s.block] = true
+		seen[s.base.block] = true
 	}
 }
 
@@ -219,9 +241,8 @@ func TestHostsThatCannot(t *testing.T) {
 	} {
 		t.Run(test.line, func(t *testing.T) {
 			e := newEnv(t)
-			_, err := e.Up(t.Context(), "s", parse(t, test.line))
-			var u *Unsupported
-			if !errors.As(err, &u) || !strings.Contains(u.Why, test.why) || u.Remedy == "" {
+			_, err := e.upAlone(t.Context(), "s", parse(t, test.line))
+			if !isProblem(err, problem.Unsupported, test.why, "") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -233,15 +254,15 @@ func TestUpFailsWithItsReasonAndLeavesNothing(t *testing.T) {
 	for _, test := range []struct{ line, says string }{
 		{`loop(size=64MiB) > ext4(mount="data=journal,dax=always")`, "dax=always"},
 		{`loop(size=64MiB) > ext4(mkfs="-b 7")`, "mkfs.ext4"},
-		{"loop(size=16MiB) > xfs", "mkfs.xfs"},
+		{`loop(size=320MiB) > xfs(mkfs="-d size=16m")`, "mkfs.xfs"},
 		{"loop(size=900TiB)", "free"},
 		{`loop(size=64MiB) > ext4(mkfs="-N 16") > overlay2`, "no space"}, // for files
 	} {
 		t.Run(test.line, func(t *testing.T) {
 			e := newEnv(t)
-			s, err := e.Up(t.Context(), "s", parse(t, test.line))
+			s, err := e.upAlone(t.Context(), "s", parse(t, test.line))
 			if err == nil {
-				t.Error("it came up", s.Down(t.Context()))
+				t.Error("it came up", s.base.Down(t.Context()))
 			} else if !strings.Contains(strings.ToLower(err.Error()), test.says) {
 				t.Errorf("it does not say %q: %v", test.says, err)
 			}

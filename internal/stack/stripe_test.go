@@ -2,17 +2,19 @@ package stack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"plimsoll/internal/blockdev"
+	"plimsoll/internal/devmapper"
+	"plimsoll/internal/honesty"
+	"plimsoll/internal/hostfs"
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/hosttest"
-	"plimsoll/internal/journal"
-	"plimsoll/internal/observe"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/workload"
 )
@@ -44,30 +46,30 @@ func threeDevices(e *Env, size string) string {
 
 // fio runs fio on a stack with the given options, and gives what its devices
 // counted meanwhile and whether that agrees.
-func (s *Stack) fio(t *testing.T, m result.Measurement, options ...string) (observe.Counters, result.Honesty) {
+func (s *Place) fio(t *testing.T, m result.Measurement, options ...string) (blockdev.Counters, result.Honesty) {
 	t.Helper()
 	file := s.Target.Path
 	if !s.Target.Block {
 		file += "/file"
 	}
 	argv := append([]string{"fio", "--name=x", "--filename=" + file, "--direct=1", "--ioengine=libaio", "--iodepth=16", fmt.Sprintf("--size=%d", allBytes), "--bs=4096"}, options...)
-	if err := s.Flush(); err != nil {
+	if err := s.base.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	before, err := observe.ReadCounters(s.Devices)
+	before, err := blockdev.ReadCounters(hostfs.Default(), s.Devices)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, exit, err := s.Run(t.Context(), &workload.Step{Argv: argv}, filepath.Join(s.env.Scratch, strings.ReplaceAll(t.Name(), "/", "_")), nil)
+	_, exit, err := s.Run(t.Context(), &workload.Step{Argv: argv}, filepath.Join(s.base.env.Scratch, strings.ReplaceAll(t.Name(), "/", "_")), nil)
 	if err != nil || exit.Code != 0 {
 		t.Fatalf("%v: %v, %+v", argv, err, exit)
 	}
-	after, err := observe.ReadCounters(s.Devices)
+	after, err := blockdev.ReadCounters(hostfs.Default(), s.Devices)
 	if err != nil {
 		t.Fatal(err)
 	}
 	counted := after.Since(before)
-	return counted, observe.Judge(m, counted, 1)
+	return counted, honesty.Judge(m, counted, 1)
 }
 
 const (
@@ -93,12 +95,12 @@ func TestAStripeServesFromAllItsDevices(t *testing.T) {
 			}
 			// Written with checksums, and read back: what a stripe mixed up or
 			// lost is found.
-			writes := result.Measurement{Write: result.Direction{IOs: verifiedIOs, Bytes: allBytes}}
+			writes := result.Measurement{Operations: result.ReadsWrites(result.Operation{}, result.Operation{Count: verifiedIOs, Bytes: allBytes})}
 			_, honest := s.fio(t, writes, "--rw=randwrite", "--verify=crc32c", "--do_verify=0")
 			if honest.Source != result.SourceDevice {
 				t.Errorf("direct writes count as %s: %s", honest.Source, honest.Reason)
 			}
-			reads := result.Measurement{Read: result.Direction{IOs: verifiedIOs, Bytes: allBytes}}
+			reads := result.Measurement{Operations: result.ReadsWrites(result.Operation{Count: verifiedIOs, Bytes: allBytes}, result.Operation{})}
 			counted, honest := s.fio(t, reads, "--rw=randread", "--verify=crc32c")
 			if honest.Source != result.SourceDevice || *honest.Ratio < 0.99 || *honest.Ratio > 1.05 {
 				t.Errorf("direct reads count as %s: %s", honest.Source, honest.Reason)
@@ -123,7 +125,7 @@ func TestAStripeServesFromAllItsDevices(t *testing.T) {
 	}
 }
 
-func countRole(s *Stack, role string) (n int) {
+func countRole(s *Place, role string) (n int) {
 	for _, d := range s.Devices {
 		if d.Role == role {
 			n++
@@ -160,7 +162,7 @@ func TestThinPools(t *testing.T) {
 				t.Errorf("%d bytes are said to be free", s.Target.SizeBytes)
 			}
 			s.fio(t, result.Measurement{}, "--rw=write", "--verify=crc32c", "--do_verify=0", "--end_fsync=1")
-			reads := result.Measurement{Read: result.Direction{IOs: verifiedIOs, Bytes: allBytes}}
+			reads := result.Measurement{Operations: result.ReadsWrites(result.Operation{Count: verifiedIOs, Bytes: allBytes}, result.Operation{})}
 			_, honest := s.fio(t, reads, "--rw=randread", "--verify=crc32c")
 			if honest.Source != test.source {
 				t.Errorf("reads count as %s, want %s: %s", honest.Source, test.source, honest.Reason)
@@ -188,8 +190,7 @@ func TestLayersThatTheKernelLacks(t *testing.T) {
 				t.Skipf("this kernel has %s", part.Name)
 			}
 			err := newEnv(t).Check(t.Context(), parse(t, text), 1<<20)
-			var u *Unsupported
-			if !errors.As(err, &u) || u.Why == "" || u.Remedy == "" {
+			if !isProblem(err, problem.Unsupported, "", "") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -231,14 +232,13 @@ func TestEveryDeviceOfAListIsProtected(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = e.checkSources(context.Background(), parts[:2], test.need)
-			var r *Refused
 			if len(test.says) == 0 {
 				if err != nil {
 					t.Errorf("refused: %v", err)
 				}
 				return
 			}
-			if !errors.As(err, &r) {
+			if problem.Of(err, problem.Protected) == nil {
 				t.Fatalf("got %v", err)
 			}
 			for _, want := range test.says {
@@ -269,13 +269,13 @@ func TestStripesStandOnEachOfTheirDevices(t *testing.T) {
 }
 
 func TestNamesOfGroupsAreLVMs(t *testing.T) {
-	b := &build{Env: &Env{RunID: "my run/ÄÖ-20261121-204340.367923" + strings.Repeat("x", 200)}}
+	b := &build{env: &Env{RunID: "my run/ÄÖ-20261121-204340.367923" + strings.Repeat("x", 200)}}
 	one, other := b.ownName(), b.ownName()
 	if one == other || notInGroup.MatchString(one) || len(one) > 100 {
 		t.Errorf("%q, %q", one, other)
 	}
-	b.RunID = strings.Repeat("-", 100)
-	if name := journal.MappedName(b.ownName(), "pool_tdata"); len(name) > 127 {
+	b.env.RunID = strings.Repeat("-", 100)
+	if name := devmapper.VolumeName(b.ownName(), "pool_tdata"); len(name) > 127 {
 		t.Errorf("%s has %d characters", name, len(name))
 	}
 	id := volumeUUID()

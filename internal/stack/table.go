@@ -21,8 +21,11 @@ type layer struct {
 	// checkOn tells the same of a node for which what is below it, source
 	// first, matters.
 	checkOn func(e *Env, below []line.Node, n line.Node) error
-	// up makes the node on what the layers below left in b.
+	// up makes the node on what the layers below left in b; of a view, what its
+	// places share.
 	up func(ctx context.Context, b *build, n line.Node) error
+	// place makes a view's part of a place.
+	place func(ctx context.Context, p *Place) error
 }
 
 // table lists every kind of node. A new one is one file and one line here.

@@ -2,13 +2,14 @@ package stack
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"os/exec"
 	"strings"
 
 	"plimsoll/internal/cgroup"
 	"plimsoll/internal/container"
-	"plimsoll/internal/result"
+	"plimsoll/internal/journal"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/workload"
 )
@@ -55,20 +56,25 @@ func drivers() []*layer {
 			writes: func(s *sketch, n line.Node) { s.engine(n.Name, engineRoot(s.dir)) },
 			check:  func(context.Context, *Env, line.Node, int64) error { return checkEngine() },
 			up: func(ctx context.Context, b *build, _ line.Node) error {
-				root := engineRoot(b.dir)
+				root := engineRoot(b.base.dir)
 				if err := b.mkdir(ctx, root); err != nil {
 					return err
 				}
-				err := b.contain(ctx, d.name, root)
-				var start *container.StartError
-				if errors.As(err, &start) && start.Refused {
-					return &Unsupported{result.Problem{What: "storage driver " + d.name, Why: start.Reason, Remedy: start.Remedy}}
-				}
-				return err
+				return ofDriver(d.name, b.contain(ctx, d.name, root))
 			},
+			place: func(ctx context.Context, p *Place) error { return p.contain(ctx) },
 		})
 	}
 	return out
+}
+
+// ofDriver is an error of starting an engine, named after the storage driver where
+// this host cannot have that.
+func ofDriver(driver string, err error) error {
+	if p := problem.Of(err, problem.Unsupported); p != nil {
+		return problem.New(p.Kind, "storage driver "+driver, p.Why, p.Remedy).CausedBy(err)
+	}
+	return err
 }
 
 // checkEngine tells whether private engines can be started at all.
@@ -77,52 +83,101 @@ func checkEngine() error {
 		return err
 	}
 	if _, err := exec.LookPath("dockerd"); err != nil {
-		return &Unsupported{result.Problem{What: "private Docker engine", Why: "dockerd is not installed", Remedy: "apt-get install docker.io"}}
+		return problem.New(problem.Unsupported, "private Docker engine", "dockerd is not installed",
+			"apt-get install docker.io")
 	}
 	return nil
 }
 
-// contain starts a private engine with its data-root at root, and in it the
-// container whose processes will see the stack at dataDir.
+// engine is a private Docker engine that containers of places run in.
+type engine struct {
+	docker  *container.Engine
+	image   container.Image  // of the steps' programs
+	entries []*journal.Entry // of one that bases share
+	taken   map[string]bool  // names of containers
+}
+
+// contain starts a private engine with its data-root at root, whose containers'
+// processes will see the stack at dataDir.
 func (b *build) contain(ctx context.Context, driver, root string) error {
-	engine, image, err := b.startEngine(ctx, driver, root)
-	if engine != nil {
-		b.undo = append(b.undo, engine.Entries()...)
-	}
+	e, err := b.startEngine(ctx, driver, root)
 	if err != nil {
 		return err
 	}
-	return b.runIn(ctx, engine, image)
+	b.use(e)
+	return nil
+}
+
+// use has places run in containers of an engine.
+func (b *build) use(e *engine) {
+	b.base.engine = e
+	b.fact("Docker engine", e.docker.Version)
+	b.fact("storage driver", e.docker.Driver)
 }
 
 // startEngine starts a private engine that has the image of the steps'
-// programs. It returns the engine that is up also when the image failed.
-func (b *build) startEngine(ctx context.Context, driver, root string) (*container.Engine, container.Image, error) {
-	config := container.Config{Name: b.name, Run: b.RunID, Driver: driver, DataRoot: root}
-	if b.pool != nil {
-		config.Options = b.pool.options
+// programs. It goes with the base.
+func (b *build) startEngine(ctx context.Context, driver, root string) (*engine, error) {
+	config := container.Config{Name: b.name, Run: b.env.RunID, Driver: driver, DataRoot: root}
+	if b.base.pool != nil {
+		config.Options = b.base.pool.options
 	}
-	engine, err := container.Start(ctx, b.Journal, config)
+	docker, err := container.Start(ctx, b.env.Journal, config)
 	if err != nil {
-		return nil, container.Image{}, err
+		return nil, err
 	}
-	image, err := engine.Import(ctx, b.Programs, b.Work)
-	return engine, image, err
+	b.base.undo = append(b.base.undo, docker.Entries()...)
+	image, err := docker.Import(ctx, b.env.Programs, b.env.Work)
+	if err != nil {
+		return nil, err
+	}
+	return &engine{docker: docker, image: image, taken: map[string]bool{}}, nil
 }
 
-// runIn starts the container of a stack in an engine.
-func (b *build) runIn(ctx context.Context, engine *container.Engine, image container.Image, binds ...container.Bind) error {
-	binds = append(binds, container.Bind{Host: b.Scratch, Inside: scratchDir})
-	c, err := engine.Run(ctx, b.Journal, container.ContainerConfig{Name: "workload", Image: image, Binds: binds, WorkingDir: dataDir})
+// take returns a name that no container of the engine has.
+func (e *engine) take(config PlaceConfig) string {
+	name := "workload"
+	if config.Of > 1 {
+		name = fmt.Sprintf("workload-%d", config.Number)
+	}
+	free := name
+	for n := 2; e.taken[free]; n++ { // another base has places in this engine too
+		free = fmt.Sprintf("%s.%d", name, n)
+	}
+	e.taken[free] = true
+	return free
+}
+
+// contain starts the container of the place in the base's engine.
+func (p *Place) contain(ctx context.Context, binds ...container.Bind) error {
+	env, e := p.base.env, p.base.engine
+	p.name = e.take(p.config)
+	config := container.ContainerConfig{
+		Name: p.name, Image: e.image, WorkingDir: dataDir,
+		Binds: append(binds, container.Bind{Host: env.Scratch, Inside: scratchDir}),
+	}
+	if p.group != nil {
+		config.CgroupParent = p.group.Path()
+	}
+	c, err := e.docker.Run(ctx, env.Journal, config)
 	if err != nil {
 		return err
 	}
-	b.undo = append(b.undo, c.Entries()...)
-	b.execute = &contained{container: c, scratch: b.Scratch, engine: engine}
-	b.Target = workload.Target{Path: dataDir, Container: true}
-	b.fact("Docker engine", engine.Version)
-	b.fact("storage driver", engine.Driver)
-	return nil
+	p.undo = append(p.undo, c.Entries()...)
+	p.Target = workload.Target{Path: dataDir, Container: true}
+	in := &contained{container: c, scratch: env.Scratch, engine: e.docker}
+	p.execute = in
+	if p.config.Group == nil || !p.config.ShareDevices {
+		return nil
+	}
+	own, err := cgroup.Of(c.PID())
+	if err != nil {
+		return err
+	}
+	made, err := p.config.Group.Adopt(ctx, env.Journal, own)
+	p.undo = append(p.undo, made...)
+	in.sharing = own.Sharing(p.config.Group)
+	return err
 }
 
 // contained runs steps in a container.
@@ -130,16 +185,22 @@ type contained struct {
 	container *container.Container
 	scratch   string // on the host
 	engine    *container.Engine
+	sharing   *cgroup.Group // that steps run in where it shares limits on devices; nil where it does not
 }
 
 func (c *contained) sees(scratch string) string {
 	return scratchDir + strings.TrimPrefix(scratch, c.scratch)
 }
 
-func (c *contained) stepGroup() (*cgroup.Group, error) { return cgroup.Of(c.container.PID()) }
+func (c *contained) stepGroup() (*cgroup.Group, error) {
+	if c.sharing != nil {
+		return c.sharing, nil
+	}
+	return cgroup.Of(c.container.PID())
+}
 
 func (c *contained) ownGroup() (*cgroup.Group, error) { return c.engine.Group() }
 
 func (c *contained) exec(ctx context.Context, p process) (workload.Exit, error) {
-	return c.container.ExecUntil(ctx, p.enough, p.argv, p.dir)
+	return c.container.ExecUntil(ctx, p.enough, p.signal, p.argv, p.dir)
 }

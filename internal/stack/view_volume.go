@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 
 	"plimsoll/internal/container"
-	"plimsoll/internal/journal"
-	"plimsoll/internal/result"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/line"
 )
 
@@ -50,54 +48,53 @@ var volume = &layer{
 		for _, driver := range drivers {
 			shared, err := b.volumeEngine(ctx, driver)
 			if err == nil {
-				b.shared = shared
-				return b.runIn(ctx, shared.engine, shared.image, container.Bind{Host: b.dir, Inside: dataDir})
+				b.base.shared = true
+				b.use(shared)
+				return nil
 			}
-			var start *container.StartError
 			switch {
-			case !errors.As(err, &start):
+			case problem.Of(err) == nil:
 				return err
-			case only && start.Refused:
-				return &Unsupported{result.Problem{What: "storage driver " + driver, Why: start.Reason, Remedy: start.Remedy}}
+			case only && errors.Is(err, problem.Unsupported):
+				return ofDriver(driver, err)
 			}
 			refused = errors.Join(refused, err)
 		}
-		return fmt.Errorf("no storage driver starts below %s: %w", b.Work, refused)
+		return fmt.Errorf("no storage driver starts below %s: %w", b.env.Work, refused)
+	},
+	place: func(ctx context.Context, p *Place) error {
+		if err := p.mkdir(ctx); err != nil {
+			return err
+		}
+		return p.contain(ctx, container.Bind{Host: p.dir, Inside: dataDir})
 	},
 }
 
-// volumeEngine is an engine that stacks with a data volume share, one after
-// the other: images and their storage play no part in a volume's I/O, and lie
-// on the run's disk.
-type volumeEngine struct {
-	engine  *container.Engine
-	image   container.Image
-	entries []*journal.Entry
-}
-
-// volumeEngine returns the engine of a storage driver, and starts it when it
-// is asked for first. It stays up until Release.
-func (b *build) volumeEngine(ctx context.Context, driver string) (*volumeEngine, error) {
-	if v := b.volumes[driver]; v != nil {
+// volumeEngine returns the engine of a storage driver for data volumes, and starts it
+// when it is asked for first. Stacks share it: images and their storage play no part
+// in a volume's I/O, and lie on the run's disk. It stays up until Release.
+func (b *build) volumeEngine(ctx context.Context, driver string) (*engine, error) {
+	if v := b.env.volumes[driver]; v != nil {
 		return v, nil
 	}
 	// What is made here belongs to no stack.
-	shared := &build{Env: b.Env, Stack: &Stack{env: b.Env}, name: "volumes-" + driver}
-	root := volumeRoot(b.Work, strconv.Itoa(b.engines), driver)
-	b.engines++
+	nobody := &Base{env: b.env}
+	shared := &build{env: b.env, base: nobody, name: "volumes-" + driver}
+	root := volumeRoot(b.env.Work, strconv.Itoa(b.env.engines), driver)
+	b.env.engines++
 	v, err := shared.startVolumeEngine(ctx, driver, root)
 	if err != nil {
-		return nil, errors.Join(err, shared.Down(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, nobody.Down(context.WithoutCancel(ctx)))
 	}
-	v.entries = shared.undo
-	if b.volumes == nil {
-		b.volumes = map[string]*volumeEngine{}
+	v.entries = nobody.undo
+	if b.env.volumes == nil {
+		b.env.volumes = map[string]*engine{}
 	}
-	b.volumes[driver] = v
+	b.env.volumes[driver] = v
 	return v, nil
 }
 
-func (b *build) startVolumeEngine(ctx context.Context, driver, root string) (*volumeEngine, error) {
+func (b *build) startVolumeEngine(ctx context.Context, driver, root string) (*engine, error) {
 	makeRoot := b.mkdir
 	if driver == deviceMapper.Name {
 		makeRoot = b.loopPool
@@ -105,14 +102,7 @@ func (b *build) startVolumeEngine(ctx context.Context, driver, root string) (*vo
 	if err := makeRoot(ctx, root); err != nil {
 		return nil, err
 	}
-	engine, image, err := b.startEngine(ctx, driver, root)
-	if engine != nil {
-		b.undo = append(b.undo, engine.Entries()...)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &volumeEngine{engine: engine, image: image}, nil
+	return b.startEngine(ctx, driver, root)
 }
 
 // Release takes down what stacks share, which must all be down. A stack that
@@ -128,11 +118,7 @@ func (e *Env) Release(ctx context.Context) error {
 
 // release ends an engine with all its containers. The next stack that needs one
 // of its storage driver starts another.
-func (e *Env) release(ctx context.Context, v *volumeEngine) error {
-	maps.DeleteFunc(e.volumes, func(_ string, other *volumeEngine) bool { return other == v })
-	var all []error
-	for _, entry := range slices.Backward(v.entries) {
-		all = append(all, e.Journal.Undo(ctx, entry))
-	}
-	return errors.Join(all...)
+func (e *Env) release(ctx context.Context, v *engine) error {
+	maps.DeleteFunc(e.volumes, func(_ string, other *engine) bool { return other == v })
+	return e.Journal.UndoEach(ctx, v.entries)
 }

@@ -85,7 +85,7 @@ func (s *sketch) engine(driver, root string) {
 	s.makes(root)
 	exec := filepath.Join(journal.RunDir, s.Run+"-…")
 	s.makes(exec)
-	for _, dir := range journal.SharedDirs() {
+	for _, dir := range container.SharedDirs() {
 		s.makes(dir + ", unless it is there")
 	}
 	s.starts(container.Command(container.Config{Driver: driver, DataRoot: root}, exec, "plimsoll-"+s.Run+"-…")...)

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/units"
 )
 
@@ -41,14 +42,12 @@ type filled struct {
 	FileSystems       []string
 	Data              string // the file system below containers; "" when there are no containers
 	Drivers           []string
-	Missing           []missing
+	Missing           problem.List
 	Directories       []directory
 	Devices           []device
 	Protected         []device
 	Command           string
 }
-
-type missing struct{ What, Why, Remedy string }
 
 type directory struct{ Name, Source, About string }
 
@@ -71,7 +70,8 @@ func has(i hostinfo.Item) bool { return i.OK == hostinfo.Yes || i.OK == hostinfo
 
 func fill(h Host) filled {
 	r := h.Report
-	f := filled{File: h.File, Host: r.Environment.Hostname, Root: item(r, "rights", "root").OK == hostinfo.Yes, LoopSize: "1GiB", Size: "256MiB"}
+	f := filled{File: h.File, Host: r.Environment.Hostname, Root: item(r, "rights", "root").OK == hostinfo.Yes,
+		LoopSize: "1GiB", Size: "256MiB"}
 	if f.Host == "" {
 		f.Host = "this host"
 	}
@@ -84,7 +84,7 @@ func fill(h Host) filled {
 	if item(r, "loop devices", "space").OK == hostinfo.No {
 		f.LoopSize, f.Size = "512MiB", "128MiB"
 	}
-	lack := func(what string, i hostinfo.Item) { f.Missing = append(f.Missing, missing{what, i.Why, i.Remedy}) }
+	lack := func(what string, i hostinfo.Item) { f.Missing = append(f.Missing, i.Problem(what)) }
 	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
 		if i := item(r, "file systems", fs); has(i) {
 			f.FileSystems = append(f.FileSystems, fs)
@@ -201,7 +201,8 @@ func name(text string) string {
 
 // quotable reports whether a path can stand in a stack, within quotes at worst.
 func quotable(path string) bool {
-	return !strings.ContainsFunc(path, func(r rune) bool { return r == '"' || r == '\'' || r == '\\' || r == '$' || !unicode.IsPrint(r) })
+	return !strings.ContainsFunc(path,
+		func(r rune) bool { return r == '"' || r == '\'' || r == '\\' || r == '$' || !unicode.IsPrint(r) })
 }
 
 // source writes a path as YAML and stacks take it.
@@ -217,5 +218,6 @@ func source(text string) string {
 
 // plain keeps a text that the host made within its comment.
 func plain(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
+	return strings.Join(strings.FieldsFunc(text,
+		func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 }

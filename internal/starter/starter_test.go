@@ -37,7 +37,8 @@ func server() Host {
 			},
 			Devices: []hostinfo.Device{
 				{Name: "nvme0n1", Path: "/dev/nvme0n1", Serial: "S100", SizeBytes: 1 << 40, Model: "Example DC",
-					Problems: []hostinfo.Refusal{{Cause: hostinfo.CausePartitioned, Why: "it has partitions"}, {Cause: hostinfo.CauseMounted, Why: "nvme0n1p1 is mounted on /"}}},
+					Problems: []hostinfo.Refusal{{Cause: hostinfo.CausePartitioned, Why: "it has partitions"},
+						{Cause: hostinfo.CauseMounted, Why: "nvme0n1p1 is mounted on /"}}},
 				{Name: "nvme0n1p1", Path: "/dev/nvme0n1p1", Partition: true, SizeBytes: 1 << 39},
 				{Name: "nvme1n1", Path: "/dev/nvme1n1", Serial: "S101", SizeBytes: 1 << 40, Model: "Example DC"},
 				{Name: "sda", Path: "/dev/sda", Serial: "twice", SizeBytes: 1 << 40},
@@ -59,7 +60,8 @@ func written(t interface{ Fatal(...any) }, h Host) string {
 }
 
 func parsed(t interface{ Fatal(...any) }, text string) *experiment.Experiment {
-	e, err := experiment.Parse("experiment.yaml", []byte(text), experiment.Options{Catalog: stack.Catalog(), Kinds: kinds.All()})
+	e, err := experiment.Parse("experiment.yaml", []byte(text),
+		experiment.Options{Catalog: stack.Catalog(), Kinds: kinds.All()})
 	if err != nil {
 		t.Fatal(err, "\n", text)
 	}
@@ -98,7 +100,8 @@ fuse-overlayfs: loop(size=1GiB) > xfs > fuse-overlayfs`
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	if strings.Contains(text, "nvme0n1p1:") || strings.Contains(text, "loop3") || strings.Contains(text, "--destroy S100") {
+	if strings.Contains(text, "nvme0n1p1:") || strings.Contains(text, "loop3") ||
+		strings.Contains(text, "--destroy S100") {
 		t.Errorf("a device that must not be measured is proposed:\n%s", text)
 	}
 }
@@ -110,8 +113,11 @@ func TestCommentsAreRight(t *testing.T) {
 	e := parsed(t, text)
 	tried := 0
 	for commented := range strings.Lines(text) {
-		stackLine := strings.HasPrefix(commented, "  # ") && strings.Contains(commented, ": ") && !strings.HasPrefix(commented, "  # mine") &&
-			(strings.Contains(commented, ": dir:") || strings.Contains(commented, ": 'dir:") || strings.Contains(commented, ": /dev/") || strings.Contains(commented, ": serial:") || strings.Contains(commented, ": {fio:"))
+		stackLine := strings.HasPrefix(commented, "  # ") && strings.Contains(commented, ": ") &&
+			!strings.HasPrefix(commented, "  # mine") &&
+			(strings.Contains(commented, ": dir:") || strings.Contains(commented, ": 'dir:") ||
+				strings.Contains(commented, ": /dev/") || strings.Contains(commented, ": serial:") ||
+				strings.Contains(commented, ": {fio:"))
 		if !stackLine {
 			continue
 		}
@@ -136,7 +142,8 @@ func TestPoorHosts(t *testing.T) {
 	}{
 		{
 			"no root", func(s map[string][]hostinfo.Item) { s["rights"][0] = no("root") },
-			"here: dir:.\nraw: loop(size=1GiB)\next4: loop(size=1GiB) > ext4\nxfs: loop(size=1GiB) > xfs\nvolume: loop(size=1GiB) > xfs > volume\n" +
+			"here: dir:.\nraw: loop(size=1GiB)\next4: loop(size=1GiB) > ext4\nxfs: loop(size=1GiB) > xfs\nvolume: " +
+				"loop(size=1GiB) > xfs > volume\n" +
 				"overlay2: loop(size=1GiB) > xfs > overlay2\nfuse-overlayfs: loop(size=1GiB) > xfs > fuse-overlayfs",
 			[]string{"Needs root.", "sudo plimsoll run"},
 		},
@@ -153,7 +160,8 @@ func TestPoorHosts(t *testing.T) {
 		},
 		{
 			"only ext4", func(s map[string][]hostinfo.Item) { s["file systems"][1] = no("xfs") },
-			"raw: loop(size=1GiB)\next4: loop(size=1GiB) > ext4\nvolume: loop(size=1GiB) > ext4 > volume\noverlay2: loop(size=1GiB) > ext4 > overlay2\nfuse-overlayfs: loop(size=1GiB) > ext4 > fuse-overlayfs",
+			"raw: loop(size=1GiB)\next4: loop(size=1GiB) > ext4\nvolume: loop(size=1GiB) > ext4 > volume\noverlay2: " +
+				"loop(size=1GiB) > ext4 > overlay2\nfuse-overlayfs: loop(size=1GiB) > ext4 > fuse-overlayfs",
 			nil,
 		},
 		{
@@ -186,13 +194,15 @@ func TestPoorHosts(t *testing.T) {
 // the file is an experiment, and writes no device.
 func TestNamesOfOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		any := rapid.OneOf(rapid.String(), rapid.StringMatching(`[\n\r\t"':#{}$%&*\\> a/-]{0,12}`), rapid.Just("x\n  evil: /dev/vda > xfs\n#"), rapid.Just("\u2028evil: /dev/vda"))
+		any := rapid.OneOf(rapid.String(), rapid.StringMatching(`[\n\r\t"':#{}$%&*\\> a/-]{0,12}`),
+			rapid.Just("x\n  evil: /dev/vda > xfs\n#"), rapid.Just("\u2028evil: /dev/vda"))
 		h := server()
 		h.File = any.Draw(t, "file")
 		h.Report.Environment.Hostname = any.Draw(t, "host")
 		for i := range h.Report.Devices {
 			d := &h.Report.Devices[i]
-			d.Name, d.Path, d.Serial, d.Model = any.Draw(t, "name"), "/dev/"+any.Draw(t, "path"), any.Draw(t, "serial"), any.Draw(t, "model")
+			d.Name, d.Path, d.Serial, d.Model = any.Draw(t, "name"), "/dev/"+any.Draw(t, "path"), any.Draw(t, "serial"),
+				any.Draw(t, "model")
 			for p := range d.Problems {
 				d.Problems[p].Why = any.Draw(t, "why")
 			}

@@ -122,7 +122,8 @@ func FindChanges(levels []Level, seed uint64) (Curve, error) {
 func checkLevels(levels []Level) error {
 	var problems []error
 	if len(levels) < MinLevels {
-		problems = append(problems, fmt.Errorf("%d levels are too few to see where a curve changes: it takes %d", len(levels), MinLevels))
+		problems = append(problems,
+			fmt.Errorf("%d levels are too few to see where a curve changes: it takes %d", len(levels), MinLevels))
 	}
 	for i, l := range levels {
 		if !(l.X > 0) || math.IsInf(l.X, 1) || i > 0 && !(l.X > levels[i-1].X) {
@@ -130,7 +131,8 @@ func checkLevels(levels []Level) error {
 		}
 		switch {
 		case len(l.Values) < MinTrials:
-			problems = append(problems, fmt.Errorf("level %v has %d trials: it takes %d to tell a change from noise", l.X, len(l.Values), MinTrials))
+			problems = append(problems,
+				fmt.Errorf("level %v has %d trials: it takes %d to tell a change from noise", l.X, len(l.Values), MinTrials))
 		case !allPositive(l.Values):
 			problems = append(problems, fmt.Errorf("level %v has a trial whose value is no positive number", l.X))
 		}

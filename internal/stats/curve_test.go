@@ -172,18 +172,26 @@ func TestShapesWithoutNoise(t *testing.T) {
 		places [][2]float64
 		shapes []SegmentShape
 	}{
-		"flat":              {y: func(float64) float64 { return 5000 }, shapes: []SegmentShape{flat}},
-		"proportional":      {y: func(x float64) float64 { return 100 * x }, shapes: []SegmentShape{rise}},
-		"inverse":           {y: func(x float64) float64 { return 100 / x }, shapes: []SegmentShape{fall}},
-		"saturates":         {y: func(x float64) float64 { return min(x, 8) }, kinds: []ChangeKind{Knee}, places: [][2]float64{{8, 8}}, shapes: []SegmentShape{rise, flat}},
-		"saturates at once": {y: func(x float64) float64 { return min(x, 2) }, kinds: []ChangeKind{Knee}, places: [][2]float64{{2, 2}}, shapes: []SegmentShape{rise, flat}},
-		"hockey stick":      {y: func(x float64) float64 { return max(x, 16) }, kinds: []ChangeKind{Knee}, places: [][2]float64{{16, 16}}, shapes: []SegmentShape{flat, rise}},
-		"cliff":             {y: below(16, 0.5), kinds: []ChangeKind{Cliff}, places: [][2]float64{{16, 32}}, shapes: []SegmentShape{flat, flat}},
-		"cliff at the end":  {y: below(32, 0.5), kinds: []ChangeKind{Cliff}, places: [][2]float64{{32, 64}}, shapes: []SegmentShape{flat, none}},
-		"cliff at once":     {y: below(1, 0.5), kinds: []ChangeKind{Cliff}, places: [][2]float64{{1, 2}}, shapes: []SegmentShape{none, flat}},
-		"jump":              {y: below(8, 2), kinds: []ChangeKind{Jump}, places: [][2]float64{{8, 16}}, shapes: []SegmentShape{flat, flat}},
-		"small cliff":       {y: below(16, 0.95), shapes: []SegmentShape{flat}},
-		"peak":              {y: func(x float64) float64 { return min(x, 64/x) }, kinds: []ChangeKind{Knee}, places: [][2]float64{{8, 8}}, shapes: []SegmentShape{rise, fall}},
+		"flat":         {y: func(float64) float64 { return 5000 }, shapes: []SegmentShape{flat}},
+		"proportional": {y: func(x float64) float64 { return 100 * x }, shapes: []SegmentShape{rise}},
+		"inverse":      {y: func(x float64) float64 { return 100 / x }, shapes: []SegmentShape{fall}},
+		"saturates": {y: func(x float64) float64 { return min(x, 8) }, kinds: []ChangeKind{Knee},
+			places: [][2]float64{{8, 8}}, shapes: []SegmentShape{rise, flat}},
+		"saturates at once": {y: func(x float64) float64 { return min(x, 2) }, kinds: []ChangeKind{Knee},
+			places: [][2]float64{{2, 2}}, shapes: []SegmentShape{rise, flat}},
+		"hockey stick": {y: func(x float64) float64 { return max(x, 16) }, kinds: []ChangeKind{Knee},
+			places: [][2]float64{{16, 16}}, shapes: []SegmentShape{flat, rise}},
+		"cliff": {y: below(16, 0.5), kinds: []ChangeKind{Cliff}, places: [][2]float64{{16, 32}},
+			shapes: []SegmentShape{flat, flat}},
+		"cliff at the end": {y: below(32, 0.5), kinds: []ChangeKind{Cliff}, places: [][2]float64{{32, 64}},
+			shapes: []SegmentShape{flat, none}},
+		"cliff at once": {y: below(1, 0.5), kinds: []ChangeKind{Cliff}, places: [][2]float64{{1, 2}},
+			shapes: []SegmentShape{none, flat}},
+		"jump": {y: below(8, 2), kinds: []ChangeKind{Jump}, places: [][2]float64{{8, 16}},
+			shapes: []SegmentShape{flat, flat}},
+		"small cliff": {y: below(16, 0.95), shapes: []SegmentShape{flat}},
+		"peak": {y: func(x float64) float64 { return min(x, 64/x) }, kinds: []ChangeKind{Knee},
+			places: [][2]float64{{8, 8}}, shapes: []SegmentShape{rise, fall}},
 		"rises, stays, falls": {
 			y:     func(x float64) float64 { return min(x, 8) * below(24, 0.6)(x) },
 			kinds: []ChangeKind{Knee, Cliff}, places: [][2]float64{{8, 8}, {16, 32}}, shapes: []SegmentShape{rise, flat, flat},
@@ -257,7 +265,8 @@ func TestSizesOfChanges(t *testing.T) {
 		{"slope before the knee", knee.Before.Value, knee.Before.Low, knee.Before.High, 0.5},
 		{"slope behind it", knee.After.Value, knee.After.Low, knee.After.High, 0},
 		{"fall of the cliff", cliff.Ratio.Ratio, cliff.Ratio.Low, cliff.Ratio.High, 0.6},
-		{"rise of the first segment", curve.Segments[0].Ratio.Ratio, curve.Segments[0].Ratio.Low, curve.Segments[0].Ratio.High, math.Sqrt(8)},
+		{"rise of the first segment", curve.Segments[0].Ratio.Ratio, curve.Segments[0].Ratio.Low,
+			curve.Segments[0].Ratio.High, math.Sqrt(8)},
 	} {
 		if c.low > c.want || c.high < c.want || c.low > c.value || c.high < c.value || c.high-c.low > 0.3 {
 			t.Errorf("%s is %.3f (%.3f to %.3f), and was made %.3f", c.what, c.value, c.low, c.high, c.want)
@@ -365,7 +374,8 @@ func checkCurve(t *rapid.T, levels []Level, c Curve) {
 	}
 	at := first
 	for _, h := range c.Changes {
-		if h.From < at || h.To < h.From || h.Low > h.From || h.High < h.To || h.Low < first*(1-1e-9) || h.High > last*(1+1e-9) {
+		if h.From < at || h.To < h.From || h.Low > h.From || h.High < h.To || h.Low < first*(1-1e-9) ||
+			h.High > last*(1+1e-9) {
 			t.Fatalf("change %+v", h)
 		}
 		if h.P >= Alpha || h.Alike < 0 || h.Alike > 1+1e-9 || h.Kind == Cliff && h.From == h.To {

@@ -148,7 +148,8 @@ func TestPairedRatioProperties(t *testing.T) {
 		if q, _ := PairedRatio(x, y); !near(q.Ratio, p.Ratio, 1e-6) || math.Abs(q.P-p.P) > 1e-4 {
 			t.Fatalf("%+v, on other regions %+v", p, q)
 		}
-		if d, pAgain := PairedTest(x, y, 0); n >= FewestPairs && (!near(math.Exp(d), p.Ratio, 1e-6) || math.Abs(pAgain-p.P) > 1e-4) {
+		if d, pAgain := PairedTest(x, y, 0); n >= FewestPairs &&
+			(!near(math.Exp(d), p.Ratio, 1e-6) || math.Abs(pAgain-p.P) > 1e-4) {
 			t.Fatalf("test %v, %v; ratio %+v", d, pAgain, p)
 		}
 	})

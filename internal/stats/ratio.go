@@ -47,7 +47,8 @@ type Difference struct{ Difference, Low, High float64 }
 // empty, or holds what is no finite number.
 func DifferenceOfMedians(subject, baseline []float64, seed uint64) (d Difference, ok bool) {
 	infinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
-	if len(subject) == 0 || len(baseline) == 0 || slices.ContainsFunc(subject, infinite) || slices.ContainsFunc(baseline, infinite) {
+	if len(subject) == 0 || len(baseline) == 0 || slices.ContainsFunc(subject, infinite) ||
+		slices.ContainsFunc(baseline, infinite) {
 		return Difference{}, false
 	}
 	subject, baseline = slices.Sorted(slices.Values(subject)), slices.Sorted(slices.Values(baseline))

@@ -33,11 +33,13 @@ func TestMedianAndIntervalProperties(t *testing.T) {
 		if !(slices.Min(values) <= iv.Low && iv.Low <= m && m <= iv.High && iv.High <= slices.Max(values)) {
 			t.Fatalf("median %v outside %+v", m, iv)
 		}
-		if len(values) >= 6 && iv.Coverage < Confidence || len(values) < 6 && iv.Coverage >= Confidence || iv.Coverage < 0 || iv.Coverage > 1 {
+		if len(values) >= 6 && iv.Coverage < Confidence || len(values) < 6 && iv.Coverage >= Confidence ||
+			iv.Coverage < 0 || iv.Coverage > 1 {
 			t.Fatalf("%d values: coverage %v", len(values), iv.Coverage)
 		}
 		const by = 8 // a power of two: exact
-		if s := MedianInterval(scaled(values, by)); Median(scaled(values, by)) != m*by || s.Low != iv.Low*by || s.High != iv.High*by {
+		if s := MedianInterval(scaled(values, by)); Median(scaled(values, by)) != m*by || s.Low != iv.Low*by ||
+			s.High != iv.High*by {
 			t.Fatal("the unit matters")
 		}
 		if r := rapid.Permutation(values).Draw(t, "shuffled"); Median(r) != m || MedianInterval(r) != iv {
@@ -106,7 +108,8 @@ func TestMannWhitneyProperties(t *testing.T) {
 		if !(p > 0 && p <= 1) {
 			t.Fatalf("p = %v", p)
 		}
-		if p < SmallestP(len(x), len(y))*(1-1e-12) && len(slices.Compact(slices.Sorted(slices.Values(slices.Concat(x, y))))) == len(x)+len(y) {
+		if p < SmallestP(len(x), len(y))*(1-1e-12) &&
+			len(slices.Compact(slices.Sorted(slices.Values(slices.Concat(x, y))))) == len(x)+len(y) {
 			t.Fatalf("p = %v below the smallest possible %v", p, SmallestP(len(x), len(y)))
 		}
 		if q := MannWhitney(y, x); !near(q, p, 1e-12) {

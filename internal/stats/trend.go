@@ -52,7 +52,8 @@ func Trend(samples [][]float64) (p float64, rises bool) {
 		i = j
 	}
 	n := float64(len(all))
-	variance := (n*(n-1)*(2*n+5)-tiesX.v-tiesY.v)/18 + tiesX.pairs*tiesY.pairs/(2*n*(n-1)) + tiesX.triples*tiesY.triples/(9*n*(n-1)*(n-2))
+	variance := (n*(n-1)*(2*n+5)-tiesX.v-tiesY.v)/18 + tiesX.pairs*tiesY.pairs/(2*n*(n-1)) +
+		tiesX.triples*tiesY.triples/(9*n*(n-1)*(n-2))
 	distance := math.Abs(sum) - 1
 	if !(variance > 0) || distance <= 0 {
 		return 1, rises

@@ -70,7 +70,8 @@ func TestTrendProperties(t *testing.T) {
 			t.Fatalf("p is %v, and %v the other way round", p, other)
 		}
 	})
-	if p, rises := Trend([][]float64{{1, 2, 3, 4}, {5, 6, 7, 8}}); !rises || p != MannWhitney([]float64{1, 2, 3, 4}, []float64{5, 6, 7, 8}) {
+	if p, rises := Trend([][]float64{{1, 2, 3, 4}, {5, 6, 7, 8}}); !rises ||
+		p != MannWhitney([]float64{1, 2, 3, 4}, []float64{5, 6, 7, 8}) {
 		t.Errorf("two levels: %v, %t", p, rises)
 	}
 	for _, samples := range [][][]float64{nil, {{1, 2}}, {{1, 2}, nil}, {{1, 1}, {1, 1}, {1, 1}}} {

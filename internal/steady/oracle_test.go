@@ -114,7 +114,8 @@ func TestSNIAIsNumPys(t *testing.T) {
 	for _, c := range readOracle(t).SNIA {
 		got := SNIA.Judge(c.Rounds)
 		if got.Settled != c.Settled || got.From != c.From || got.To != c.From+5 || !near(got.Average, c.Average) ||
-			!near(got.Excursion, c.Excursion) || !near(got.Slope, c.Slope) || !near(got.First, c.First) || !near(got.Last, c.Last) {
+			!near(got.Excursion, c.Excursion) || !near(got.Slope, c.Slope) || !near(got.First, c.First) ||
+			!near(got.Last, c.Last) {
 			t.Errorf("%v: %+v, NumPy %+v", c.Rounds, got, c)
 		}
 		if c.Settled {

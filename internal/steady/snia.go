@@ -76,14 +76,17 @@ func (c Criteria) judge(window []float64) Verdict {
 
 	var why []string
 	if v.Excursion > c.Excursion {
-		why = append(why, fmt.Sprintf("the rounds differ by %s of their average, %s is allowed", percent(v.Excursion), percent(c.Excursion)))
+		why = append(why,
+			fmt.Sprintf("the rounds differ by %s of their average, %s is allowed", percent(v.Excursion), percent(c.Excursion)))
 	}
 	if math.Abs(v.Slope) > c.Slope {
 		moves := "rises"
 		if v.Slope < 0 {
 			moves = "falls"
 		}
-		why = append(why, fmt.Sprintf("the rate still %s, by %s over the window, %s is allowed", moves, percent(math.Abs(v.Slope)), percent(c.Slope)))
+		why = append(why,
+			fmt.Sprintf("the rate still %s, by %s over the window, %s is allowed", moves, percent(math.Abs(v.Slope)),
+				percent(c.Slope)))
 	}
 	v.Settled, v.Why = len(why) == 0, strings.Join(why, "; ")
 	return v

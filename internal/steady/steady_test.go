@@ -20,8 +20,10 @@ func TestRoundsSettle(t *testing.T) {
 		{"the first window that is steady counts, not the last", []float64{100, 100, 100, 100, 100, 300}, 0, 5, ""},
 		{"a fresh device slows down to its steady state", []float64{300, 180, 106, 103, 101, 100, 99}, 2, 7, ""},
 		{"exactly 20% apart, without a slope", []float64{110, 90, 100, 90, 110}, 0, 5, ""},
-		{"a little more", []float64{110.2, 90, 100, 90, 110.2}, 0, 5, "the rounds differ by 20.2% of their average, 20% is allowed"},
-		{"falls slowly but for ever", []float64{100, 97, 94, 91, 88, 85, 82}, 2, 7, "still falls, by 13.7% over the window, 10% is allowed"},
+		{"a little more", []float64{110.2, 90, 100, 90, 110.2}, 0, 5,
+			"the rounds differ by 20.2% of their average, 20% is allowed"},
+		{"falls slowly but for ever", []float64{100, 97, 94, 91, 88, 85, 82}, 2, 7,
+			"still falls, by 13.7% over the window, 10% is allowed"},
 		{"rises", []float64{88, 91, 94, 97, 100}, 0, 5, "still rises"},
 		{"both at once", []float64{100, 80, 60, 40, 20}, 0, 5, "allowed; the rate still falls"},
 		{"too few rounds", []float64{100, 100, 100}, 0, 3, "only 3 of the 5 rounds"},
@@ -120,7 +122,8 @@ func TestVerdictsMeanWhatTheySay(t *testing.T) {
 		}
 		// Another unit changes nothing; a power of two does so without rounding.
 		scaled := SNIA.Judge(times(rounds, 1024))
-		if scaled.Settled != v.Settled || scaled.From != v.From || scaled.Why != v.Why || len(rounds) > 0 && scaled.Average != 1024*v.Average {
+		if scaled.Settled != v.Settled || scaled.From != v.From || scaled.Why != v.Why || len(rounds) > 0 &&
+			scaled.Average != 1024*v.Average {
 			t.Fatalf("%+v, in another unit %+v", v, scaled)
 		}
 	})
@@ -138,7 +141,8 @@ func TestWarmupIsAtMostHalf(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		series := rates(t)
 		got := MSER5(series)
-		if got.Cut%5 != 0 || 2*got.Cut > len(series) || got.Cut < 0 || got.Best < got.Cut || got.Best > max(0, len(series)-25) || got.Enough != (len(series) >= 35) {
+		if got.Cut%5 != 0 || 2*got.Cut > len(series) || got.Cut < 0 || got.Best < got.Cut ||
+			got.Best > max(0, len(series)-25) || got.Enough != (len(series) >= 35) {
 			t.Fatalf("%+v of %d samples", got, len(series))
 		}
 		if scaled := MSER5(times(series, 0.25)); scaled != got {
@@ -164,7 +168,8 @@ func TestIntervalsScaleAndShift(t *testing.T) {
 		if len(series)-len(used) >= m.Batches || m.HalfWidth < 0 || math.Abs(m.Value-average(used)) > 1e-9*m.Value {
 			t.Fatalf("%+v of %d samples with mean %v", m, len(series), average(used))
 		}
-		if scaled, _ := MeanInterval(times(series, 4), 0.95); scaled.Value != 4*m.Value || scaled.HalfWidth != 4*m.HalfWidth || scaled.Relative() != m.Relative() && m.Value != 0 {
+		if scaled, _ := MeanInterval(times(series, 4), 0.95); scaled.Value != 4*m.Value ||
+			scaled.HalfWidth != 4*m.HalfWidth || scaled.Relative() != m.Relative() && m.Value != 0 {
 			t.Fatalf("%+v, in another unit %+v", m, scaled)
 		}
 		if surer, _ := MeanInterval(series, 0.99); surer.HalfWidth < m.HalfWidth {

@@ -64,8 +64,10 @@ func (r Rule) Validate() error {
 		}
 	}
 	check(r.Interval > 0, "the time between samples is %v: it must be above 0", r.Interval)
-	check(r.Target > 0 && r.Target < 1, "the target is %v: it is a share of the mean, above 0 and below 1, such as 0.03", r.Target)
-	check(r.Confidence > 0.5 && r.Confidence < 1, "the confidence is %v: it must be above 0.5 and below 1, such as 0.95", r.Confidence)
+	check(r.Target > 0 && r.Target < 1, "the target is %v: it is a share of the mean, above 0 and below 1, such as "+
+		"0.03", r.Target)
+	check(r.Confidence > 0.5 && r.Confidence < 1, "the confidence is %v: it must be above 0.5 and below 1, such as "+
+		"0.95", r.Confidence)
 	check(r.Min > 0, "the minimum time is %v: it must be above 0", r.Min)
 	check(r.Max >= r.Min, "the maximum time, %v, is below the minimum time, %v", r.Max, r.Min)
 	return errors.Join(problems...)
@@ -168,7 +170,8 @@ func (s *Stopper) look() {
 	switch {
 	case met && (s.met || last):
 		d.Stop, d.Reason = true, Precise
-		d.Why = fmt.Sprintf("the mean is known within %s, %s was asked for", percent(d.Mean.Relative()), percent(s.rule.Target))
+		d.Why = fmt.Sprintf("the mean is known within %s, %s was asked for", percent(d.Mean.Relative()),
+			percent(s.rule.Target))
 	case last && !d.Steady.Settled:
 		d.Stop, d.Reason, d.Why = true, NeverSettled, d.Steady.Why
 	case last:
@@ -212,7 +215,8 @@ func examine(series []float64, rule Rule) (d Decision, missing []string) {
 	switch relative := m.Relative(); {
 	case relative <= rule.Target:
 	case m.Value > 0:
-		missing = append(missing, fmt.Sprintf("the mean is known within %s, %s is asked for", percent(relative), percent(rule.Target)))
+		missing = append(missing,
+			fmt.Sprintf("the mean is known within %s, %s is asked for", percent(relative), percent(rule.Target)))
 	default:
 		missing = append(missing, "the mean is not above 0, so that no share of it can be asked for")
 	}

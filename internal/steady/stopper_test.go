@@ -35,25 +35,34 @@ func TestStopping(t *testing.T) {
 		from, to time.Duration // of the time that it took
 		why      string
 	}{
-		{"a constant rate stops at the second look", Rule{}, func(float64) float64 { return 5 }, Precise, 44 * time.Second, 44 * time.Second, "known within 0%"},
-		{"a little noise does not change that", Rule{}, noisy(0.01), Precise, 44 * time.Second, 54 * time.Second, "3% was asked for"},
+		{"a constant rate stops at the second look", Rule{}, func(float64) float64 { return 5 }, Precise,
+			44 * time.Second, 44 * time.Second, "known within 0%"},
+		{"a little noise does not change that", Rule{}, noisy(0.01), Precise, 44 * time.Second, 54 * time.Second,
+			"3% was asked for"},
 		{"more noise takes more time", Rule{}, noisy(0.3), Precise, 90 * time.Second, 5 * time.Minute, "3% was asked for"},
-		{"so does a higher precision", Rule{Target: 0.01}, noisy(0.1), Precise, 90 * time.Second, 5 * time.Minute, "1% was asked for"},
+		{"so does a higher precision", Rule{Target: 0.01}, noisy(0.1), Precise, 90 * time.Second, 5 * time.Minute,
+			"1% was asked for"},
 		{"too much noise", Rule{}, noisy(1), MaximumReached, 10 * time.Minute, 10 * time.Minute, "3% is asked for"},
 		{"another minimum", Rule{Min: 2 * time.Minute}, noisy(0.01), Precise, 132 * time.Second, 160 * time.Second, ""},
-		{"a fixed time", Rule{Min: 3 * time.Minute, Max: 3 * time.Minute}, noisy(0.01), Precise, 3 * time.Minute, 3 * time.Minute, ""},
-		{"a fixed time that is too short", Rule{Min: 10 * time.Second, Max: 10 * time.Second}, noisy(0.15), MaximumReached, 10 * time.Second, 10 * time.Second, "is asked for"},
-		{"a maximum below the default minimum", Rule{Max: 20 * time.Second}, noisy(0.01), Precise, 20 * time.Second, 20 * time.Second, ""},
+		{"a fixed time", Rule{Min: 3 * time.Minute, Max: 3 * time.Minute}, noisy(0.01), Precise, 3 * time.Minute,
+			3 * time.Minute, ""},
+		{"a fixed time that is too short", Rule{Min: 10 * time.Second, Max: 10 * time.Second}, noisy(0.15),
+			MaximumReached, 10 * time.Second, 10 * time.Second, "is asked for"},
+		{"a maximum below the default minimum", Rule{Max: 20 * time.Second}, noisy(0.01), Precise, 20 * time.Second,
+			20 * time.Second, ""},
 		{"a cache that is full after 20 s", Rule{}, func(s float64) float64 {
 			if s < 20 {
 				return 3000 + noise(s)
 			}
 			return noise(s)
 		}, Precise, 44 * time.Second, 2 * time.Minute, ""},
-		{"falls for ever", Rule{}, func(s float64) float64 { return noise(s) * (1.5 - s/600) }, NeverSettled, 10 * time.Minute, 10 * time.Minute, "still falls"},
+		{"falls for ever", Rule{}, func(s float64) float64 { return noise(s) * (1.5 - s/600) }, NeverSettled,
+			10 * time.Minute, 10 * time.Minute, "still falls"},
 		{"one sample a second", Rule{Interval: time.Second}, noisy(0.01), Precise, 44 * time.Second, 60 * time.Second, ""},
-		{"a device that does nothing", Rule{}, func(float64) float64 { return 0 }, NeverSettled, 10 * time.Minute, 10 * time.Minute, "nothing was completed"},
-		{"no rate is a number", Rule{}, func(float64) float64 { return math.NaN() }, NeverSettled, 10 * time.Minute, 10 * time.Minute, "only 0 of the 5 rounds"},
+		{"a device that does nothing", Rule{}, func(float64) float64 { return 0 }, NeverSettled, 10 * time.Minute,
+			10 * time.Minute, "nothing was completed"},
+		{"no rate is a number", Rule{}, func(float64) float64 { return math.NaN() }, NeverSettled, 10 * time.Minute,
+			10 * time.Minute, "only 0 of the 5 rounds"},
 	} {
 		d := feed(New(c.rule), c.rate)
 		if d.Reason != c.reason || d.Elapsed < c.from || d.Elapsed > c.to || !strings.Contains(d.Why, c.why) {
@@ -75,7 +84,8 @@ func TestDecisionsTellWhatIsMissing(t *testing.T) {
 			break
 		}
 	}
-	for _, want := range []string{"a trial runs", "most of the", "the rate still", "the rate drifts,", "the mean is", "the target is"} {
+	for _, want := range []string{"a trial runs", "most of the", "the rate still", "the rate drifts,", "the mean is",
+		"the target is"} {
 		if !said[want] {
 			t.Errorf("nothing began with %q: %v", want, said)
 		}
@@ -87,7 +97,8 @@ func TestRulesAreCheckedAtOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("a rule that is all wrong was accepted")
 	}
-	for _, want := range []string{"time between samples", "target is 3", "confidence is 95", "maximum time, 1m0s, is below the minimum time, 1h0m0s"} {
+	for _, want := range []string{"time between samples", "target is 3", "confidence is 95",
+		"maximum time, 1m0s, is below the minimum time, 1h0m0s"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not told of: %v", want, err)
 		}
@@ -129,14 +140,16 @@ func TestStoppersKeepTheirWord(t *testing.T) {
 		if d.Reason == Precise && (d.Mean.Relative() > 0.03 || !d.Steady.Settled) {
 			t.Fatalf("precise, but %+v", d)
 		}
-		if d.Mean.Batches > 0 && (d.Low > d.Mean.Low() || d.High < d.Mean.High() || d.High-d.Low < 0.06*d.Mean.Value*(1-1e-12)) {
+		if d.Mean.Batches > 0 &&
+			(d.Low > d.Mean.Low() || d.High < d.Mean.High() || d.High-d.Low < 0.06*d.Mean.Value*(1-1e-12)) {
 			t.Fatalf("the interval to report is too narrow: %+v", d)
 		}
 		// Neither another unit nor time without a value changes the decision.
 		for _, rate := range series {
 			d = scaled.Add(rate * 64)
 		}
-		if d.Stop != looked.Stop || d.Reason != looked.Reason || d.Elapsed != looked.Elapsed || d.Warmup != looked.Warmup || d.Why != looked.Why || d.Low != 64*looked.Low && looked.Mean.Batches > 0 {
+		if d.Stop != looked.Stop || d.Reason != looked.Reason || d.Elapsed != looked.Elapsed ||
+			d.Warmup != looked.Warmup || d.Why != looked.Why || d.Low != 64*looked.Low && looked.Mean.Batches > 0 {
 			t.Fatalf("%+v, in another unit %+v", looked, d)
 		}
 		for range series {
@@ -157,7 +170,8 @@ func TestTheOrderOfLooksIsFixed(t *testing.T) {
 			looks = append(looks, d.Elapsed)
 		}
 	}
-	if looks[0] != 40*time.Second || looks[1] != 44*time.Second || looks[len(looks)-1] != 10*time.Minute || len(looks) > 30 {
+	if looks[0] != 40*time.Second || looks[1] != 44*time.Second || looks[len(looks)-1] != 10*time.Minute ||
+		len(looks) > 30 {
 		t.Errorf("looks at %v", looks)
 	}
 }

@@ -66,10 +66,11 @@ func common(a, b StudyPoint) (x, y []float64) {
 
 // PointState is what a Study concludes about a point.
 type PointState struct {
-	Open     bool // more trials would help
-	Reason   Reason
-	Why      string  // for people
-	Relative float64 // half-width of the mean's interval as a share of it; +Inf for fewer than two values, and when the mean is not above 0
+	Open   bool // more trials would help
+	Reason Reason
+	Why    string // for people
+	// half-width of the mean's interval as a share of it; +Inf for fewer than two values, and when the mean is not above 0
+	Relative float64
 }
 
 // The reasons of a PointState, beside Precise.
@@ -139,14 +140,18 @@ func (s Study) judge(p StudyPoint, waiting, decided int) PointState {
 		state.Open, state.Reason = true, TooFewTrials
 		state.Why = fmt.Sprintf("%d of at least %d bring-ups were measured", n, fewest)
 	case nothing(p):
-		state.Reason, state.Why = CannotGoOn, fmt.Sprintf("nothing was completed in any of its %s", plural.Count(n, "bring-up"))
+		state.Reason, state.Why = CannotGoOn,
+			fmt.Sprintf("nothing was completed in any of its %s", plural.Count(n, "bring-up"))
 	case waiting > 0:
 		state.Open, state.Reason = n < s.Most, Undecided
-		state.Why = fmt.Sprintf("%d of its %d comparisons are open after %s (%s)", waiting, waiting+decided, plural.Count(n, "bring-up"), known)
+		state.Why = fmt.Sprintf("%d of its %d comparisons are open after %s (%s)", waiting, waiting+decided,
+			plural.Count(n, "bring-up"), known)
 	case n >= s.Fewest && state.Relative <= s.Target:
-		state.Reason, state.Why = Precise, fmt.Sprintf("%s after %s, %s was asked for", known, plural.Count(n, "bring-up"), percent(s.Target))
+		state.Reason, state.Why = Precise,
+			fmt.Sprintf("%s after %s, %s was asked for", known, plural.Count(n, "bring-up"), percent(s.Target))
 	case decided > 0:
-		state.Reason, state.Why = Settled, fmt.Sprintf("every comparison with it was decided after %s (%s)", plural.Count(n, "bring-up"), known)
+		state.Reason, state.Why = Settled,
+			fmt.Sprintf("every comparison with it was decided after %s (%s)", plural.Count(n, "bring-up"), known)
 	default:
 		state.Open, state.Reason = n < s.Most, Undecided
 		state.Why = fmt.Sprintf("%s after %s, %s was asked for", known, plural.Count(n, "bring-up"), percent(s.Target))

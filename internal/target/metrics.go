@@ -21,7 +21,7 @@ import (
 // exporter, and how much the devices of exported namespaces did, until ctx
 // ends. It calls ready with the address once it listens. With trace, it records
 // the target's requests meanwhile, and tells of them, too; where that cannot be
-// done, the error is a *capture.Unsupported.
+// done, the error is problem.Unsupported.
 func (t *Targets) ServeMetrics(ctx context.Context, addr string, trace bool, ready func(net.Addr)) error {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -60,7 +60,8 @@ func (t *Targets) ServeMetrics(ctx context.Context, addr string, trace bool, rea
 // processors collects the time of a host's processors.
 type processors struct{ fs procfs.FS }
 
-var processorSeconds = prometheus.NewDesc("node_cpu_seconds_total", "Seconds the CPUs spent in each mode.", []string{"cpu", "mode"}, nil)
+var processorSeconds = prometheus.NewDesc("node_cpu_seconds_total", "Seconds the CPUs spent in each mode.",
+	[]string{"cpu", "mode"}, nil)
 
 // Describe sends what Collect sends metrics of.
 func (processors) Describe(to chan<- *prometheus.Desc) { to <- processorSeconds }
@@ -80,7 +81,8 @@ func (p processors) Collect(to chan<- prometheus.Metric) {
 			{"user", cpu.User}, {"nice", cpu.Nice}, {"system", cpu.System}, {"idle", cpu.Idle},
 			{"iowait", cpu.Iowait}, {"irq", cpu.IRQ}, {"softirq", cpu.SoftIRQ}, {"steal", cpu.Steal},
 		} {
-			to <- prometheus.MustNewConstMetric(processorSeconds, prometheus.CounterValue, m.seconds, strconv.FormatInt(id, 10), m.mode)
+			to <- prometheus.MustNewConstMetric(processorSeconds, prometheus.CounterValue, m.seconds,
+				strconv.FormatInt(id, 10), m.mode)
 		}
 	}
 }

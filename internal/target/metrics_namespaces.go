@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/observe"
+	"plimsoll/internal/target/metrics"
 )
 
 // namespaces collects what the devices behind this host's exported namespaces
@@ -25,10 +25,14 @@ func namespaceMetric(name, help string) *prometheus.Desc {
 }
 
 var (
-	namespaceReads       = namespaceMetric(observe.NamespaceReads, "Reads that the device of an exported namespace completed.")
-	namespaceReadSeconds = namespaceMetric(observe.NamespaceReadSeconds, "Seconds that all of them took there, from request to completion.")
-	namespaceWrites      = namespaceMetric(observe.NamespaceWrites, "Writes that the device of an exported namespace completed.")
-	namespaceWriteTime   = namespaceMetric(observe.NamespaceWriteSeconds, "Seconds that all of them took there, from request to completion.")
+	namespaceReads = namespaceMetric(metrics.NamespaceReads,
+		"Reads that the device of an exported namespace completed.")
+	namespaceReadSeconds = namespaceMetric(metrics.NamespaceReadSeconds,
+		"Seconds that all of them took there, from request to completion.")
+	namespaceWrites = namespaceMetric(metrics.NamespaceWrites,
+		"Writes that the device of an exported namespace completed.")
+	namespaceWriteTime = namespaceMetric(metrics.NamespaceWriteSeconds,
+		"Seconds that all of them took there, from request to completion.")
 )
 
 // Describe sends what Collect sends metrics of.
@@ -76,7 +80,7 @@ func (n namespaces) stat(device string) (fields [8]float64, err error) {
 		return fields, fmt.Errorf("%s is no block device", device)
 	}
 	id := fmt.Sprintf("%d:%d", unix.Major(st.Rdev), unix.Minor(st.Rdev))
-	b, err := os.ReadFile(filepath.Join(n.targets.Host.Sys, "dev/block", id, "stat"))
+	b, err := os.ReadFile(filepath.Join(n.targets.Host.Roots.Sys, "dev/block", id, "stat"))
 	if err != nil {
 		return fields, err
 	}
@@ -85,7 +89,8 @@ func (n namespaces) stat(device string) (fields [8]float64, err error) {
 		return fields, fmt.Errorf("%d counters of %s", len(words), device)
 	}
 	for i := range fields {
-		if fields[i], err = strconv.ParseFloat(words[i], 64); err != nil {
+		fields[i], err = strconv.ParseFloat(words[i], 64)
+		if err != nil {
 			return fields, err
 		}
 	}

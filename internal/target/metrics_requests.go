@@ -9,7 +9,7 @@ import (
 
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/capture"
-	"plimsoll/internal/observe"
+	"plimsoll/internal/target/metrics"
 )
 
 // requests collects what was recorded of the target's requests: its own time of
@@ -32,13 +32,18 @@ var requestSeconds = []struct {
 	interval iotrace.Interval
 	desc     *prometheus.Desc
 }{
-	{iotrace.T, prometheus.NewDesc(observe.TargetRequestSeconds, "Seconds from where a command arrived at the target until it was complete.", requestLabels, nil)},
-	{iotrace.A2Q, prometheus.NewDesc(observe.TargetOwnSeconds, "Seconds of them until it was queued at the device, where no data had to be fetched.", requestLabels, nil)},
-	{iotrace.F2Q, prometheus.NewDesc(observe.TargetFetchSeconds, "Seconds of them until the data of a write was fetched from the initiator, and it was queued at the device.", requestLabels, nil)},
-	{iotrace.Q2C, prometheus.NewDesc(observe.TargetDeviceSeconds, "Seconds of them from the device's queue until it was complete.", requestLabels, nil)},
+	{iotrace.T, prometheus.NewDesc(metrics.RequestSeconds, "Seconds from where a command arrived at the target until "+
+		"it was complete.", requestLabels, nil)},
+	{iotrace.A2Q, prometheus.NewDesc(metrics.OwnSeconds, "Seconds of them until it was queued at the device, where "+
+		"no data had to be fetched.", requestLabels, nil)},
+	{iotrace.F2Q, prometheus.NewDesc(metrics.FetchSeconds, "Seconds of them until the data of a write was fetched "+
+		"from the initiator, and it was queued at the device.", requestLabels, nil)},
+	{iotrace.Q2C, prometheus.NewDesc(metrics.DeviceSeconds,
+		"Seconds of them from the device's queue until it was complete.", requestLabels, nil)},
 }
 
-var requestsLost = prometheus.NewDesc(observe.TargetLost, "Requests of the target that could not be recorded.", nil, nil)
+var requestsLost = prometheus.NewDesc(metrics.RequestsLost, "Requests of the target that could not be recorded.", nil,
+	nil)
 
 // requestBounds are the upper bounds of the histograms' buckets, in seconds: powers of
 // two from a microsecond to half a minute.
@@ -96,7 +101,8 @@ func (r requests) Collect(to chan<- prometheus.Metric) {
 	for key, sum := range sums {
 		for _, h := range requestSeconds {
 			d := &sum[h.interval]
-			to <- prometheus.MustNewConstHistogram(h.desc, d.Count, float64(d.SumNS)/float64(time.Second), buckets(d), key.nqn, key.id, key.uuid, key.op)
+			to <- prometheus.MustNewConstHistogram(h.desc, d.Count, float64(d.SumNS)/float64(time.Second), buckets(d),
+				key.nqn, key.id, key.uuid, key.op)
 		}
 	}
 }
@@ -107,7 +113,7 @@ func buckets(d *iotrace.Dist) map[float64]uint64 {
 	for _, b := range requestBounds {
 		out[b] = 0
 	}
-	for _, bin := range d.Latency().Bins {
+	for bin := range d.Latency().Bins.All() {
 		for _, b := range requestBounds {
 			if float64(bin.NS) <= b*1e9 {
 				out[b] += bin.Count

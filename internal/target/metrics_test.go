@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"plimsoll/internal/blockdev"
+	"plimsoll/internal/hostfs"
 	"plimsoll/internal/hostinfo"
-	"plimsoll/internal/observe"
+	"plimsoll/internal/target/metrics"
 )
 
 // exports is a host that exports a device, or none.
@@ -25,7 +27,8 @@ func exports(t *testing.T, device string) *Targets {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]string{"device_path": device, "device_uuid": "5ad9a0c6-8a3c-4a56-9a3b-2d6f6f6a9a11", "enable": "1"} {
+	for name, value := range map[string]string{"device_path": device,
+		"device_uuid": "5ad9a0c6-8a3c-4a56-9a3b-2d6f6f6a9a11", "enable": "1"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(value+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +39,7 @@ func exports(t *testing.T, device string) *Targets {
 // What the device of a namespace did is told as the kernel counts it; a file has
 // no counters, and nothing is told of it.
 func TestNamespacesThatAreToldAreRead(t *testing.T) {
-	disk, err := observe.Chain(t.TempDir())
+	disk, err := blockdev.Chain(hostfs.Default(), t.TempDir())
 	if err != nil || len(disk) == 0 {
 		t.Skipf("no block device holds %s (%v)", os.TempDir(), err)
 	}
@@ -46,16 +49,17 @@ func TestNamespacesThatAreToldAreRead(t *testing.T) {
 		go func() {
 			ended <- exports(t, device).ServeMetrics(ctx, "127.0.0.1:0", false, func(at net.Addr) { listens <- at })
 		}()
-		before, err := observe.ReadCounters(disk[:1])
+		before, err := blockdev.ReadCounters(hostfs.Default(), disk[:1])
 		if err != nil {
 			t.Fatal(err)
 		}
-		told, err := observe.ReadTarget(ctx, "http://"+(<-listens).String()+"/metrics")
+		told, err := metrics.Read(ctx, "http://"+(<-listens).String()+"/metrics")
 		stop()
-		if err = errors.Join(err, <-ended); err != nil {
+		err = errors.Join(err, <-ended)
+		if err != nil {
 			t.Fatal(err)
 		}
-		after, err := observe.ReadCounters(disk[:1])
+		after, err := blockdev.ReadCounters(hostfs.Default(), disk[:1])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +70,8 @@ func TestNamespacesThatAreToldAreRead(t *testing.T) {
 			}
 			continue
 		}
-		if ns.Reads < float64(before[0].Reads) || ns.Reads > float64(after[0].Reads) || ns.Writes < float64(before[0].Writes) || ns.Writes > float64(after[0].Writes) {
+		if ns.Reads < float64(before[0].Reads) || ns.Reads > float64(after[0].Reads) ||
+			ns.Writes < float64(before[0].Writes) || ns.Writes > float64(after[0].Writes) {
 			t.Errorf("%+v is told, between %+v and %+v", ns, before[0], after[0])
 		}
 		if ns.Reads > 0 && !(ns.ReadSeconds > 0) {
@@ -83,14 +88,14 @@ func TestProcessorTimeThatIsToldIsRead(t *testing.T) {
 		ended <- exports(t, "").ServeMetrics(ctx, "127.0.0.1:0", false, func(at net.Addr) { listens <- at })
 	}()
 	url := "http://" + (<-listens).String() + "/metrics"
-	before, err := observe.ReadTarget(ctx, url)
+	before, err := metrics.Read(ctx, url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for sum, until := 0, time.Now().Add(300*time.Millisecond); time.Now().Before(until); sum++ {
 		_ = sum
 	}
-	after, err := observe.ReadTarget(ctx, url)
+	after, err := metrics.Read(ctx, url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +111,7 @@ func TestProcessorTimeThatIsToldIsRead(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("ends with %v", err)
 	}
-	if _, err := observe.ReadTarget(t.Context(), url); err == nil {
+	if _, err := metrics.Read(t.Context(), url); err == nil {
 		t.Error("it answers when it has ended")
 	}
 }

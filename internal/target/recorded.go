@@ -65,12 +65,13 @@ func (t *Targets) Recorded(names []string) (*Recorded, error) {
 		}
 	}
 	if len(standing) == 0 {
-		return nil, unsupported("NVMe-oF target", "this host exports nothing: there are no requests to record", "export something first (plimsoll target export)")
+		return nil, unsupported("NVMe-oF target", "this host exports nothing: there are no requests to record",
+			"export something first (plimsoll target export)")
 	}
 	var wrong []error
 	for _, name := range names {
 		if name != All && !meant[name] {
-			wrong = append(wrong, &UnknownError{Name: name, Hint: suggest.DidYouMean(name, known)})
+			wrong = append(wrong, unknown(name, suggest.DidYouMean(name, known)))
 		}
 	}
 	return r, errors.Join(wrong...)

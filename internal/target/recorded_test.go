@@ -15,8 +15,8 @@ import (
 
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/capture"
-	"plimsoll/internal/observe"
-	"plimsoll/internal/stack"
+	"plimsoll/internal/problem"
+	"plimsoll/internal/target/metrics"
 )
 
 const (
@@ -40,17 +40,17 @@ func TestRecordedExports(t *testing.T) {
 		if is, known := r.Name(capture.Namespace{NQN: testNQN, ID: 1, UUID: testUUID}); is != "nvmet:drive1" || !known {
 			t.Errorf("%s: it is %q, %t", name, is, known)
 		}
-		if is, known := r.Name(capture.Namespace{NQN: "nqn.later", ID: 2}); known != (name == All) || known && is != "nqn.later/2" {
+		if is, known := r.Name(capture.Namespace{NQN: "nqn.later", ID: 2}); known != (name == All) || known &&
+			is != "nqn.later/2" {
 			t.Errorf("%s: what comes later is %q, %t", name, is, known)
 		}
 	}
 	_, err := targets.Recorded([]string{"nqn.2026-01.tset", "all", "/dev/none"})
-	var unknown *UnknownError
-	if !errors.As(err, &unknown) || !strings.Contains(err.Error(), "/dev/none") || !strings.Contains(err.Error(), testNQN) {
+	if !errors.Is(err, problem.Invalid) || !strings.Contains(err.Error(), "/dev/none") ||
+		!strings.Contains(err.Error(), testNQN) {
 		t.Errorf("the error is %v", err)
 	}
-	var cannot *stack.Unsupported
-	if _, err := exports(t, "").Recorded([]string{All}); !errors.As(err, &cannot) {
+	if _, err := exports(t, "").Recorded([]string{All}); !errors.Is(err, problem.Unsupported) {
 		t.Errorf("the error is %v", err)
 	}
 	// The same device, exported once more.
@@ -83,7 +83,8 @@ func (s sums) Lost() (uint64, error)                          { return 3, nil }
 func TestRequestsThatAreToldAreRead(t *testing.T) {
 	var all sums
 	for _, size := range []iotrace.SizeClass{4096, 8192} {
-		n := capture.NamespaceRequests{Namespace: capture.Namespace{NQN: testNQN, ID: 1, UUID: testUUID}, Op: iotrace.Read, Size: size}
+		n := capture.NamespaceRequests{Namespace: capture.Namespace{NQN: testNQN, ID: 1, UUID: testUUID},
+			Op: iotrace.Read, Size: size}
 		for i, ns := range map[iotrace.Interval]uint64{iotrace.T: 90e3, iotrace.A2Q: 20e3, iotrace.Q2C: 70e3} {
 			n.Intervals[i] = new(iotrace.Dist)
 			n.Intervals[i].Add(ns)
@@ -97,16 +98,17 @@ func TestRequestsThatAreToldAreRead(t *testing.T) {
 	registry.MustRegister(busy, requests{exports(t, "/dev/drive1"), all})
 	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	defer server.Close()
-	told, err := observe.ReadTarget(t.Context(), server.URL)
+	told, err := metrics.Read(t.Context(), server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ns := told.Namespace(testNQN, testUUID)
-	if ns.Read == nil || ns.Write == nil || *ns.Write != (observe.TargetRequests{}) || told.Lost != 3 {
+	if ns.Read == nil || ns.Write == nil || *ns.Write != (metrics.Requests{}) || told.Lost != 3 {
 		t.Fatalf("%+v of reads, %+v of writes, %g lost", ns.Read, ns.Write, told.Lost)
 	}
 	near := func(is, want float64) bool { return math.Abs(is-want) < 1e-9 }
-	if r := *ns.Read; r.Count != 4 || r.DeviceCount != 4 || !near(r.Seconds, 450e-6) || !near(r.DeviceSeconds, 350e-6) || !near(r.OwnSeconds, 100e-6) || r.OwnCount != 4 {
+	if r := *ns.Read; r.Count != 4 || r.DeviceCount != 4 || !near(r.Seconds, 450e-6) ||
+		!near(r.DeviceSeconds, 350e-6) || !near(r.OwnSeconds, 100e-6) || r.OwnCount != 4 {
 		t.Errorf("%+v of reads", r)
 	}
 	counted := buckets(all[1].Intervals[iotrace.T]) // 90 and 180 us

@@ -11,6 +11,7 @@ import (
 
 	"plimsoll/internal/configfs"
 	"plimsoll/internal/journal"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/suggest"
 )
 
@@ -55,12 +56,14 @@ func (t *Targets) standing(nqn string) (Standing, error) {
 
 func (t *Targets) read(nqn, run string) Standing {
 	dir := t.subsystem(nqn)
-	s := Standing{NQN: nqn, AllowAny: configfs.Get(dir, "attr_allow_any_host") == "1", Journal: run, Namespaces: []Namespace{}, Ports: []string{}}
+	s := Standing{NQN: nqn, AllowAny: configfs.Get(dir, "attr_allow_any_host") == "1", Journal: run,
+		Namespaces: []Namespace{}, Ports: []string{}}
 	ids, _ := dirs(filepath.Join(dir, "namespaces")) // one that ends meanwhile has none
 	for _, id := range ids {
 		ns := filepath.Join(dir, "namespaces", id)
 		s.Namespaces = append(s.Namespaces, Namespace{
-			ID: id, Device: configfs.Get(ns, "device_path"), UUID: configfs.Get(ns, "device_uuid"), NGUID: configfs.Get(ns, "device_nguid"),
+			ID: id, Device: configfs.Get(ns, "device_path"), UUID: configfs.Get(ns, "device_uuid"),
+			NGUID:   configfs.Get(ns, "device_nguid"),
 			Enabled: configfs.Get(ns, "enable") == "1",
 		})
 	}
@@ -69,7 +72,8 @@ func (t *Targets) read(nqn, run string) Standing {
 	for _, l := range links {
 		port := filepath.Dir(filepath.Dir(l))
 		s.Ports = append(s.Ports, Port{
-			Transport: configfs.Get(port, "addr_trtype"), Addr: configfs.Get(port, "addr_traddr"), Service: configfs.Get(port, "addr_trsvcid"),
+			Transport: configfs.Get(port, "addr_trtype"), Addr: configfs.Get(port, "addr_traddr"),
+			Service: configfs.Get(port, "addr_trsvcid"),
 		}.String())
 	}
 	return s
@@ -96,7 +100,7 @@ func (t *Targets) journals() (map[string]string, error) {
 	by := map[string]string{}
 	for run, all := range changes {
 		for _, c := range all {
-			d, ok := c.(*journal.ConfigDir)
+			d, ok := c.(*objectChange)
 			if ok && filepath.Dir(d.Path) == filepath.Join(t.nvmet(), "subsystems") && d.Stands() {
 				by[filepath.Base(d.Path)] = run
 			}
@@ -125,15 +129,17 @@ func (t *Targets) Unexport(ctx context.Context, name string) (Standing, error) {
 	}
 	switch {
 	case len(found) == 0 && len(known) == 0:
-		return Standing{}, &UnknownError{Name: name, Hint: "this host exports nothing"}
+		return Standing{}, unknown(name, "this host exports nothing")
 	case len(found) == 0:
-		return Standing{}, &UnknownError{Name: name, Hint: suggest.DidYouMean(name, known)}
+		return Standing{}, unknown(name, suggest.DidYouMean(name, known))
 	case len(found) > 1:
-		return Standing{}, &UnknownError{Name: name, Hint: fmt.Sprintf("%s and %s both export it: name the NQN", found[0].NQN, found[1].NQN)}
+		return Standing{},
+			unknown(name, fmt.Sprintf("%s and %s both export it: name the NQN", found[0].NQN, found[1].NQN))
 	}
 	s := found[0]
 	if s.Journal == "" {
-		return s, refused("subsystem "+s.NQN, "plimsoll did not export it, or with another --state-dir, so it is not plimsoll's to take back", "use what made it (nvmetcli), or name that --state-dir")
+		return s, refused("subsystem "+s.NQN, "plimsoll did not export it, or with another --state-dir, so it is not "+
+			"plimsoll's to take back", "use what made it (nvmetcli), or name that --state-dir")
 	}
 	if lock, err := t.lock(); err == nil {
 		defer lock.Close()
@@ -154,9 +160,7 @@ func (t *Targets) Unexport(ctx context.Context, name string) (Standing, error) {
 	return s, errors.Join(err, j.Close())
 }
 
-// UnknownError says that nothing of that name is exported.
-type UnknownError struct{ Name, Hint string }
-
-func (e *UnknownError) Error() string {
-	return fmt.Sprintf("no export is called %q (by NQN, UUID or device): %s", e.Name, e.Hint)
+// unknown says that nothing of that name is exported.
+func unknown(name, why string) error {
+	return problem.New(problem.Invalid, fmt.Sprintf("no export is called %q (by NQN, UUID or device)", name), why, "")
 }

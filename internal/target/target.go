@@ -27,7 +27,7 @@ import (
 	"plimsoll/internal/configfs"
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/journal"
-	"plimsoll/internal/result"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/stack"
 )
 
@@ -163,9 +163,9 @@ func (e *Export) fill(d hostinfo.Device) {
 func (t *Targets) device(name string) (hostinfo.Device, error) {
 	env := &stack.Env{Host: t.Host, Allow: t.Allow}
 	d, err := env.Overwritable(name, 0)
-	var refused *stack.Refused
-	if errors.As(err, &refused) {
-		refused.Why = strings.Replace(refused.Why, "everything on it would be overwritten", "whoever connects can overwrite everything on it", 1)
+	if refused := problem.Of(err, problem.Protected); refused != nil {
+		refused.Why = strings.Replace(refused.Why, "everything on it would be overwritten",
+			"whoever connects can overwrite everything on it", 1)
 	}
 	return d, err
 }
@@ -185,7 +185,8 @@ type builder struct {
 func (b *builder) build() error {
 	e := b.export
 	var err error
-	if b.others, err = journal.Look(b.State, isExport); err != nil {
+	b.others, err = journal.Look(b.State, isExport)
+	if err != nil {
 		return err
 	}
 	if err := b.modules(); err != nil {
@@ -193,10 +194,12 @@ func (b *builder) build() error {
 	}
 	lock, err := b.lock()
 	if err != nil {
-		return unsupported("NVMe-oF target", "configfs does not offer nvmet: "+err.Error(), "mount -t configfs configfs "+configfs.Root+", or name where it is with --path.configfs")
+		return unsupported("NVMe-oF target", "configfs does not offer nvmet: "+err.Error(),
+			"mount -t configfs configfs "+configfs.Root+", or name where it is with --path.configfs")
 	}
 	defer lock.Close()
-	if b.others, err = journal.Look(b.State, isExport); err != nil {
+	b.others, err = journal.Look(b.State, isExport)
+	if err != nil {
 		return err
 	}
 	// The device may have come into use since it was looked at.
@@ -207,16 +210,17 @@ func (b *builder) build() error {
 	own := []configfs.Attribute{{Name: "attr_serial", Value: serial}}
 	subsystem := b.subsystem(e.NQN)
 	if _, err := os.Stat(subsystem); err == nil {
-		return refused("subsystem "+e.NQN, "this host exports one of that name already", "plimsoll target list, or give another --nqn")
+		return refused("subsystem "+e.NQN, "this host exports one of that name already",
+			"plimsoll target list, or give another --nqn")
 	}
 	allow := configfs.Attribute{Name: "attr_allow_any_host", Value: "0"}
 	if e.AllowAny {
 		allow.Value = "1"
 	}
-	if err := b.dir(&journal.ConfigDir{Path: subsystem, Object: "NVMe-oF subsystem " + e.NQN, Own: own}, allow); err != nil {
+	if err := b.dir(&objectChange{Path: subsystem, Object: "NVMe-oF subsystem " + e.NQN, Own: own}, allow); err != nil {
 		return err
 	}
-	namespace := &journal.ConfigDir{
+	namespace := &objectChange{
 		Path:   filepath.Join(subsystem, "namespaces/1"),
 		Object: fmt.Sprintf("its namespace 1 of %s, with UUID %s", b.device.Path, e.UUID),
 		Own:    []configfs.Attribute{{Name: "device_path", Value: b.device.Path}},
@@ -238,7 +242,7 @@ func (b *builder) build() error {
 }
 
 // dir journals an object and makes it.
-func (b *builder) dir(c *journal.ConfigDir, attributes ...configfs.Attribute) error {
+func (b *builder) dir(c *objectChange, attributes ...configfs.Attribute) error {
 	b.trace(c.What())
 	_, err := b.journal.Do(b.ctx, c, func(string) error { return c.Make(attributes...) })
 	if err != nil {
@@ -247,7 +251,7 @@ func (b *builder) dir(c *journal.ConfigDir, attributes ...configfs.Attribute) er
 	return nil
 }
 
-func (b *builder) link(c *journal.ConfigLink) error {
+func (b *builder) link(c *linkChange) error {
 	b.trace(c.What())
 	_, err := b.journal.Do(b.ctx, c, func(string) error { return c.Make() })
 	if err != nil {
@@ -268,10 +272,11 @@ func (b *builder) host(nqn, subsystem string) error {
 	_, err := os.Stat(path)
 	switch there := err == nil; {
 	case there && configfs.Get(path, "dhchap_key") != b.export.Secret:
-		return refused("host "+nqn, "this target knows it with another DH-HMAC-CHAP secret, or without one, and a host has one secret for all that it connects to",
+		return refused("host "+nqn, "this target knows it with another DH-HMAC-CHAP secret, or without one, and a "+
+			"host has one secret for all that it connects to",
 			"give the secret that it has (--secret-file), or unexport what it uses")
 	case !there || b.ours(path):
-		c := &journal.ConfigDir{Path: path, Object: "host " + nqn, Shared: true}
+		c := &objectChange{Path: path, Object: "host " + nqn, Shared: true}
 		var secret []configfs.Attribute
 		if b.export.Secret != "" && !there {
 			c.Object += ", with a DH-HMAC-CHAP secret"
@@ -279,12 +284,13 @@ func (b *builder) host(nqn, subsystem string) error {
 		}
 		if err := b.dir(c, secret...); err != nil {
 			if len(secret) > 0 && errors.Is(err, os.ErrNotExist) {
-				return unsupported("DH-HMAC-CHAP", "this kernel's target has none: "+err.Error(), "boot a kernel with CONFIG_NVME_TARGET_AUTH (6.0 or later), or export without --secret-file")
+				return unsupported("DH-HMAC-CHAP", "this kernel's target has none: "+err.Error(),
+					"boot a kernel with CONFIG_NVME_TARGET_AUTH (6.0 or later), or export without --secret-file")
 			}
 			return err
 		}
 	}
-	return b.link(&journal.ConfigLink{
+	return b.link(&linkChange{
 		Path: filepath.Join(subsystem, "allowed_hosts", nqn), Target: path, Joins: "allow host " + nqn,
 	})
 }
@@ -293,7 +299,7 @@ func (b *builder) host(nqn, subsystem string) error {
 func (b *builder) ours(path string) bool {
 	for _, changes := range b.others {
 		if slices.ContainsFunc(changes, func(c journal.Change) bool {
-			d, ok := c.(*journal.ConfigDir)
+			d, ok := c.(*objectChange)
 			return ok && d.Path == path && d.Stands()
 		}) {
 			return true
@@ -321,12 +327,12 @@ func (b *builder) listen(subsystem string, own []configfs.Attribute) error {
 		if path == "" {
 			path = filepath.Join(ports, freeNumber(taken))
 		}
-		c := &journal.ConfigDir{Path: path, Object: "port " + port.String(), Own: port.attributes(), Shared: true}
+		c := &objectChange{Path: path, Object: "port " + port.String(), Own: port.attributes(), Shared: true}
 		if err := b.dir(c); err != nil {
 			return err
 		}
 	}
-	err = b.link(&journal.ConfigLink{
+	err = b.link(&linkChange{
 		Path: filepath.Join(path, "subsystems", b.export.NQN), Target: subsystem, Own: own,
 		Joins: fmt.Sprintf("export %s on %s", b.export.NQN, port),
 	})
@@ -354,9 +360,9 @@ func freeNumber(taken []os.DirEntry) string {
 func isExport(run string) bool { return strings.HasPrefix(run, journalPrefix) }
 
 func unsupported(what, why, remedy string) error {
-	return &stack.Unsupported{Problem: result.Problem{What: what, Why: why, Remedy: remedy}}
+	return problem.New(problem.Unsupported, what, why, remedy)
 }
 
 func refused(what, why, remedy string) error {
-	return &stack.Refused{Problem: result.Problem{What: what, Why: why, Remedy: remedy}}
+	return problem.New(problem.Protected, what, why, remedy)
 }

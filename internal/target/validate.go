@@ -1,7 +1,6 @@
 package target
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -11,14 +10,17 @@ import (
 	"github.com/google/uuid"
 
 	"plimsoll/internal/hostinfo"
-	"plimsoll/internal/journal"
 	"plimsoll/internal/nvme"
+	"plimsoll/internal/problem"
+	"plimsoll/internal/stack"
 )
 
 // validate gives all that is wrong with what the user asked for.
 func (e *Export) validate() error {
-	var all []error
-	wrong := func(format string, v ...any) { all = append(all, fmt.Errorf(format, v...)) }
+	var all problem.List
+	wrong := func(format string, v ...any) {
+		all = append(all, problem.Problem{Kind: problem.Invalid, What: fmt.Sprintf(format, v...)})
+	}
 	switch {
 	case e.AllowAny && len(e.Hosts) > 0:
 		wrong("--allow-any lets every host in, and --host only those named: give one of them")
@@ -29,22 +31,22 @@ func (e *Export) validate() error {
 	}
 	for _, h := range e.Hosts {
 		if err := nvme.CheckNQN(h); err != nil {
-			wrong("--host %q: %w", h, err)
+			wrong("--host %q: %v", h, err)
 		}
 	}
 	if e.NQN != "" {
 		if err := nvme.CheckNQN(e.NQN); err != nil {
-			wrong("--nqn %q: %w", e.NQN, err)
+			wrong("--nqn %q: %v", e.NQN, err)
 		}
 	}
 	if e.UUID != "" {
 		if _, err := uuid.Parse(e.UUID); err != nil {
-			wrong("--uuid %q: %w", e.UUID, err)
+			wrong("--uuid %q: %v", e.UUID, err)
 		}
 	}
 	if e.Secret != "" {
 		if err := nvme.CheckSecret(e.Secret); err != nil {
-			wrong("the DH-HMAC-CHAP secret: %w", err)
+			wrong("the DH-HMAC-CHAP secret: %v", err)
 		}
 	}
 	switch p := e.Port; p.Transport {
@@ -62,16 +64,8 @@ func (e *Export) validate() error {
 	default:
 		wrong("--transport %q: tcp, rdma or loop", p.Transport)
 	}
-	if len(all) > 0 {
-		return &InvalidError{errors.Join(all...)}
-	}
-	return nil
+	return all.Err()
 }
-
-// InvalidError says what is wrong with an export as it was asked for.
-type InvalidError struct{ error }
-
-func (e *InvalidError) Unwrap() error { return e.error }
 
 // needs are the parts of the kernel that a transport needs.
 func needs(transport string) []string {
@@ -94,16 +88,17 @@ func (t *Targets) kernelHas(transport string) error {
 // modules loads those that are missing.
 func (b *builder) modules() error {
 	for _, name := range needs(b.export.Port.Transport) {
-		c := &journal.Module{Name: name}
+		c := &stack.Module{Name: name}
 		for _, changes := range b.others {
-			c.Held = append(c.Held, journal.Loaded(changes...)...)
+			c.Held = append(c.Held, stack.LoadedModules(changes...)...)
 		}
 		if !c.Needed(b.Host.Kernel(name).Loadable()) {
 			continue
 		}
 		b.trace(c.What())
 		if _, err := b.journal.Do(b.ctx, c, func(string) error { return c.Make() }); err != nil {
-			return unsupported("NVMe-oF target", "the module "+name+" cannot be loaded: "+strings.TrimSpace(err.Error()), "see dmesg")
+			return unsupported("NVMe-oF target",
+				"the module "+name+" cannot be loaded: "+strings.TrimSpace(err.Error()), "see dmesg")
 		}
 	}
 	return nil

@@ -11,52 +11,42 @@ import (
 	"time"
 
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/workload"
 )
 
 // askLimit is how long a program may take to read a file.
 const askLimit = 20 * time.Second
 
-// Declined is what the programs of this host will not take of the user's own
-// files.
-type Declined struct{ Problems []string } // never empty, "FILE:LINE: what (remedy)"
-
-func (e *Declined) Error() string { return strings.Join(e.Problems, "\n") }
-
 // Ask has the programs of this host read the files that the user wrote for
-// them, before anything is touched. The error is *Declined, with all that they
-// do not take. A program that is missing is none of it: that ends trials, each
-// with its reason.
+// them, before anything is touched. The error is a problem.List of
+// all that they do not take. A program that is missing is none of it: that ends
+// trials, each with its reason.
 func Ask(ctx context.Context, e *experiment.Experiment) error {
-	var declined Declined
+	var declined problem.List
 	asked := map[string]bool{}
 	for _, w := range e.Workloads {
-		asker, ok := w.Workload.(workload.Asker)
-		if !ok || asked[asker.File()] {
+		question := w.Abilities().Asking
+		if question == nil || asked[question.File] {
 			continue
 		}
-		asked[asker.File()] = true
-		problems, err := ask(ctx, asker)
+		asked[question.File] = true
+		problems, err := ask(ctx, question)
 		if err != nil {
 			return err
 		}
-		for _, p := range problems {
-			declined.Problems = append(declined.Problems, fmt.Sprintf("%s:%d: %s (%s)", asker.File(), p.Line, p.What, p.Remedy))
-		}
+		declined = append(declined, problems.Within(question.File)...)
 	}
-	if len(declined.Problems) > 0 {
-		return &declined
-	}
-	return nil
+	return declined.Err()
 }
 
 // ask asks until the program has nothing new to say.
-func ask(ctx context.Context, asker workload.Asker) ([]workload.Problem, error) {
+func ask(ctx context.Context, question *workload.Question) (problem.List, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	var all []workload.Problem
+	var all problem.List
 	for {
-		q := asker.Ask(all)
+		q := question.Ask(all)
 		cmd := exec.CommandContext(ctx, q.Argv[0], q.Argv[1:]...)
 		cmd.Env = append(os.Environ(), "LC_ALL=C")
 		cmd.Stdin = bytes.NewReader(q.Stdin)
@@ -64,13 +54,13 @@ func ask(ctx context.Context, asker workload.Asker) ([]workload.Problem, error) 
 		var exit *exec.ExitError
 		switch {
 		case ctx.Err() != nil:
-			return nil, fmt.Errorf("%s does not come to an end of reading %s: %w", strings.Join(q.Argv, " "), asker.File(), ctx.Err())
+			return nil, fmt.Errorf("%s does not come to an end of reading %s: %w", strings.Join(q.Argv, " "), question.File, ctx.Err())
 		case errors.Is(err, exec.ErrNotFound):
 			return nil, nil
 		case err != nil && !errors.As(err, &exit):
 			return nil, fmt.Errorf("%s: %w", strings.Join(q.Argv, " "), err)
 		}
-		more := asker.Answer(all, cmd.ProcessState.ExitCode(), string(said))
+		more := question.Answer(all, cmd.ProcessState.ExitCode(), string(said))
 		if len(more) == 0 {
 			return all, nil
 		}

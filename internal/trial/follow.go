@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"sync"
 	"time"
 
 	"plimsoll/internal/experiment"
@@ -12,13 +13,18 @@ import (
 	"plimsoll/internal/workload"
 )
 
-// follower watches a trial, and says when it has run long enough.
+// follower watches the instances of a trial, and says when they have run long
+// enough: when the mean of all together is known.
 type follower struct {
-	watch    workload.Watch
+	mu       sync.Mutex
+	watches  []workload.Watch // by instance
+	pending  [][]float64      // rates of intervals that not all instances have completed yet
+	gone     []bool           // instances that ended
 	rule     steady.Rule
 	stopper  *steady.Stopper // nil for a trial that takes its whole time
 	decision steady.Decision
-	series   []float64
+	rates    []float64 // of all instances together, by interval
+	warmup   int       // intervals that measurements leave out; known once decide was called
 }
 
 const (
@@ -28,72 +34,125 @@ const (
 	mostSamples = 100
 )
 
-// follow makes the workload's step one that can be watched: where it may end
-// early, and where it has a ramp, of which only statuses tell how much was done
-// in it. timing is what the step is to be made for.
-func (r *runner) follow(w experiment.Workload, timing *workload.Timing) *follower {
-	watchable, ok := w.Workload.(workload.Watchable)
-	early := experiment.MayEndEarly(r.Experiment, w)
-	if !ok || !early && timing.Ramp == 0 {
+// follow makes the steps of a mix ones that can be watched: where they may end
+// early, and where they have a ramp, of which only statuses tell how much was done
+// in it. timing is what the steps are to be made for.
+func (r *runner) follow(m experiment.Mix, all together, timing *workload.Timing) *follower {
+	early := experiment.MayEndEarly(r.Experiment, r.Experiment.WorkloadsOf(m)...)
+	if !early && timing.Ramp == 0 {
 		return nil
 	}
-	if !early {
+	for _, in := range all {
+		if in.load.Abilities().Watch == nil {
+			return nil
+		}
+	}
+	f := &follower{pending: make([][]float64, len(all)), gone: make([]bool, len(all))}
+	if early {
+		f.rule = steady.DefaultRule
+		if r.Experiment.Target > 0 {
+			f.rule.Target = r.Experiment.Target
+		}
+		f.rule.Max, timing.Sample = timing.Runtime, f.rule.Interval
+		f.stopper = steady.New(f.rule)
+	} else {
 		timing.Sample = max(leastSample, timing.Ramp/2, (timing.Ramp+timing.Runtime)/mostSamples)
-		return &follower{watch: watchable.Watch(*timing)}
 	}
-	rule := steady.DefaultRule
-	if r.Experiment.Target > 0 {
-		rule.Target = r.Experiment.Target
+	for _, in := range all {
+		f.watches = append(f.watches, in.load.Abilities().Watch(*timing))
 	}
-	rule.Max, timing.Sample = timing.Runtime, rule.Interval
-	return &follower{rule: rule, watch: watchable.Watch(*timing), stopper: steady.New(rule)}
+	return f
 }
 
-// feed takes what the workload's process appended to its output.
-func (f *follower) feed(appended []byte) (enough bool) {
-	for _, rate := range f.watch.Feed(appended) {
-		if f.stopper == nil {
-			continue
-		}
-		if f.decision.Stop {
-			break
-		}
-		f.series = append(f.series, rate)
-		f.decision = f.stopper.Add(rate)
-	}
+// feed takes what the process of an instance appended to its output.
+func (f *follower) feed(instance int, appended []byte) (enough bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pending[instance] = append(f.pending[instance], f.watches[instance].Feed(appended)...)
+	f.judge()
 	return f.decision.Stop
 }
 
-// end reads the measurement once the process ended, tells t why it did, and
-// keeps the last of the process's output in file.
-func (f *follower) end(exit workload.Exit, t *result.Trial, file string) (m measured, err error) {
-	if f.stopper != nil && !f.decision.Stop {
+// ended notes that an instance does no more, so that the others are not waited for
+// it.
+func (f *follower) ended(instance int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.gone[instance] = true
+	f.judge()
+}
+
+// judge adds up the rates of intervals that all who still run have completed.
+func (f *follower) judge() {
+	for {
+		sum, some := 0.0, false
+		for i, rates := range f.pending {
+			switch {
+			case len(rates) > 0:
+				sum, some = sum+rates[0], true
+			case !f.gone[i]:
+				return
+			}
+		}
+		if !some {
+			return
+		}
+		for i, rates := range f.pending {
+			if len(rates) > 0 {
+				f.pending[i] = rates[1:]
+			}
+		}
+		if f.stopper == nil || f.decision.Stop {
+			continue
+		}
+		f.rates = append(f.rates, sum)
+		f.decision = f.stopper.Add(sum)
+	}
+}
+
+// decide is called once all instances have ended, before what they measured is read.
+func (f *follower) decide() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stopper == nil {
+		return
+	}
+	if !f.decision.Stop {
 		f.decision = f.stopper.End()
 	}
-	d := f.decision
-	warmup := 0
-	if f.stopper != nil {
-		warmup = int(d.Warmup/f.rule.Interval) / workload.WarmupUnit * workload.WarmupUnit
-	}
-	if m.all, err = f.watch.Whole(exit); err != nil {
-		return m, err
-	}
-	if m.steady, err = f.watch.Read(exit, warmup); err != nil {
-		return m, err
-	}
-	// All but the last of the documents would be in the way of who reads them.
-	if err := os.WriteFile(file, f.watch.Final(), 0o644); err != nil {
-		return m, fmt.Errorf("keep the workload's output: %w", err)
-	}
-	m.share = 1
+	f.warmup = int(f.decision.Warmup/f.rule.Interval) / workload.WarmupUnit * workload.WarmupUnit
+}
+
+// tell tells t why its instances ended when they did.
+func (f *follower) tell(t *result.Trial) {
 	if f.stopper == nil {
-		return m, nil
+		return
 	}
-	t.Series = &result.Series{IntervalSeconds: f.rule.Interval.Seconds(), IOPS: f.series, Warmup: warmup}
+	d := f.decision
+	t.Rates = &result.Rates{IntervalSeconds: f.rule.Interval.Seconds(), IOPS: f.rates, Warmup: f.warmup}
 	t.Stop = &result.Stop{Reason: stopReason(d.Reason), Why: d.Why, MeanIOPS: d.Mean.Value, Confidence: f.rule.Confidence}
 	if !math.IsNaN(d.Low) {
 		t.Stop.LowIOPS, t.Stop.HighIOPS = max(0, d.Low), d.High
 	}
+}
+
+// read reads the measurement of an instance, and keeps the last of its process's
+// output in file.
+func (f *follower) read(instance int, exit workload.Exit, file string) (m measured, err error) {
+	watch := f.watches[instance]
+	m.all, err = watch.Whole(exit)
+	if err != nil {
+		return m, err
+	}
+	m.steady, err = watch.Read(exit, f.warmup)
+	if err != nil {
+		return m, err
+	}
+	// All but the last of the documents would be in the way of who reads them.
+	if err := os.WriteFile(file, watch.Final(), 0o644); err != nil {
+		return m, fmt.Errorf("keep the workload's output: %w", err)
+	}
+	m.share = 1
 	return m, nil
 }
 

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -42,12 +44,12 @@ func (n *numbers) Feed(appended []byte) (rates []float64) {
 
 func (n *numbers) Read(exit workload.Exit, warmup int) (result.Measurement, error) {
 	n.warmup, n.exit = append(n.warmup, warmup), exit
-	return result.Measurement{RuntimeSeconds: float64(n.said-warmup) / 4}, n.fails
+	return result.Measurement{Seconds: float64(n.said-warmup) / 4}, n.fails
 }
 
 func (n *numbers) Whole(workload.Exit) (result.Measurement, error) {
 	n.whole++
-	return result.Measurement{RuntimeSeconds: float64(n.said) / 4}, n.fails
+	return result.Measurement{Seconds: float64(n.said) / 4}, n.fails
 }
 
 func (n *numbers) Final() []byte { return []byte("the end\n") }
@@ -60,18 +62,43 @@ type watched struct {
 }
 
 func (watched) Timing(t workload.Timing) workload.Timing { return t }
-func (w watched) Watch(t workload.Timing) workload.Watch {
-	*w.took = t
-	return w.watch
+func (w watched) Abilities() workload.Abilities {
+	return workload.Abilities{Watch: func(t workload.Timing) workload.Watch {
+		*w.took = t
+		return w.watch
+	}}
 }
 
-// following gives a follower of trials of at most so long.
+// followed is what follows a mix of these workloads, one instance of each.
+func followed(e *experiment.Experiment, timing *workload.Timing, loads ...workload.Workload) *follower {
+	m := experiment.Mix{Name: "m"}
+	var all together
+	for i, load := range loads {
+		w := experiment.Workload{Name: fmt.Sprint("w", i), Workload: load}
+		e.Workloads = append(e.Workloads, w)
+		m.Tenants = append(m.Tenants, experiment.Tenant{Name: w.Name, Workload: w.Name, Count: 1})
+		all = append(all, &instance{Instance: experiment.Instance{Index: i}, load: w})
+	}
+	return (&runner{Options: Options{Experiment: e}}).follow(m, all, timing)
+}
+
+// end ends the only instance.
+func (f *follower) end(exit workload.Exit, t *result.Trial, file string) (measured, error) {
+	f.decide()
+	m, err := f.read(0, exit, file)
+	if err == nil {
+		f.tell(t)
+	}
+	return m, err
+}
+
+// following returns a follower of trials of at most so long.
 func following(t *testing.T, most time.Duration) (*follower, *numbers) {
 	t.Helper()
 	e := &experiment.Experiment{Timing: workload.Timing{Runtime: most}}
 	w := watched{watch: &numbers{}, took: &workload.Timing{}}
 	timing := e.Timing
-	f := (&runner{Options: Options{Experiment: e}}).follow(experiment.Workload{Workload: w}, &timing)
+	f := followed(e, &timing, w)
 	if f == nil {
 		t.Fatalf("a trial of %s is not followed", most)
 	}
@@ -88,12 +115,12 @@ func drive(f *follower, rates []float64) (fed int, enough bool) {
 	for i, rate := range rates {
 		pending = fmt.Appendf(pending, "%g\n", rate)
 		n := random.IntN(len(pending) + 1)
-		if f.feed(pending[:n]) {
+		if f.feed(0, pending[:n]) {
 			return i + 1, true
 		}
 		pending = pending[n:]
 	}
-	return len(rates), f.feed(pending)
+	return len(rates), f.feed(0, pending)
 }
 
 // steadily is a rate with noise, after a warm-up at half of it.
@@ -125,7 +152,7 @@ func TestATrialEndsOnceItsMeanIsKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := trial.Series
+	s := trial.Rates
 	if len(s.IOPS) < least || len(s.IOPS) > fed || s.IntervalSeconds != 0.25 || s.IOPS[len(s.IOPS)-1] == 1 {
 		t.Errorf("%d samples of %v s, fed were %d", len(s.IOPS), s.IntervalSeconds, fed)
 	}
@@ -135,8 +162,8 @@ func TestATrialEndsOnceItsMeanIsKnown(t *testing.T) {
 	if watch.whole != 1 || len(watch.warmup) != 1 || watch.warmup[0] != s.Warmup || watch.exit != exit {
 		t.Errorf("read without %v samples, %+v", watch.warmup, watch.exit)
 	}
-	if m.all.RuntimeSeconds-m.steady.RuntimeSeconds != float64(s.Warmup)/4 {
-		t.Errorf("all of it is %v s, without warm-up %v s", m.all.RuntimeSeconds, m.steady.RuntimeSeconds)
+	if m.all.Seconds-m.steady.Seconds != float64(s.Warmup)/4 {
+		t.Errorf("all of it is %v s, without warm-up %v s", m.all.Seconds, m.steady.Seconds)
 	}
 	stop := trial.Stop
 	if stop.Reason != result.StopPrecise || stop.Confidence != 0.95 || stop.Why == "" {
@@ -191,8 +218,8 @@ func TestATrialThatEndsAtOnce(t *testing.T) {
 	if _, err := f.end(workload.Exit{}, &trial, filepath.Join(t.TempDir(), "out")); err != nil {
 		t.Fatal(err)
 	}
-	if s := trial.Stop; s.MeanIOPS != 0 || s.LowIOPS != 0 || s.HighIOPS != 0 || s.Reason != result.StopNever || trial.Series.Warmup != 0 {
-		t.Errorf("%+v, %+v", trial.Stop, trial.Series)
+	if s := trial.Stop; s.MeanIOPS != 0 || s.LowIOPS != 0 || s.HighIOPS != 0 || s.Reason != result.StopNever || trial.Rates.Warmup != 0 {
+		t.Errorf("%+v, %+v", trial.Stop, trial.Rates)
 	}
 	f, watch := following(t, 10*time.Minute)
 	watch.fails = errors.New("the disk is full")
@@ -201,7 +228,7 @@ func TestATrialThatEndsAtOnce(t *testing.T) {
 	if _, err := f.end(workload.Exit{Code: 1}, &trial, file); err == nil || !strings.Contains(err.Error(), "the disk is full") {
 		t.Errorf("%v", err)
 	}
-	if _, err := os.Stat(file); err == nil || trial.Stop != nil || trial.Series != nil {
+	if _, err := os.Stat(file); err == nil || trial.Stop != nil || trial.Rates != nil {
 		t.Errorf("%v, %+v", err, trial.Stop)
 	}
 }
@@ -223,7 +250,7 @@ func TestWhichTrialsAreFollowed(t *testing.T) {
 		{"that cannot be watched", experiment.Experiment{Timing: long}, struct{ timed }{}, 0},
 	} {
 		timing := c.e.Timing
-		f := (&runner{Options: Options{Experiment: &c.e}}).follow(experiment.Workload{Workload: c.w}, &timing)
+		f := followed(&c.e, &timing, c.w)
 		switch {
 		case c.target == 0 && (f != nil || timing.Sample != 0):
 			t.Errorf("%s: followed", c.name)
@@ -237,3 +264,69 @@ func TestWhichTrialsAreFollowed(t *testing.T) {
 type timed struct{ workload.Workload }
 
 func (timed) Timing(t workload.Timing) workload.Timing { return t }
+func (timed) Abilities() workload.Abilities            { return workload.Abilities{} }
+
+// Several instances end once the mean of what they do together is known: each
+// interval counts when the last of them has completed it, and one that died is not
+// waited for.
+func TestInstancesAreJudgedTogether(t *testing.T) {
+	timing := workload.Timing{Runtime: 10 * time.Minute}
+	e := &experiment.Experiment{Timing: timing}
+	able := func() watched { return watched{watch: &numbers{}, took: &workload.Timing{}} }
+	f := followed(e, &timing, able(), able(), able())
+	for i := range 3 {
+		if f.feed(i, fmt.Appendf(nil, "%d\n%d\n", 100, 10*i)) {
+			t.Fatal("two intervals are enough")
+		}
+		if want := 2 * (i / 2); len(f.rates) != want {
+			t.Errorf("%d intervals are known of %d instances", len(f.rates), i+1)
+		}
+	}
+	f.feed(0, []byte("7\n"))
+	f.feed(2, []byte("5\n"))
+	f.ended(1)
+	if want := []float64{300, 30, 12}; !slices.Equal(f.rates, want) {
+		t.Errorf("together they did %v, not %v", f.rates, want)
+	}
+	f.ended(0)
+	f.ended(2)
+	f.decide()
+	var trial result.Trial
+	f.tell(&trial)
+	if trial.Stop == nil || trial.Stop.Reason != result.StopNever || len(trial.Rates.IOPS) != 3 {
+		t.Errorf("%+v, %+v", trial.Stop, trial.Rates)
+	}
+	// One that cannot be watched keeps the others from being watched, too.
+	if followed(e, &timing, able(), timed{}) != nil {
+		t.Error("instances are judged of which one tells nothing")
+	}
+}
+
+// All instances are measured in the time that they have in common, and what each
+// did outside it is said.
+func TestTheWindowIsWhatInstancesHaveInCommon(t *testing.T) {
+	at := time.Date(2026, 5, 4, 3, 2, 10, 0, time.UTC)
+	of := func(seconds float64) measured { return measured{steady: result.Measurement{Seconds: seconds}} }
+	w := windowOf([]measured{of(10), of(8)}, []end{{at: at}, {at: at.Add(time.Second)}})
+	if w.Seconds != 7 || !w.Start.Equal(at.Add(-7*time.Second)) || math.Abs(w.Outside-0.3) > 1e-9 {
+		t.Errorf("from 0 to 10 s and from 3 to 11 s: %+v", w)
+	}
+	if apart := windowOf([]measured{of(1), of(1)}, []end{{at: at}, {at: at.Add(5 * time.Second)}}); apart.Seconds != 0 || apart.Outside != 1 {
+		t.Errorf("of instances that never ran together: %+v", apart)
+	}
+	if windowOf([]measured{of(1)}, []end{{at: at}}) != nil {
+		t.Error("one instance has a window of its own")
+	}
+}
+
+// What devices counted is about the whole time of all, each with its own ramp.
+func TestSumOfInstances(t *testing.T) {
+	of := func(n uint64, share float64) measured {
+		m := result.Measurement{Operations: result.ReadsWrites(result.Operation{Count: n, Rate: float64(n)}, result.Operation{})}
+		return measured{all: m, steady: m, share: share}
+	}
+	sum := sumOf([]measured{of(100, 0.5), of(300, 1)})
+	if sum.all.IOs() != 400 || math.Abs(float64(sum.all.IOs())*sum.whole()-500) > 1e-9 {
+		t.Errorf("200 and 300 in the whole time, and %v of %d told", sum.whole(), sum.all.IOs())
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 )
 
@@ -24,11 +25,11 @@ func (r *runner) keep(t result.Trial) (result.Trial, error) {
 		}
 	}
 	ended := result.Trial{
-		Seq: t.Seq, Block: t.Block, Stack: t.Stack, Workload: t.Workload, Repeat: t.Repeat,
+		Seq: t.Seq, Block: t.Block, Stack: t.Stack, Mix: t.Mix, Repeat: t.Repeat,
 		Started: t.Started, ElapsedSeconds: t.ElapsedSeconds, BringUp: t.BringUp, Region: t.Region,
 		Status: result.TrialFailed,
-		Problem: &result.Problem{
-			What:   fmt.Sprintf("%s on %s", t.Workload, t.Stack),
+		Problem: &problem.Problem{
+			What:   nameOfTrial(t),
 			Why:    fmt.Sprintf("the file system of the run directory (%s) is full, and its results could not be kept", r.Dir),
 			Remedy: "free some space there, or move the run directory to a larger disk, and go on with --resume",
 		},
@@ -42,5 +43,5 @@ func (r *runner) keep(t result.Trial) (result.Trial, error) {
 	}
 	return ended, fmt.Errorf(
 		"the run is paused: the file system of %s is full, which ended trial %d (%s on %s); %s. Free some space: %w",
-		r.Dir, t.Seq, t.Workload, t.Stack, kept, syscall.ENOSPC)
+		r.Dir, t.Seq, t.Mix, t.Stack, kept, syscall.ENOSPC)
 }

@@ -62,11 +62,11 @@ func TestALayoutThatHangsHasALimit(t *testing.T) {
 	}
 	for _, trial := range run.Trials {
 		switch {
-		case trial.Workload == "R" && trial.Status != result.TrialDone:
+		case trial.Mix == "R" && trial.Status != result.TrialDone:
 			t.Errorf("the other workload: %s, %+v", trial.Status, trial.Problem)
-		case trial.Workload == "H" && trial.Status != result.TrialFailed:
+		case trial.Mix == "H" && trial.Status != result.TrialFailed:
 			t.Errorf("the one that hangs: %s", trial.Status)
-		case trial.Workload == "H":
+		case trial.Mix == "H":
 			said := trial.Problem.What + ": " + trial.Problem.Why + ": " + trial.Problem.Remedy
 			for _, want := range []string{"laying out the files of H", "had not ended after 4s", "8MiB", "4MiB a second", "io_submit_mode=offload"} {
 				if !strings.Contains(said, want) {

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/observe"
+	"plimsoll/internal/honesty"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/workload"
 )
@@ -24,21 +24,34 @@ const slowest = 4 << 20
 
 // patient ends a trial that hangs: on a device or an engine that does not
 // answer.
-func (r *runner) patient(ctx context.Context, t result.Trial) (context.Context, context.CancelFunc) {
-	w := r.loads[t.Workload]
-	timing := w.Timing(r.Experiment.Timing)
+func (r *runner) patient(ctx context.Context, t result.Trial, m experiment.Mix) (context.Context, context.CancelFunc) {
+	timing := r.Experiment.TimingOf(m)
 	asked := r.Experiment.Precondition
 	limit := patience + timing.Ramp + timing.Runtime + time.Duration(asked.Rounds)*asked.Round
-	bytes := w.NeedBytes() + r.env.Regions.Bytes()
+	bytes := r.env.Regions.Bytes()
+	for _, in := range m.Instances(t.Stack) {
+		bytes += r.loads[in.Workload].NeedBytes()
+	}
 	if asked.Device {
-		bytes += r.toFill(r.lines[t.Stack].Line)
+		_, stacks := siteOf(t.Stack, m)
+		for _, name := range stacks {
+			bytes += r.toFill(r.lines[name].Line)
+		}
 	}
 	limit += time.Duration(max(1, asked.Passes)) * time.Duration(bytes/slowest) * time.Second
-	return context.WithTimeoutCause(ctx, limit, &workload.Error{Problem: result.Problem{
-		What:   fmt.Sprintf("%s on %s", t.Workload, t.Stack),
+	return context.WithTimeoutCause(ctx, limit, &problem.Problem{
+		What:   nameOfTrial(t),
 		Why:    fmt.Sprintf("it had not ended after %s, and was given up", limit.Round(time.Second)),
 		Remedy: "see whether the device and the Docker engine still answer: dmesg; ps -eo pid,stat,wchan:32,args",
-	}})
+	})
+}
+
+// nameOfTrial names what a trial ran, for people: "RR on xfs".
+func nameOfTrial(t result.Trial) string {
+	if t.Stack == "" {
+		return t.Mix
+	}
+	return fmt.Sprintf("%s on %s", t.Mix, t.Stack)
 }
 
 // toFill is the size of a stack's devices that are to be written as a whole.
@@ -55,38 +68,125 @@ func (r *runner) toFill(l line.Line) (bytes int64) {
 	return bytes
 }
 
-// measure brings what the trial needs into place and drives the workload.
-func (r *runner) measure(ctx context.Context, t *result.Trial) error {
-	if p := r.given[t.Stack]; p != nil {
-		return &stack.Unsupported{Problem: *p}
+// measure takes a trial through its phases: what it stands on comes up, instances
+// get their places, files are laid out, limits are set and read back, caches filled;
+// behind one barrier all instances start, are measured in one window and observed;
+// what they did is read and written back.
+func (r *runner) measure(ctx context.Context, t *result.Trial, m experiment.Mix) error {
+	_, stacks := siteOf(t.Stack, m)
+	for _, name := range stacks {
+		if p := r.unsupported[name]; p != nil {
+			return p
+		}
 	}
-	s, err := r.bringUp(ctx, t)
+	s, err := r.bringUp(ctx, t, m)
 	if err != nil {
 		return err
 	}
-	t.BringUp, t.Region = s.number, s.Region
-	w := r.loads[t.Workload]
-	scratch, err := r.store.ArtifactDir(*t)
+	t.BringUp, t.Region = s.number, s.bases[0].Region
+	all, err := r.instances(ctx, s, t.Stack, m)
 	if err != nil {
 		return err
 	}
-	t.Artifacts = filepath.Join("artifacts", filepath.Base(scratch))
-	if scratch, err = filepath.Abs(scratch); err != nil {
+	if err := r.scratch(t, all); err != nil {
 		return err
 	}
-	if err := r.precondition(ctx, s, w, t, scratch); err != nil {
+	if _, _, err := s.limit(m, all, false); err != nil {
 		return err
 	}
-	m, counters, err := r.drive(ctx, s, w, t, scratch)
+	if err := r.precondition(ctx, s, all, t); err != nil {
+		return err
+	}
+	if err := r.warm(ctx, s, all); err != nil {
+		return err
+	}
+	defer all.abandoned()
+	if err := r.serve(ctx, s, all); err != nil {
+		return err
+	}
+	d, err := r.drive(ctx, s, m, all, t)
 	if err != nil {
 		return err
 	}
-	honesty := observe.Judge(m.all, counters, m.share)
-	t.Measurement, t.Honesty = &m.steady, &honesty
-	if t.TargetCPU != nil {
-		t.TargetCPU.IOs = float64(m.all.IOs()) / m.share
+	if err := d.store(s, t); err != nil {
+		return err
 	}
-	return s.Flush()
+	if err := r.served(s, m, all); err != nil {
+		return err
+	}
+	return s.flush()
+}
+
+// scratch makes the directories in which instances leave their artifacts: that of
+// the trial where there is one instance, and one below it for each where there are
+// several.
+func (r *runner) scratch(t *result.Trial, all together) error {
+	dir, err := r.store.ArtifactDir(*t)
+	if err != nil {
+		return err
+	}
+	t.Artifacts = filepath.Join("artifacts", filepath.Base(dir))
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	for _, in := range all {
+		in.scratch = dir
+		if len(all) > 1 {
+			in.scratch = filepath.Join(dir, fmt.Sprintf("instance-%d", in.Index))
+		}
+	}
+	return nil
+}
+
+// warm fills the page cache, where workloads ask for it: all instances at the same
+// time, so that each gets its share of a memory that does not hold all.
+func (r *runner) warm(ctx context.Context, s *site, all together) error {
+	steps := make([]*workload.Step, len(all))
+	some := false
+	for i, in := range all {
+		warm := in.load.Abilities().Warm
+		if warm == nil {
+			continue
+		}
+		step, err := warm(in.place.Target)
+		if err != nil {
+			return err
+		}
+		steps[i], some = step, some || step != nil
+	}
+	if s.small == nil && !some {
+		return nil
+	}
+	// What one trial left is not what the next begins with.
+	if err := s.flush(); err != nil {
+		return err
+	}
+	if err := s.dropCaches(all); err != nil {
+		return err
+	}
+	if !some {
+		return nil
+	}
+	r.env.Trace("filling the page cache")
+	return all.each(func(in *instance) error {
+		if steps[in.Index] == nil {
+			return nil
+		}
+		outputs, exit, err := in.place.Run(ctx, steps[in.Index], filepath.Join(in.scratch, "warm"), nil)
+		if err != nil {
+			return err
+		}
+		serving := in.load.Abilities().Serving
+		if serving == nil {
+			_, err = in.load.Read(outputs, exit)
+			return err
+		}
+		if exit.Code != 0 {
+			return serving.Failed(exit)
+		}
+		return nil
+	})
 }
 
 // measured is what a workload reported.
@@ -96,63 +196,66 @@ type measured struct {
 	steady result.Measurement // without ramp and warm-up
 }
 
-// drive runs the workload's measured step and gives what the workload reported
-// and what the devices counted. A step that can be watched ends as soon as its
-// mean is known; t then says why.
-func (r *runner) drive(ctx context.Context, s *upStack, w experiment.Workload, t *result.Trial, scratch string) (m measured, counted observe.Counters, err error) {
-	timing := w.Timing(r.Experiment.Timing)
-	follow := r.follow(w, &timing)
-	step, err := w.Drive(s.Target, timing)
-	if err != nil {
-		return m, counted, err
+// whole is how many operations were done in all of the time, for each that all has.
+func (m measured) whole() float64 {
+	if m.share <= 0 {
+		return 1
 	}
-	if err := s.Flush(); err != nil {
-		return m, counted, err
+	return 1 / m.share
+}
+
+// sumOf adds up what instances measured.
+func sumOf(parts []measured) (sum measured) {
+	if len(parts) == 1 {
+		return parts[0]
 	}
-	if err := s.Ready(); err != nil {
-		return m, counted, err
+	var whole, steady []*result.Measurement
+	var done, scaled float64
+	for i := range parts {
+		p := &parts[i]
+		whole, steady = append(whole, &p.all), append(steady, &p.steady)
+		n := float64(p.all.IOs())
+		done, scaled = done+n, scaled+n*p.whole()
 	}
-	recording, err := r.record(ctx, s, w, t)
-	if err != nil {
-		return m, counted, err
+	sum.all, sum.steady, sum.share = result.Together(whole...), result.Together(steady...), 1
+	if scaled > 0 {
+		sum.share = done / scaled
 	}
-	defer recording.abandon()
-	there, err := r.target(ctx, s)
-	if err != nil {
-		return m, counted, err
+	return sum
+}
+
+// store tells t what its instances did. The error is that of the only instance, or of
+// the first of several that died: the others keep what they measured.
+func (d *driven) store(s *site, t *result.Trial) error {
+	t.Instances = d.instances
+	t.Miniature = d.small
+	if d.failed != nil {
+		return d.failed
 	}
-	before, err := observe.ReadCounters(s.Devices)
-	if err != nil {
-		return m, counted, err
+	t.Window = d.window
+	sum := sumOf(d.measured)
+	for i, b := range s.bases {
+		var parts []measured
+		judge := honesty.Judge
+		for k, in := range d.all {
+			if in.base != b {
+				continue
+			}
+			parts = append(parts, d.measured[k])
+			if in.server != nil {
+				judge = honesty.Behind
+			}
+		}
+		on := sumOf(parts)
+		h := judge(on.all, d.counted[i], on.share)
+		h.Stack = b.name
+		t.Checks = append(t.Checks, h)
 	}
-	var live func([]byte) bool
-	if follow != nil {
-		live = follow.feed
+	if t.TargetCPU != nil {
+		t.TargetCPU.IOs = float64(sum.all.IOs()) * sum.whole()
 	}
-	around := r.lookAround(s)
-	outputs, exit, err := s.Run(ctx, step, scratch, live)
-	if err != nil {
-		return m, counted, err
+	if n := sum.steady.IOs(); n > 0 {
+		t.Ramp = float64(sum.all.IOs()) * sum.whole() / float64(n)
 	}
-	around.end()
-	after, err := observe.ReadCounters(s.Devices)
-	if err != nil {
-		return m, counted, err
-	}
-	did, err := there()
-	if err != nil {
-		return m, counted, err
-	}
-	t.TargetCPU = did.cpu
-	if counted = after.Since(before); follow != nil {
-		m, err = follow.end(exit, t, filepath.Join(scratch, step.Live))
-	} else {
-		m.all, err = w.Read(outputs, exit)
-		m.steady, m.share = m.all, m.all.RuntimeSeconds/(m.all.RuntimeSeconds+timing.Ramp.Seconds())
-	}
-	if err == nil {
-		recording.end(t, m, did.namespace)
-		t.Neighbours = around.tell(m)
-	}
-	return m, counted, err
+	return nil
 }

@@ -8,8 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/blockdev"
 	"plimsoll/internal/iotrace/capture"
-	"plimsoll/internal/observe"
+	"plimsoll/internal/neighbour"
 	"plimsoll/internal/result"
 	"plimsoll/internal/roster"
 )
@@ -34,7 +35,7 @@ func (n *neighbours) close() {
 // look is a look at what others do while a workload runs.
 type look struct {
 	runner *runner
-	stack  *upStack
+	site   *site
 	disks  []disk
 	before moment
 	after  moment
@@ -46,7 +47,7 @@ type look struct {
 
 // disk is one that a stack stands on.
 type disk struct {
-	observe.Disk
+	blockdev.Disk
 	tallied bool
 }
 
@@ -54,7 +55,7 @@ type disk struct {
 type moment struct {
 	at       time.Time
 	disks    []counted
-	cpu      observe.HostCPU
+	cpu      neighbour.HostCPU
 	own      time.Duration // processor time that was ours until then
 	cpuErr   error         // why the two above are not known
 	children unix.Rusage   // of this process
@@ -62,15 +63,15 @@ type moment struct {
 
 // counted is what a disk counted until a moment, and the devices on it.
 type counted struct {
-	disk, above observe.Counters
+	disk, above blockdev.Counters
 	err         error
 }
 
-// lookAround begins to watch what others do on the disks of a stack, and with
+// lookAround begins to watch what others do on the disks of a site, and with
 // the host's processors. It is the last thing before the workload starts.
-func (r *runner) lookAround(s *upStack) *look {
-	l := &look{runner: r, stack: s}
-	for _, d := range s.Disks {
+func (r *runner) lookAround(s *site) *look {
+	l := &look{runner: r, site: s}
+	for _, d := range s.disks() {
 		l.disks = append(l.disks, disk{d, r.watched(d)})
 	}
 	if t := r.others.tally; t != nil && t.Reset() != nil {
@@ -85,7 +86,7 @@ func (r *runner) lookAround(s *upStack) *look {
 
 // watched has what a disk is asked be counted by who asks, and reports whether
 // it is.
-func (r *runner) watched(d observe.Disk) bool {
+func (r *runner) watched(d blockdev.Disk) bool {
 	n := &r.others
 	if !n.tried {
 		n.tried = true
@@ -102,28 +103,56 @@ func (l *look) now() moment {
 	m := moment{at: time.Now()}
 	for _, d := range l.disks {
 		var c counted
-		if c.disk, c.err = observe.ReadCounters([]result.Device{d.Device}); c.err == nil {
-			c.above, c.err = observe.ReadCounters(d.Above)
+		if c.disk, c.err = blockdev.ReadCounters(l.runner.host.Roots, []result.Device{d.Device}); c.err == nil {
+			c.above, c.err = blockdev.ReadCounters(l.runner.host.Roots, d.Above)
 		}
 		m.disks = append(m.disks, c)
 	}
 	_ = unix.Getrusage(unix.RUSAGE_CHILDREN, &m.children) // fails for no valid argument
-	if m.own, m.cpuErr = ownTime(l.stack, m.children); m.cpuErr == nil {
-		m.cpu, m.cpuErr = observe.ReadHostCPU("/proc")
+	if m.own, m.cpuErr = ownTime(l.site, m.children); m.cpuErr == nil {
+		m.cpu, m.cpuErr = neighbour.ReadHostCPU(l.runner.host.Roots.Proc)
 	}
 	return m
 }
 
-// ownTime is the processor time that all who work for a stack have used, and
+// disks are those that hold the site's bytes, each once.
+func (s *site) disks() (all []blockdev.Disk) {
+	for _, b := range s.bases {
+		disks := b.Disks
+		if b.of == 1 && len(b.places) == 1 {
+			disks = b.places[0].Disks
+		}
+		for _, d := range disks {
+			at := slices.IndexFunc(all, func(o blockdev.Disk) bool { return o.MajMin == d.MajMin })
+			if at < 0 {
+				all = append(all, d)
+				continue
+			}
+			all[at].Alone = all[at].Alone || d.Alone
+			all[at].Above = append(slices.Clone(all[at].Above), d.Above...)
+		}
+	}
+	return all
+}
+
+// ownTime is the processor time that all who work for a site have used, and
 // this process.
-func ownTime(s *upStack, children unix.Rusage) (time.Duration, error) {
+func ownTime(s *site, children unix.Rusage) (time.Duration, error) {
 	var self unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_SELF, &self)
-	if group, none := s.OwnGroup(); none == nil {
-		used, err := group.CPU()
-		return used + processorTime(self), err
+	groups, none := s.groups()
+	if none != nil {
+		return processorTime(self) + processorTime(children), nil
 	}
-	return processorTime(self) + processorTime(children), nil
+	sum := processorTime(self)
+	for _, group := range groups {
+		used, err := group.CPU()
+		if err != nil {
+			return sum, err
+		}
+		sum += used
+	}
+	return sum, nil
 }
 
 func processorTime(u unix.Rusage) time.Duration {
@@ -160,7 +189,7 @@ func (l *look) tell(m measured) *result.Neighbours {
 			continue
 		}
 		disk := after.disk.Since(before.disk)
-		use := observe.DiskUse{
+		use := neighbour.DiskUse{
 			Disk: d.Disk, Seconds: l.seconds(), Counted: ios(disk), Flushes: disk[0].Flushes,
 			Above: ios(after.above.Since(before.above)), Asked: asked,
 		}
@@ -199,10 +228,10 @@ func (l *look) askedFor(m measured) result.IOCount {
 		return uint64(float64(n) / m.share)
 	}
 	asked := result.IOCount{
-		Reads: whole(m.all.Read.IOs), ReadBytes: whole(m.all.Read.Bytes),
-		Writes: whole(m.all.Write.IOs), WriteBytes: whole(m.all.Write.Bytes),
+		Reads: whole(m.all.Operation(result.Read).Count), ReadBytes: whole(m.all.Operation(result.Read).Bytes),
+		Writes: whole(m.all.Operation(result.Write).Count), WriteBytes: whole(m.all.Operation(result.Write).Bytes),
 	}
-	if !l.stack.Target.Container {
+	if !l.site.contained() {
 		const block = 512 // what getrusage counts in
 		asked.ReadBytes = uint64(l.after.children.Inblock-l.before.children.Inblock) * block
 		asked.WriteBytes = uint64(l.after.children.Oublock-l.before.children.Oublock) * block
@@ -212,8 +241,15 @@ func (l *look) askedFor(m measured) result.IOCount {
 	return asked
 }
 
+// contained reports whether the site's steps run in containers.
+func (s *site) contained() bool {
+	return slices.ContainsFunc(s.bases, func(b *upBase) bool {
+		return slices.ContainsFunc(b.places, func(p *upPlace) bool { return p.Target.Container })
+	})
+}
+
 // ios are the I/Os that devices counted, together.
-func ios(c observe.Counters) (sum result.IOCount) {
+func ios(c blockdev.Counters) (sum result.IOCount) {
 	for _, d := range c {
 		sum = sum.Add(result.IOCount{Reads: d.Reads, Writes: d.Writes, ReadBytes: d.ReadBytes, WriteBytes: d.WriteBytes})
 	}
@@ -222,23 +258,25 @@ func ios(c observe.Counters) (sum result.IOCount) {
 
 // owners tells whose control groups are which.
 type owners struct {
-	own   []uint64 // the stack's
-	above []uint64 // those that its are in: what is charged there may be the stack's too
+	own   []uint64 // the site's
+	above []uint64 // those that its are in: what is charged there may be the site's too
 }
 
 func (l *look) ours() owners {
 	var o owners
-	group, none := l.stack.OwnGroup()
+	groups, none := l.site.groups()
 	if none != nil {
 		return o
 	}
-	o.own, _ = group.IDs() // what ended meanwhile did nothing for us that matters
-	o.above = group.Above()
+	for _, group := range groups {
+		ids, _ := group.IDs() // what ended meanwhile did nothing for us that matters
+		o.own, o.above = append(o.own, ids...), append(o.above, group.Above()...)
+	}
 	return o
 }
 
 // sort adds what was asked of a disk to what is known of its use.
-func (o owners) sort(rows []capture.Asked, use *observe.DiskUse) {
+func (o owners) sort(rows []capture.Asked, use *neighbour.DiskUse) {
 	type who struct {
 		name  string
 		bytes uint64

@@ -12,15 +12,14 @@ import (
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/journal"
-	"plimsoll/internal/result"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/roster"
-	"plimsoll/internal/stack"
 )
 
 // disks names the disks that the run will measure, by their kernel names.
 func (r *runner) disks() (all []string) {
 	for _, s := range r.Experiment.Stacks {
-		if r.given[s.Name] != nil {
+		if r.unsupported[s.Name] != nil {
 			continue
 		}
 		for _, name := range r.env.WholeDisks(s.Line, r.State) {
@@ -64,10 +63,9 @@ func (r *runner) taken() error {
 			if !other.Trusted || !slices.Contains(occupied, device) {
 				continue
 			}
-			all = append(all, &stack.Refused{Problem: result.Problem{
-				What: "device " + device, Why: fmt.Sprintf("another run of plimsoll measures it: %s (pid %d)", other.ID, other.PID),
-				Remedy: "wait until that has ended, or name another device",
-			}})
+			all = append(all, problem.New(problem.Protected, "device "+device,
+				fmt.Sprintf("another run of plimsoll measures it: %s (pid %d)", other.ID, other.PID),
+				"wait until that has ended, or name another device"))
 		}
 	}
 	return errors.Join(all...)
@@ -96,7 +94,7 @@ const (
 // Warnings tells what of this host would be in the numbers of a run that starts
 // now: others at work on its disks or its processors, and other runs. It waits
 // until a look has taken long enough.
-func (w *Watch) Warnings(ctx context.Context, o Options) []result.Problem {
+func (w *Watch) Warnings(ctx context.Context, o Options) problem.List {
 	r := newRunner(o)
 	disks := r.disks()
 	all := otherRuns(o.ID, disks)
@@ -109,9 +107,9 @@ func (w *Watch) Warnings(ctx context.Context, o Options) []result.Problem {
 }
 
 // otherRuns warns of runs that are under way.
-func otherRuns(id string, disks []string) (all []result.Problem) {
+func otherRuns(id string, disks []string) (all problem.List) {
 	for _, other := range roster.Others(id) {
-		p := result.Problem{
+		p := problem.Problem{
 			What: "another run of plimsoll is under way", Why: fmt.Sprintf("%s (pid %d)", other.ID, other.PID),
 			Remedy: "each measures the other's load, and both results say so: run one after the other",
 		}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/steady"
@@ -16,50 +18,66 @@ import (
 	"plimsoll/internal/workload"
 )
 
-// precondition lays out the workload's files and drives its rounds, once for
-// as long as the stack is up, and tells t what was done.
-func (r *runner) precondition(ctx context.Context, s *upStack, w experiment.Workload, t *result.Trial, scratch string) error {
-	if s.ready[w.Name] {
+// precondition lays out the files of the instances and drives rounds of all of them,
+// once for as long as their places are there, and tells t what was done.
+func (r *runner) precondition(ctx context.Context, s *site, all together, t *result.Trial) error {
+	if !slices.ContainsFunc(all, func(in *instance) bool { return !in.place.ready[t.Mix] || in.stale() }) {
 		return nil
 	}
-	asked := r.Experiment.Precondition
-	done, err := r.prepare(ctx, s, w, scratch)
-	if err != nil {
-		return err
+	var done *result.Preconditioning
+	for _, in := range all {
+		own, err := r.prepare(ctx, s, in)
+		if err != nil {
+			return err
+		}
+		if own == nil {
+			continue
+		}
+		r.tellFilled(in.base.occupies, own)
+		if done != nil {
+			own.Bytes += done.Bytes
+		}
+		done = own
 	}
-	if done != nil {
-		r.tellFilled(s.occupies, done)
-	}
-	if asked.Rounds > 0 {
+	if r.Experiment.Precondition.Rounds > 0 {
 		if done == nil {
 			done = &result.Preconditioning{}
 		}
-		if done.Rounds, err = r.rounds(ctx, s, w, scratch); err != nil {
+		rounds, err := r.rounds(ctx, all, t.Mix)
+		if err != nil {
 			return err
 		}
+		done.Rounds = rounds
 	}
-	t.Preconditioning, s.ready[w.Name] = done, true
+	t.Preconditioning = done
+	for _, in := range all {
+		in.place.ready[t.Mix] = true
+	}
 	return nil
 }
 
-// prepare lays out the workload's files, unless another workload that shares
-// them did. done is nil where there is nothing to lay out.
-func (r *runner) prepare(ctx context.Context, s *upStack, w experiment.Workload, scratch string) (done *result.Preconditioning, err error) {
-	step, err := w.Prepare(s.Target)
+// prepare lays out the files of an instance, unless a workload that shares them did
+// in the same place. done is nil where there is nothing to lay out.
+func (r *runner) prepare(ctx context.Context, s *site, in *instance) (done *result.Preconditioning, err error) {
+	w := in.load
+	if serving := w.Abilities().Serving; serving != nil {
+		return r.data(ctx, s, in, serving)
+	}
+	step, err := w.Prepare(in.place.Target)
 	if err != nil || step == nil {
 		return nil, err
 	}
 	passes := max(1, r.Experiment.Precondition.Passes)
 	done = &result.Preconditioning{Kind: result.PreconditionedFile, Passes: passes, Bytes: w.NeedBytes()}
 	key := fmt.Sprint(step.Argv, step.Files) // workloads that share a file share its layout
-	if s.prepared[key] {
+	if in.place.prepared[key] {
 		return done, nil
 	}
 	for pass := 1; pass <= passes; pass++ {
 		r.env.Trace(ofMany(fmt.Sprintf("laying out the files of %s", w.Name), pass, passes))
 		limit := layoutLimit(done.Bytes)
 		limited, cancel := context.WithTimeout(ctx, limit)
-		outputs, exit, err := s.Run(limited, step, filepath.Join(scratch, "prepare"), nil)
+		outputs, exit, err := in.place.Run(limited, step, filepath.Join(in.scratch, "prepare"), nil)
 		late := limited.Err() != nil && ctx.Err() == nil
 		cancel()
 		if late {
@@ -72,7 +90,7 @@ func (r *runner) prepare(ctx context.Context, s *upStack, w experiment.Workload,
 			return nil, fmt.Errorf("lay out files: %w", err)
 		}
 	}
-	s.prepared[key] = true
+	in.place.prepared[key] = true
 	return done, nil
 }
 
@@ -87,13 +105,13 @@ func layoutLimit(bytes int64) time.Duration {
 
 // layoutHangs says why a trial ended whose files were never laid out.
 func layoutHangs(name string, bytes int64, limit time.Duration) error {
-	return &workload.Error{Problem: result.Problem{
+	return &problem.Problem{
 		What: "laying out the files of " + name,
 		Why: fmt.Sprintf("it had not ended after %s, in which %s are written at %s a second, and was given up",
 			limit.Round(time.Second), units.FormatSize(bytes), units.FormatSize(slowest)),
 		Remedy: "see whether the device answers (dmesg); some options have fio hang while it only lays out files, " +
 			"such as io_submit_mode=offload: leave them out of the job file",
-	}}
+	}
 }
 
 func ofMany(what string, i, n int) string {
@@ -103,28 +121,45 @@ func ofMany(what string, i, n int) string {
 	return what
 }
 
-// rounds drives the workload, round after round, until the last five are
-// steady or there have been as many as were asked for.
-func (r *runner) rounds(ctx context.Context, s *upStack, w experiment.Workload, scratch string) (*result.Rounds, error) {
+// rounds drives all instances at the same time, round after round, until what they did
+// together is steady over the last five or there have been as many as were asked for.
+func (r *runner) rounds(ctx context.Context, all together, name string) (*result.Rounds, error) {
 	asked := r.Experiment.Precondition
+	for _, in := range all {
+		if in.load.Abilities().Serving != nil {
+			return nil, problem.New(problem.Failed, "rounds of preconditioning with "+in.load.Name,
+				"each trial begins with the data as it was loaded, so that rounds would be forgotten",
+				"leave rounds out of precondition: passes and device are for the device below, and are kept")
+		}
+	}
 	out := &result.Rounds{Seconds: asked.Round.Seconds()}
 	var verdict steady.Verdict
 	for n := 1; n <= asked.Rounds; n++ {
-		r.env.Trace(fmt.Sprintf("preconditioning with %s, round %d of at most %d", w.Name, n, asked.Rounds))
-		step, err := w.Drive(s.Target, workload.Timing{Runtime: asked.Round})
-		if err != nil {
-			return nil, err
-		}
-		outputs, exit, err := s.Run(ctx, step, filepath.Join(scratch, fmt.Sprintf("round-%02d", n)), nil)
-		if err != nil {
-			return nil, err
-		}
-		m, err := w.Read(outputs, exit)
+		r.env.Trace(fmt.Sprintf("preconditioning with %s, round %d of at most %d", name, n, asked.Rounds))
+		rates := make([]float64, len(all))
+		err := all.each(func(in *instance) error {
+			step, err := in.load.Drive(in.place.Target, workload.Timing{Runtime: asked.Round})
+			if err != nil {
+				return err
+			}
+			outputs, exit, err := in.place.Run(ctx, step, filepath.Join(in.scratch, fmt.Sprintf("round-%02d", n)), nil)
+			if err != nil {
+				return err
+			}
+			m, err := in.load.Read(outputs, exit)
+			rates[in.Index] = m.IOPS()
+			return err
+		})
 		if err != nil {
 			return nil, fmt.Errorf("round %d of preconditioning: %w", n, err)
 		}
-		out.IOPS = append(out.IOPS, m.IOPS())
-		if verdict = steady.SNIA.Judge(out.IOPS); verdict.Settled {
+		sum := 0.0
+		for _, rate := range rates {
+			sum += rate
+		}
+		out.IOPS = append(out.IOPS, sum)
+		verdict = steady.SNIA.Judge(out.IOPS)
+		if verdict.Settled {
 			break
 		}
 	}
@@ -175,37 +210,37 @@ func (r *runner) fillDevice(ctx context.Context, name string, raw line.Line, occ
 	if !r.fills(occupies) {
 		return nil
 	}
-	var filler workload.Filler
+	var filling *workload.Filling
 	for _, w := range r.Experiment.Workloads {
-		if f, ok := w.Workload.(workload.Filler); ok {
-			filler = f
+		filling = w.Abilities().Filling
+		if filling != nil {
 			break
 		}
 	}
-	if filler == nil {
+	if filling == nil {
 		return nil
 	}
-	s, err := r.env.Up(ctx, name, raw)
+	base, place, err := r.bringUpAlone(ctx, name, experiment.Stack{Line: raw})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Down(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, base.Down(context.WithoutCancel(ctx))) }()
 	passes := max(1, asked.Passes)
-	step, err := filler.Fill(s.Target)
+	step, err := filling.Fill(place.Target)
 	if err != nil {
 		return err
 	}
 	for pass := 1; pass <= passes; pass++ {
 		r.env.Trace(ofMany("writing all of "+raw.String(), pass, passes))
 		scratch := filepath.Join(r.env.Scratch, "fill-"+name)
-		outputs, exit, err := s.Run(ctx, step, scratch, nil)
+		outputs, exit, err := place.Run(ctx, step, scratch, nil)
 		if err != nil {
 			return err
 		}
-		if err := filler.Filled(outputs, exit); err != nil {
+		if err := filling.Filled(outputs, exit); err != nil {
 			return fmt.Errorf("write all of %s: %w", raw, err)
 		}
 	}
-	r.filled[occupies] = &result.Preconditioning{Kind: result.PreconditionedDevice, Passes: passes, Bytes: s.Target.SizeBytes}
+	r.filled[occupies] = &result.Preconditioning{Kind: result.PreconditionedDevice, Passes: passes, Bytes: place.Target.SizeBytes}
 	return nil
 }

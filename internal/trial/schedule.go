@@ -8,6 +8,7 @@ import (
 
 	"plimsoll/internal/cell"
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/steady"
@@ -31,17 +32,21 @@ func (r *runner) newSchedule() *schedule {
 	if r.Experiment.Target > 0 {
 		s.study.Target = r.Experiment.Target
 	}
-	for _, w := range r.Experiment.Workloads {
+	for _, m := range r.Experiment.Mixes {
 		first := len(s.points)
 		baseline := -1
+		if !m.Crossed() {
+			s.points = append(s.points, point{"", m.Name})
+			continue
+		}
 		for _, stack := range r.Experiment.Stacks {
-			if stack.Control != "" || !experiment.Compatible(stack, w) {
+			if stack.Control != "" || !experiment.Compatible(stack, m) {
 				continue
 			}
 			if stack.Name == r.Experiment.Baseline {
 				baseline = len(s.points)
 			}
-			s.points = append(s.points, point{stack.Name, w.Name})
+			s.points = append(s.points, point{stack.Name, m.Name})
 		}
 		s.study.Pairs = append(s.study.Pairs, pairs(first, len(s.points), baseline)...)
 	}
@@ -127,24 +132,40 @@ func (s *schedule) block(trials []result.Trial) (more []result.Trial) {
 			p := s.points[i]
 			twin := stack.Control == p.stack && s.wantsControl(trials, stack.Name, p.workload)
 			if p.stack == stack.Name || twin {
-				planned = append(planned, experiment.Planned{Stack: stack.Name, Workload: p.workload})
+				planned = append(planned, s.planned(stack.Name, p.workload))
 			}
 		}
 	}
+	for _, i := range next {
+		if s.points[i].stack == "" {
+			planned = append(planned, s.planned("", s.points[i].workload))
+		}
+	}
 	planned = experiment.Arrange(planned, s.rounds(trials, block), s.Seed, block)
-	experiment.Number(planned, plannedOf(trials))
+	experiment.Number(planned, s.plannedOf(trials))
 	for _, p := range planned {
 		more = append(more, result.Trial{
-			Seq: p.Seq, Block: p.Block, Stack: p.Stack, Workload: p.Workload, Repeat: p.Repeat, Status: result.TrialPlanned,
+			Seq: p.Seq, Block: p.Block, Stack: p.Stack, Mix: p.Mix, Repeat: p.Repeat, Status: result.TrialPlanned,
 		})
 	}
 	return more
 }
 
-func plannedOf(trials []result.Trial) []experiment.Planned {
+// planned is a trial of a point, not numbered yet.
+func (r *runner) planned(stack, mix string) experiment.Planned {
+	p := experiment.Planned{Stack: stack, Mix: mix}
+	if m := r.mixes[mix]; stack == "" && len(m.Tenants) > 0 {
+		p.On = m.On()
+	}
+	return p
+}
+
+// plannedOf are trials as they were planned.
+func (r *runner) plannedOf(trials []result.Trial) []experiment.Planned {
 	out := make([]experiment.Planned, len(trials))
 	for i, t := range trials {
-		out[i] = experiment.Planned{Seq: t.Seq, Block: t.Block, Repeat: t.Repeat, Stack: t.Stack, Workload: t.Workload}
+		out[i] = r.planned(t.Stack, t.Mix)
+		out[i].Seq, out[i].Block, out[i].Repeat = t.Seq, t.Block, t.Repeat
 	}
 	return out
 }
@@ -158,7 +179,7 @@ const mostControls = 8
 func (s *schedule) wantsControl(trials []result.Trial, control, workload string) bool {
 	blocks := map[int]bool{}
 	for _, t := range trials {
-		if t.Stack == control && t.Workload == workload {
+		if t.Stack == control && t.Mix == workload {
 			blocks[t.Block] = true
 		}
 	}
@@ -177,10 +198,10 @@ func (s *schedule) rounds(trials []result.Trial, block int) int {
 		return s.Experiment.Rounds(block)
 	}
 	var within, between, known float64
-	for _, w := range s.Experiment.Workloads {
+	for _, m := range s.Experiment.Mixes {
 		var samples []cell.Sample
 		for _, p := range s.points {
-			if p.workload == w.Name {
+			if p.workload == m.Name {
 				samples = append(samples, s.sample(trials, p))
 			}
 		}
@@ -210,7 +231,7 @@ func took(trials []result.Trial) (up, one float64) {
 	workloads := map[bringUp]map[string]bool{}
 	var later []float64
 	for _, t := range trials {
-		if t.Measurement == nil || t.BringUp == 0 {
+		if t.Measured() == nil || t.BringUp == 0 {
 			continue
 		}
 		b := bringUp{t.Stack, t.BringUp}
@@ -219,7 +240,7 @@ func took(trials []result.Trial) (up, one float64) {
 		} else {
 			later = append(later, t.ElapsedSeconds)
 		}
-		workloads[b][t.Workload] = true
+		workloads[b][t.Mix] = true
 	}
 	if len(later) == 0 {
 		return 0, 0
@@ -234,21 +255,15 @@ func took(trials []result.Trial) (up, one float64) {
 
 // sample is what the trials of a point measured.
 func (s *schedule) sample(trials []result.Trial, p point) cell.Sample {
-	var of []*result.Trial
-	for i := range trials {
-		if trials[i].Stack == p.stack && trials[i].Workload == p.workload {
-			of = append(of, &trials[i])
-		}
-	}
-	return cell.Take(of, rate)
+	done := cell.Of(&result.Run{Trials: trials}).Done(cell.Point{Stack: p.stack, Mix: p.workload})
+	return cell.Take(done, rate)
 }
 
-func rate(t *result.Trial) (iops float64, ok bool) {
-	if t.Measurement == nil {
-		return 0, false
-	}
-	iops = t.Measurement.IOPS()
-	return iops, iops > 0
+// rate is what a trial did in a second; not ok where that is nothing, of which
+// there are no ratios.
+func rate(t *result.Trial) (perSecond float64, ok bool) {
+	perSecond, ok = cell.Rate.Of(t, "")
+	return perSecond, ok && perSecond > 0
 }
 
 // mostFailures is how many trials of a point in a row may fail before it gets
@@ -276,7 +291,7 @@ func (s *schedule) studied(trials []result.Trial, p point) (studied steady.Study
 	}
 	failures := 0 // in a row
 	for _, t := range trials {
-		if t.Stack != p.stack || t.Workload != p.workload {
+		if t.Stack != p.stack || t.Mix != p.workload {
 			continue
 		}
 		_, measured := rate(&t)
@@ -303,13 +318,13 @@ func (s *schedule) studied(trials []result.Trial, p point) (studied steady.Study
 // is slower, when that is more than 1. That those before ended early does not
 // make this one do so.
 func (s *schedule) cost(trials []result.Trial, at int) (cost time.Duration, slower float64) {
-	costs := experiment.Costs(s.Experiment, plannedOf(trials[:at+1]))
+	costs := experiment.Costs(s.Experiment, s.plannedOf(trials[:at+1]))
 	// The estimate alone counts at first, as if so many seconds had been seen of it.
 	const prior = 3.0
 	took, estimated := prior, prior
 	for i, t := range trials[:at] {
 		filled := t.Preconditioning != nil && t.Preconditioning.Kind == result.PreconditionedDevice // which is in no estimate
-		if t.Measurement != nil && !filled {
+		if t.Measured() != nil && !filled {
 			took, estimated = took+t.ElapsedSeconds, estimated+costs[i].Seconds()
 		}
 	}
@@ -324,10 +339,8 @@ func (s *schedule) giveUp(trials []result.Trial, at int) error {
 	for ; first < len(trials) && trials[first].Block == 1; first++ {
 		t := trials[first]
 		t.Status, t.Started = result.TrialSkipped, time.Now().UTC()
-		t.Problem = &result.Problem{
-			What: fmt.Sprintf("%s on %s", t.Workload, t.Stack), Why: s.spent(),
-			Remedy: "give a larger --budget, or smaller files with --size",
-		}
+		t.Problem = problem.New(problem.Failed, fmt.Sprintf("%s on %s", t.Mix, t.Stack), s.spent(),
+			"give a larger --budget, or smaller files with --size")
 		if err := s.store.SaveTrial(t); err != nil {
 			return err
 		}
@@ -353,7 +366,7 @@ func (s *schedule) conclude() error {
 	run.Points = nil
 	for i, state := range s.study.Judge() {
 		p := result.Point{
-			Stack: s.points[i].stack, Workload: s.points[i].workload,
+			Stack: s.points[i].stack, Mix: s.points[i].workload,
 			Reason: pointReason(state), Why: state.Why,
 			Trials: s.sample(run.Trials, s.points[i]).Trials(), BringUps: len(s.study.Points[i].Values),
 		}

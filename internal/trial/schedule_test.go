@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/stack"
@@ -47,7 +48,7 @@ func parsed(t *testing.T, text string) *experiment.Experiment {
 // take is drawn.
 type simulation struct {
 	runner   *runner
-	measures func(t result.Trial) (iops float64, problem *result.Problem)
+	measures func(t result.Trial) (iops float64, problem *problem.Problem)
 	takes    func(t result.Trial) time.Duration
 }
 
@@ -59,7 +60,7 @@ func newSimulation(t *testing.T, e *experiment.Experiment) *simulation {
 		run.Stacks = append(run.Stacks, result.Stack{Name: s.Name})
 	}
 	for _, p := range experiment.Trials(e, 1) {
-		run.Trials = append(run.Trials, result.Trial{Seq: p.Seq, Block: p.Block, Repeat: p.Repeat, Stack: p.Stack, Workload: p.Workload, Status: result.TrialPlanned})
+		run.Trials = append(run.Trials, result.Trial{Seq: p.Seq, Block: p.Block, Repeat: p.Repeat, Stack: p.Stack, Mix: p.Mix, Status: result.TrialPlanned})
 	}
 	// In memory, where it can be: thousands of trials are committed here.
 	dir, err := os.MkdirTemp("/dev/shm", "plimsoll-test-")
@@ -76,7 +77,7 @@ func newSimulation(t *testing.T, e *experiment.Experiment) *simulation {
 	random := rand.New(rand.NewPCG(1, 2))
 	return &simulation{
 		runner:   r,
-		measures: func(result.Trial) (float64, *result.Problem) { return 1000 * (1 + 0.01*random.NormFloat64()), nil },
+		measures: func(result.Trial) (float64, *problem.Problem) { return 1000 * (1 + 0.01*random.NormFloat64()), nil },
 		takes:    func(result.Trial) time.Duration { return 2 * time.Second },
 	}
 }
@@ -99,7 +100,7 @@ func (m *simulation) run(t interface{ Fatal(...any) }, most int) (ended bool) {
 		if problem != nil {
 			planned.Status, planned.Problem = result.TrialFailed, problem
 		} else {
-			planned.Measurement = &result.Measurement{RuntimeSeconds: 1, Read: result.Direction{IOs: 1, IOPS: iops}}
+			planned.Instances = result.One(&result.Measurement{Seconds: 1, Operations: result.ReadsWrites(result.Operation{Count: 1, Rate: iops}, result.Operation{})})
 		}
 		if err := m.runner.store.SaveTrial(planned); err != nil {
 			t.Fatal(err)
@@ -111,7 +112,7 @@ func (m *simulation) run(t interface{ Fatal(...any) }, most int) (ended bool) {
 
 func (m *simulation) point(name string) result.Point {
 	run := m.runner.store.Run()
-	i := slices.IndexFunc(run.Points, func(p result.Point) bool { return p.Stack+p.Workload == name })
+	i := slices.IndexFunc(run.Points, func(p result.Point) bool { return p.Stack+p.Mix == name })
 	if i < 0 {
 		return result.Point{}
 	}
@@ -120,7 +121,7 @@ func (m *simulation) point(name string) result.Point {
 
 func (m *simulation) tried(name string) (n int) {
 	for _, t := range m.runner.store.Run().Trials {
-		if t.Stack+t.Workload == name && t.Status != result.TrialPlanned {
+		if t.Stack+t.Mix == name && t.Status != result.TrialPlanned {
 			n++
 		}
 	}
@@ -135,8 +136,8 @@ func TestTimeGoesWhereIntervalsAreWide(t *testing.T) {
 	m := newSimulation(t, e)
 	noise := map[string]float64{"aR": 0.005, "bR": 0.005, "aW": 0.3, "bW": 0.3}
 	random := rand.New(rand.NewPCG(7, 7))
-	m.measures = func(t result.Trial) (float64, *result.Problem) {
-		return 1000 * (1 + noise[t.Stack+t.Workload]*(random.Float64()-0.5)), nil
+	m.measures = func(t result.Trial) (float64, *problem.Problem) {
+		return 1000 * (1 + noise[t.Stack+t.Mix]*(random.Float64()-0.5)), nil
 	}
 	if !m.run(t, 1000) {
 		t.Fatal("it goes on for ever")
@@ -164,12 +165,12 @@ func TestAPointThatFailsEnds(t *testing.T) {
 	e := parsed(t, fourPoints)
 	e.Budget, e.Repeat = 2*time.Minute, 1
 	m := newSimulation(t, e)
-	m.measures = func(t result.Trial) (float64, *result.Problem) {
-		if t.Stack == "a" && t.Workload == "W" {
-			return 0, &result.Problem{What: "W on a", Why: "the disk is full"}
+	m.measures = func(t result.Trial) (float64, *problem.Problem) {
+		if t.Stack == "a" && t.Mix == "W" {
+			return 0, &problem.Problem{What: "W on a", Why: "the disk is full"}
 		}
-		if t.Stack == "b" && t.Workload == "W" && t.Repeat == 2 {
-			return 0, &result.Problem{What: "W on b", Why: "it was killed"}
+		if t.Stack == "b" && t.Mix == "W" && t.Repeat == 2 {
+			return 0, &problem.Problem{What: "W on b", Why: "it was killed"}
 		}
 		return 1000, nil
 	}
@@ -229,7 +230,7 @@ func TestNoTrialIsBegunThatWouldNotFit(t *testing.T) {
 	e.Budget, e.Repeat = 590*time.Second, 1
 	m := newSimulation(t, e)
 	random := rand.New(rand.NewPCG(3, 3))
-	m.measures = func(result.Trial) (float64, *result.Problem) { return 1000 * (1 + random.Float64()), nil }
+	m.measures = func(result.Trial) (float64, *problem.Problem) { return 1000 * (1 + random.Float64()), nil }
 	m.takes = func(result.Trial) time.Duration { return 41 * time.Second }
 	if !m.run(t, 1000) {
 		t.Fatal("it goes on for ever")
@@ -242,11 +243,11 @@ func TestNoTrialIsBegunThatWouldNotFit(t *testing.T) {
 // On a host that is slow to set stacks up, undoing them is slow too, and the
 // budget is for both.
 func TestTheBudgetOfASlowHostLeavesTimeToUndo(t *testing.T) {
-	e := parsed(t, strings.ReplaceAll(fourPoints, "tmpfs(size=64MiB)", "loop(size=64MiB) > xfs > volume"))
+	e := parsed(t, strings.ReplaceAll(fourPoints, "tmpfs(size=64MiB)", "loop(size=320MiB) > xfs > volume"))
 	e.Budget, e.Repeat = 5*time.Minute, 1
 	m := newSimulation(t, e)
 	random := rand.New(rand.NewPCG(3, 3))
-	m.measures = func(result.Trial) (float64, *result.Problem) { return 1000 * (1 + random.Float64()), nil }
+	m.measures = func(result.Trial) (float64, *problem.Problem) { return 1000 * (1 + random.Float64()), nil }
 	const slower = 8
 	first := map[string]bool{}
 	longest := time.Duration(0)
@@ -289,9 +290,9 @@ func TestScheduleProperties(t *testing.T) {
 			longest = max(longest, took)
 			return took
 		}
-		m.measures = func(t result.Trial) (float64, *result.Problem) {
-			if t.Stack+t.Workload == failing {
-				return 0, &result.Problem{What: "it", Why: "fails"}
+		m.measures = func(t result.Trial) (float64, *problem.Problem) {
+			if t.Stack+t.Mix == failing {
+				return 0, &problem.Problem{What: "it", Why: "fails"}
 			}
 			return 100 + 100*random.Float64(), nil
 		}
@@ -310,16 +311,16 @@ func TestScheduleProperties(t *testing.T) {
 		}
 		repeats := map[string]int{}
 		for i, trial := range run.Trials {
-			repeats[trial.Stack+trial.Workload]++
-			if trial.Status == result.TrialPlanned || trial.Seq != i+1 || trial.Repeat != repeats[trial.Stack+trial.Workload] {
-				rt.Fatalf("trial %+v is number %d, repeat %d of its point", trial, i+1, repeats[trial.Stack+trial.Workload])
+			repeats[trial.Stack+trial.Mix]++
+			if trial.Status == result.TrialPlanned || trial.Seq != i+1 || trial.Repeat != repeats[trial.Stack+trial.Mix] {
+				rt.Fatalf("trial %+v is number %d, repeat %d of its point", trial, i+1, repeats[trial.Stack+trial.Mix])
 			}
 			if i > 0 && trial.Block < run.Trials[i-1].Block {
 				rt.Fatal("blocks are out of order")
 			}
 		}
 		for _, p := range run.Points {
-			if p.Reason == "" || p.Why == "" || p.Stack+p.Workload == failing && p.Reason != result.StopFailed && repeats[failing] > 0 && p.Reason != result.StopBudget {
+			if p.Reason == "" || p.Why == "" || p.Stack+p.Mix == failing && p.Reason != result.StopFailed && repeats[failing] > 0 && p.Reason != result.StopBudget {
 				rt.Fatalf("%+v", p)
 			}
 		}

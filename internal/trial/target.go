@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"plimsoll/internal/iotrace/breakdown"
-	"plimsoll/internal/observe"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
-	"plimsoll/internal/workload"
+	"plimsoll/internal/target/metrics"
 )
 
 // targetDid is what the host that holds a remote device did while a trial ran.
@@ -17,16 +17,16 @@ type targetDid struct {
 
 // target begins to count what the host that holds a remote device does, and
 // gives how to end.
-func (r *runner) target(ctx context.Context, s *upStack) (end func() (targetDid, error), err error) {
-	if s.Remote.Metrics == "" {
+func (r *runner) target(ctx context.Context, s *site) (end func() (targetDid, error), err error) {
+	// Of several stacks nobody could tell which of them a target worked for.
+	if len(s.bases) > 1 || s.bases[0].Remote.Metrics == "" {
 		return func() (targetDid, error) { return targetDid{}, nil }, nil
 	}
-	read := func() (observe.Target, error) {
-		target, err := observe.ReadTarget(ctx, s.Remote.Metrics)
+	read := func() (metrics.Target, error) {
+		target, err := metrics.Read(ctx, s.bases[0].Remote.Metrics)
 		if err != nil {
-			err = &workload.Error{Problem: result.Problem{
-				What: "processor time of the target", Why: err.Error(), Remedy: "see whether plimsoll target metrics still runs there, or leave metrics= out",
-			}}
+			err = problem.New(problem.Failed, "processor time of the target", err.Error(),
+				"see whether plimsoll target metrics still runs there, or leave metrics= out").CausedBy(err)
 		}
 		return target, err
 	}
@@ -37,7 +37,7 @@ func (r *runner) target(ctx context.Context, s *upStack) (end func() (targetDid,
 			return did, err
 		}
 		did.cpu = &result.TargetCPU{BusySeconds: after.BusySeconds - before.BusySeconds, Seconds: after.At.Sub(before.At).Seconds(), CPUs: after.CPUs}
-		was, is := before.Namespace(s.Remote.NQN, s.Remote.UUID), after.Namespace(s.Remote.NQN, s.Remote.UUID)
+		was, is := before.Namespace(s.bases[0].Remote.NQN, s.bases[0].Remote.UUID), after.Namespace(s.bases[0].Remote.NQN, s.bases[0].Remote.UUID)
 		if is.NQN != "" && was.NQN != "" {
 			did.namespace = &breakdown.Target{
 				Read:  completed(is.Reads-was.Reads, is.ReadSeconds-was.ReadSeconds, was.Read, is.Read),
@@ -51,7 +51,7 @@ func (r *runner) target(ctx context.Context, s *upStack) (end func() (targetDid,
 
 // completed is what the target recorded of its requests, or else what it counts
 // of its device.
-func completed(n, seconds float64, was, is *observe.TargetRequests) breakdown.Completed {
+func completed(n, seconds float64, was, is *metrics.Requests) breakdown.Completed {
 	if was == nil || is == nil {
 		return breakdown.Completed{Requests: uint64(max(0, n)), NS: seconds * 1e9}
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"plimsoll/internal/cgroup"
-	"plimsoll/internal/experiment"
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/breakdown"
 	"plimsoll/internal/iotrace/capture"
@@ -26,14 +25,14 @@ type recording struct {
 	devices  []result.Device
 }
 
-// record starts to record what a stack's devices do, where the experiment asks
+// record starts to record what the devices of a site do, where the experiment asks
 // for it. A host that cannot measures all the same, and t says why it was not
 // traced; only what ends the run is an error.
-func (r *runner) record(ctx context.Context, s *upStack, w experiment.Workload, t *result.Trial) (*recording, error) {
+func (r *runner) record(ctx context.Context, s *site, all together, t *result.Trial) (*recording, error) {
 	if !r.Experiment.Trace {
 		return nil, nil //nolint:nilnil // nothing is recorded, and that is no error
 	}
-	started, err := r.startRecorder(ctx, s, w)
+	started, err := r.startRecorder(ctx, s, all)
 	switch {
 	case err == nil:
 		return started, nil
@@ -44,16 +43,17 @@ func (r *runner) record(ctx context.Context, s *upStack, w experiment.Workload, 
 	return nil, nil //nolint:nilnil // as above
 }
 
-func (r *runner) startRecorder(ctx context.Context, s *upStack, w experiment.Workload) (*recording, error) {
-	if len(s.Devices) == 0 {
+func (r *runner) startRecorder(ctx context.Context, s *site, all together) (*recording, error) {
+	measured := s.devices()
+	if len(measured) == 0 {
 		return nil, errors.New("the stack has no block device")
 	}
-	owns, because, err := application(s, w)
+	owns, because, err := application(all)
 	if err != nil {
 		return nil, fmt.Errorf("the workload's control group: %w", err)
 	}
 	var devices []string
-	for _, d := range s.Devices {
+	for _, d := range measured {
 		devices = append(devices, cmp.Or(d.MajMin, d.Name))
 	}
 	// tracefs would cost half the speed and tell half of the parts.
@@ -61,25 +61,40 @@ func (r *runner) startRecorder(ctx context.Context, s *upStack, w experiment.Wor
 	if err != nil {
 		return nil, err
 	}
-	return &recording{recorder: recorder, owns: owns, because: because, devices: s.Devices}, nil
+	return &recording{recorder: recorder, owns: owns, because: because, devices: measured}, nil
 }
 
-// application tells whose requests a workload's are: those of its steps' control
-// group, and of nothing else, whatever a neighbour's program is called. Where
+// application tells whose requests the workloads' are: those of their steps' control
+// groups, and of nothing else, whatever a neighbour's program is called. Where
 // the steps have no group of their own, they are those of the workload's programs
 // in the group that we are in, and because says what that may mistake.
-func application(s *upStack, w experiment.Workload) (owns func(iotrace.Owner) bool, because string, err error) {
-	group, none := s.StepGroup()
-	if none == nil {
+func application(all together) (owns func(iotrace.Owner) bool, because string, err error) {
+	var ids []uint64
+	var programs []string
+	var none error
+	for _, in := range all {
+		programs = append(programs, in.load.Programs()...)
+		group, lacks := in.place.StepGroup()
+		if lacks != nil {
+			none = lacks
+			continue
+		}
 		id, err := group.ID()
-		return func(o iotrace.Owner) bool { return o.Cgroup == id }, "", err
+		if err != nil {
+			return nil, "", err
+		}
+		ids = append(ids, id)
 	}
+	if none == nil {
+		return func(o iotrace.Owner) bool { return slices.Contains(ids, o.Cgroup) }, "", nil
+	}
+	slices.Sort(programs)
+	programs = slices.Compact(programs)
 	ours, err := cgroup.Of(os.Getpid())
 	if err != nil {
 		return nil, "", err
 	}
 	id, err := ours.ID()
-	programs := w.Programs()
 	because = fmt.Sprintf("whether a request is the workload's or of another %s in the same control group: it has none of its own (%v)",
 		strings.Join(programs, " or "), none)
 	return func(o iotrace.Owner) bool { return o.Cgroup == id && slices.Contains(programs, o.Command) }, because, err

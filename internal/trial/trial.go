@@ -18,8 +18,10 @@ import (
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/journal"
 	"plimsoll/internal/owner"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
+	"plimsoll/internal/roster"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/steady"
@@ -38,6 +40,7 @@ type Options struct {
 	Version    string
 	Allow      []stack.Permission
 	LeftOut    []string // stacks and workloads of the experiment that settings left out, and why
+	Self       string   // path of this program, which steps may start too; "" for that of the process
 	Progress   Progress
 
 	// Handicap, unless nil, is called when a stack came up, before its first
@@ -63,28 +66,18 @@ type runner struct {
 	store *store.Store
 	lines map[string]experiment.Stack
 	loads map[string]experiment.Workload
-	up    *upStack                   // the stack that is up; nil for none
-	given map[string]*result.Problem // stacks that will not come up, and why
+	mixes map[string]experiment.Mix
+	up    *site // what is up; nil for nothing
 
-	bringUps map[string]int                     // of each stack, so far
-	filled   map[string]*result.Preconditioning // by what stacks occupy: devices that were written
-	others   neighbours
-}
-
-// upStack is a stack that is up, and what was done to it.
-type upStack struct {
-	*stack.Stack
-	name     string
-	block    int // that it came up in
-	number   int // of the bring-up, from 1
-	occupies []string
-	prepared map[string]bool // steps that laid out files
-	ready    map[string]bool // workloads that the stack is preconditioned for
+	unsupported map[string]*problem.Problem        // stacks that will not come up, and why
+	bringUps    map[string]int                     // of each site, so far
+	filled      map[string]*result.Preconditioning // by what stacks occupy: devices that were written
+	others      neighbours
 }
 
 // Run runs the experiment's trials that have not been run yet and gives the
 // results of all. A device that is protected ends it before anything is
-// touched (*stack.Refused). When ctx ends, the trial under way is given up,
+// touched (problem.Protected). When ctx ends, the trial under way is given up,
 // everything is undone, and the results so far are kept; the error is then
 // ctx's.
 func Run(ctx context.Context, o Options) (_ *result.Run, err error) {
@@ -115,8 +108,8 @@ func Run(ctx context.Context, o Options) (_ *result.Run, err error) {
 func newRunner(o Options) *runner {
 	r := &runner{
 		Options: o, host: hostinfo.New(),
-		lines: map[string]experiment.Stack{}, loads: map[string]experiment.Workload{},
-		given: map[string]*result.Problem{}, bringUps: map[string]int{}, filled: map[string]*result.Preconditioning{},
+		lines: map[string]experiment.Stack{}, loads: map[string]experiment.Workload{}, mixes: map[string]experiment.Mix{},
+		unsupported: map[string]*problem.Problem{}, bringUps: map[string]int{}, filled: map[string]*result.Preconditioning{},
 	}
 	for _, s := range o.Experiment.Stacks {
 		r.lines[s.Name] = s
@@ -124,11 +117,27 @@ func newRunner(o Options) *runner {
 	for _, w := range o.Experiment.Workloads {
 		r.loads[w.Name] = w
 	}
-	var lines []line.Line
-	for _, s := range o.Experiment.Stacks {
-		lines = append(lines, s.Line)
+	for _, m := range o.Experiment.Mixes {
+		r.mixes[m.Name] = m
 	}
-	r.env = &stack.Env{Host: r.host, Allow: o.Allow, Programs: r.programs(), Regions: stack.NewRegions(lines, blocks(o.Experiment))}
+	var up [][]line.Line // at the same time
+	for _, s := range o.Experiment.Stacks {
+		up = append(up, []line.Line{s.Line})
+	}
+	for _, m := range o.Experiment.Mixes {
+		var lines []line.Line
+		for _, name := range m.On() {
+			lines = append(lines, r.lines[name].Line)
+		}
+		up = append(up, lines)
+	}
+	if r.Self == "" {
+		r.Self, _ = os.Executable() // where it cannot be told, the steps that need it say so
+	}
+	r.env = &stack.Env{
+		Host: r.host, Allow: o.Allow, Programs: r.programs(), Self: r.Self,
+		Regions: stack.NewRegions(up, blocks(o.Experiment)),
+	}
 	return r
 }
 
@@ -147,14 +156,10 @@ func (r *runner) check(ctx context.Context) (refused, err error) {
 	var all []error
 	for _, s := range r.Experiment.Stacks {
 		err := r.env.Check(ctx, s.Line, r.Experiment.Need(s))
-		var (
-			u *stack.Unsupported
-			p *stack.Refused
-		)
-		switch {
-		case errors.As(err, &u):
-			r.given[s.Name] = &u.Problem
-		case errors.As(err, &p):
+		switch p := problem.Of(err, problem.Unsupported, problem.Protected); {
+		case p != nil && p.Kind == problem.Unsupported:
+			r.unsupported[s.Name] = p
+		case p != nil:
 			// Stacks on the same device are refused for the same reason.
 			if !slices.ContainsFunc(all, func(e error) bool { return e.Error() == err.Error() }) {
 				all = append(all, err)
@@ -173,6 +178,9 @@ func (r *runner) programs() []string {
 	var out []string
 	for _, w := range r.Experiment.Workloads {
 		for _, p := range w.Programs() {
+			if p == workload.Self {
+				p = r.Self
+			}
 			if !slices.Contains(out, p) {
 				out = append(out, p)
 			}
@@ -188,7 +196,7 @@ func (r *runner) openStore(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := r.same(s.Run().Experiment); err != nil {
+		if err := r.same(s.Run()); err != nil {
 			return errors.Join(err, s.Close())
 		}
 		r.store = s
@@ -197,7 +205,8 @@ func (r *runner) openStore(ctx context.Context) error {
 		}
 		r.env.Regions.Continue(s.Run().Regions)
 		for _, t := range s.Run().Trials {
-			r.bringUps[t.Stack] = max(r.bringUps[t.Stack], t.BringUp)
+			key, _ := siteOf(t.Stack, r.mixes[t.Mix])
+			r.bringUps[key] = max(r.bringUps[key], t.BringUp)
 		}
 		return nil
 	}
@@ -205,26 +214,18 @@ func (r *runner) openStore(ctx context.Context) error {
 	run := result.Run{
 		Schema: result.SchemaVersion, ID: r.ID, Version: r.Version, Command: r.Command,
 		Status: result.RunRunning, Seed: r.Seed, Started: now,
-		Experiment: result.Experiment{
-			Name: r.Experiment.Name, Question: r.Experiment.Question, Baseline: r.Experiment.Baseline,
-			Repeat: r.Experiment.Repeat, Trials: r.Experiment.Trials, NoControl: r.Experiment.NoControl, Source: r.Experiment.Source, File: r.Experiment.File, Files: r.Experiment.Files,
-			RuntimeSeconds: r.Experiment.Timing.Runtime.Seconds(), RampSeconds: r.Experiment.Timing.Ramp.Seconds(),
-			Jobs: r.Experiment.Scaled.Jobs, SizeBytes: r.Experiment.Scaled.Bytes, LeftOut: r.LeftOut,
-			Precondition: r.Experiment.Precondition.String(), Fixed: r.Experiment.Fixed, Target: r.Experiment.Target, Trace: r.Experiment.Trace, BudgetSeconds: r.Experiment.Budget.Seconds(),
-		},
+		Experiment:  r.Experiment.Stored(),
 		Environment: r.host.Environment(ctx),
 	}
+	run.Experiment.LeftOut = r.LeftOut
 	for _, s := range r.Experiment.Stacks {
 		run.Stacks = append(run.Stacks, result.Stack{Name: s.Name, Line: s.Line.String(), Marks: r.marks(s.Line), Levels: s.Levels, Control: s.Control})
 	}
-	for _, w := range r.Experiment.Workloads {
-		info := w.Info()
-		info.Name, info.Levels = w.Name, w.Levels
-		run.Workloads = append(run.Workloads, info)
-	}
+	run.Mixes = r.Experiment.ResultMixes()
+	run.Workloads = workloadsOf(r.Experiment)
 	for _, p := range experiment.Trials(r.Experiment, r.Seed) {
 		run.Trials = append(run.Trials, result.Trial{
-			Seq: p.Seq, Block: p.Block, Stack: p.Stack, Workload: p.Workload, Repeat: p.Repeat, Status: result.TrialPlanned,
+			Seq: p.Seq, Block: p.Block, Stack: p.Stack, Mix: p.Mix, Repeat: p.Repeat, Status: result.TrialPlanned,
 		})
 	}
 	s, err := store.Create(r.Dir, run)
@@ -283,8 +284,8 @@ func DryRun(ctx context.Context, o Options) (previews []Preview, refused, err er
 	}
 	for _, s := range o.Experiment.Stacks {
 		var p Preview
-		if problem := r.given[s.Name]; problem != nil {
-			p.Skipped = (&stack.Unsupported{Problem: *problem}).Error()
+		if lacks := r.unsupported[s.Name]; lacks != nil {
+			p.Skipped = lacks.Error()
 		} else if p.Changes, err = stack.Plan(s.Line); err != nil {
 			return nil, nil, err
 		} else if p.Writes, err = r.writes(s.Name, s.Line); err != nil {
@@ -322,8 +323,8 @@ func OwnWrites(o Options) []string {
 		state = o.State
 	}
 	paths := []string{filepath.Join(state, "journal", anyRun+".jsonl"), journal.WorkDir(state, anyRun)}
-	if dir, err := journal.PresenceDir(); err == nil {
-		paths = append(paths, filepath.Join(dir, anyRun+journal.PresenceSuffix))
+	if file, err := roster.FileOf(anyRun); err == nil {
+		paths = append(paths, file)
 	}
 	if o.Experiment.Trace {
 		paths = append(paths, "/sys/kernel/tracing and /sys/block/DEVICE/trace, where block requests are recorded by the kernel's own tracer")
@@ -410,9 +411,13 @@ func (r *runner) trials(ctx context.Context) error {
 // written, or a host that cannot be brought back to what it was.
 func (r *runner) trial(ctx context.Context, t result.Trial) (result.Trial, error) {
 	t.Started = time.Now().UTC()
-	limited, cancel := r.patient(ctx, t)
+	m, known := r.mixes[t.Mix]
+	if !known {
+		return t, fmt.Errorf("trial %d: the experiment has no mix %s", t.Seq, t.Mix)
+	}
+	limited, cancel := r.patient(ctx, t, m)
 	defer cancel()
-	err := r.measure(limited, &t)
+	err := r.measure(limited, &t, m)
 	if err != nil && limited.Err() != nil {
 		err = context.Cause(limited)
 	}
@@ -427,22 +432,10 @@ func (r *runner) trial(ctx context.Context, t result.Trial) (result.Trial, error
 		t.Status = result.TrialDone
 		return t, nil
 	}
-	t.Status = result.TrialFailed
-	var (
-		unsupported *stack.Unsupported
-		failed      *workload.Error
-		refused     *stack.Refused
-	)
-	switch {
-	case errors.As(err, &unsupported):
-		t.Status, t.Problem = result.TrialSkipped, &unsupported.Problem
-		r.given[t.Stack] = t.Problem
-	case errors.As(err, &refused):
-		t.Problem = &refused.Problem
-	case errors.As(err, &failed):
-		t.Problem = &failed.Problem
-	default:
-		t.Problem = &result.Problem{What: fmt.Sprintf("%s on %s", t.Workload, t.Stack), Why: err.Error()}
+	t.Status, t.Problem = result.TrialFailed, problemOf(nameOfTrial(t), err)
+	if lacks := problem.Of(err, problem.Unsupported); lacks != nil {
+		t.Status = result.TrialSkipped
+		r.giveUp(t, m, lacks)
 	}
 	// What failed may have left the stack half dead (an engine that was
 	// killed, a full file system): the next trial gets a new one.
@@ -452,63 +445,10 @@ func (r *runner) trial(ctx context.Context, t result.Trial) (result.Trial, error
 	return t, r.env.Release(context.WithoutCancel(ctx))
 }
 
-// bringUp brings the trial's stack up, unless it is up since an earlier trial
-// of the same block. One stack is up at a time: in a block all stand on the same
-// region of the disk, one after the other, each made anew.
-func (r *runner) bringUp(ctx context.Context, t *result.Trial) (*upStack, error) {
-	if r.up != nil && r.up.name == t.Stack && r.up.block == t.Block {
-		return r.up, nil
+// giveUp notes that what a trial stands on will not come up.
+func (r *runner) giveUp(t result.Trial, m experiment.Mix, lacks *problem.Problem) {
+	_, stacks := siteOf(t.Stack, m)
+	if len(stacks) == 1 { // of several, nobody can tell which
+		r.unsupported[stacks[0]] = lacks
 	}
-	if err := r.down(ctx); err != nil {
-		return nil, err
-	}
-	declared := r.lines[t.Stack]
-	occupies := r.env.Occupies(declared.Line)
-	if err := r.fill(ctx, t.Stack, declared.Line, occupies); err != nil {
-		return nil, err
-	}
-	r.env.Regions.Begin(t.Block)
-	made, err := r.env.Up(ctx, t.Stack, declared.Line)
-	if err != nil {
-		return nil, err
-	}
-	r.bringUps[t.Stack]++
-	r.up = &upStack{
-		Stack: made, name: t.Stack, block: t.Block, number: r.bringUps[t.Stack], occupies: occupies,
-		prepared: map[string]bool{}, ready: map[string]bool{},
-	}
-	if r.Handicap != nil {
-		if err := r.Handicap(ctx, t.Stack, made.Devices); err != nil {
-			return nil, err
-		}
-	}
-	info := result.Stack{
-		Name: t.Stack, Line: declared.Line.String(), Marks: r.marks(declared.Line), Devices: made.Devices, Facts: made.Facts,
-		Levels: declared.Levels, Control: declared.Control,
-	}
-	if err := r.store.SetStack(info); err != nil {
-		return nil, err
-	}
-	return r.up, r.saveRegions()
-}
-
-// saveRegions stores which regions of the disk stacks stood on, when there is
-// a new one.
-func (r *runner) saveRegions() error {
-	run, known := r.store.Run(), r.env.Regions.Known()
-	if len(known) == len(run.Regions) {
-		return nil
-	}
-	run.Regions = known
-	return r.store.SaveHeader(*run)
-}
-
-// down takes the stack down that is up, if any.
-func (r *runner) down(ctx context.Context) error {
-	s := r.up
-	if s == nil {
-		return nil
-	}
-	r.up = nil
-	return s.Down(context.WithoutCancel(ctx))
 }

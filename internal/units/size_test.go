@@ -54,7 +54,8 @@ func TestFormatSize(t *testing.T) {
 }
 
 func TestBytes(t *testing.T) {
-	for n, want := range map[uint64]string{0: "0 B", 12: "12 B", 1536: "1.5 KiB", 4096: "4 KiB", 24 << 30: "24 GiB", 25_233_420_288: "23.5 GiB", 3 << 60: "3072 PiB"} {
+	for n, want := range map[uint64]string{0: "0 B", 12: "12 B", 1536: "1.5 KiB", 4096: "4 KiB", 24 << 30: "24 GiB",
+		25_233_420_288: "23.5 GiB", 3 << 60: "3072 PiB"} {
 		if got := Bytes(n); got != want {
 			t.Errorf("Bytes(%d) = %s, want %s", n, got, want)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 )
 
@@ -28,7 +29,8 @@ type Timing struct {
 	Runtime time.Duration // measured; the most of it, for a step that is watched
 
 	// Sample asks for a step that can be watched, and says how often it is to
-	// tell of itself; 0 for one that is not. Only Watchable workloads heed it.
+	// tell of itself; 0 for one that is not. Only workloads with the ability Watch
+	// heed it.
 	Sample time.Duration
 }
 
@@ -36,13 +38,22 @@ type Timing struct {
 // files and outputs, as the step's process sees it.
 const ScratchDir = "@scratch@"
 
+// Self is the program name that stands for this program itself, in Argv and Programs:
+// the load generator and the embedded server are subcommands of it.
+const Self = "plimsoll"
+
 // Step is one process to run on a target.
 type Step struct {
+	Name    string            // of what is kept of it beside its outputs: "server"; "" for the one that is measured
 	Argv    []string          // Argv[0] is a program name, found in PATH; ScratchDir is replaced in every word
 	Files   map[string][]byte // written to the scratch directory before the start, by base name
 	Outputs []string          // base names of what the process leaves in the scratch directory
 	Dir     string            // working directory; "" for the scratch directory
-	Live    string            // one of Outputs, when the process appends to it while it runs and SIGINT ends it well; "" otherwise
+	// one of Outputs, when the process appends to it while it runs and SIGINT ends it well; "" otherwise
+	Live string
+	// Gate is one of Files, when the process reads it first and begins only then; ""
+	// otherwise.
+	Gate string
 }
 
 // Exit is how a step's process ended.
@@ -72,38 +83,68 @@ type Workload interface {
 	Drive(Target, Timing) (*Step, error)
 	// Read turns the outputs of Drive into a measurement. A process that
 	// failed, was killed, or reported an error inside its output gives a
-	// *Error that names cause and remedy.
+	// *problem.Problem that names cause and remedy.
 	Read(outputs map[string][]byte, exit Exit) (result.Measurement, error)
 	// Programs names the programs that steps start ("fio").
 	Programs() []string
+	// Abilities returns what else it can do.
+	Abilities() Abilities
 }
 
-// Watchable is a workload whose measured step can be followed while it runs,
-// and be ended before its time.
-type Watchable interface {
-	Workload
+// Abilities are what a workload can do beyond what all of them can. What is nil it
+// cannot.
+type Abilities struct {
 	// Watch follows one process of a step that Drive made for this Timing, whose
-	// Sample is above 0.
-	Watch(Timing) Watch
+	// Sample is above 0, and which can be ended before its time.
+	Watch func(Timing) Watch
+
+	// Warm reads what the measured step will read through the page cache, in
+	// order, so that a trial does not begin with an empty one. It returns nil when
+	// the workload goes past the cache, or does not read.
+	Warm func(Target) (*Step, error)
+
+	Scaling *Scaling  // its load can be made to fit a host
+	Filling *Filling  // it can write all of a block device
+	Asking  *Question // the installed program knows more than we do of the user's own file
+	Serving *Serving  // it drives a server of its own
 }
 
-// Scalable is a workload whose load can be made to fit a host.
-type Scalable interface {
-	Workload
-	// NumJobs is how many threads or processes do I/O at the same time.
-	NumJobs() int
-	// Scale gives the workload with so many jobs, on a file of so many bytes; 0
-	// leaves either as it is. The error tells why there can be no such one.
-	Scale(jobs int, bytes int64) (Workload, error)
+// Serving is the server that a workload drives. It runs in the instance's place and
+// under its limits; what Drive made then runs beside it on the host, outside of those
+// limits, in the same scratch directory.
+type Serving struct {
+	// Data is the base name of the directory, below the target's path, that Prepare makes
+	// and that the server serves. It can be copied while no server has it open.
+	Data string
+	// Bytes is the space that it takes while no server has it open.
+	Bytes int64
+	// ReadOnly tells that what is driven leaves the data as it was, so that the next trial
+	// may begin with it.
+	ReadOnly bool
+	// Serve is the server's process, which SIGTERM ends well.
+	Serve func(Target) (*Step, error)
+	// Ready is a process on the host that ends well as soon as the server answers.
+	Ready func(Target) (*Step, error)
+	// Failed is why a server, or the process that Prepare made, ended as it did; its Exit
+	// is not that of one that went well.
+	Failed func(Exit) *problem.Problem
 }
 
-// Filler is a workload that can write all of a block device.
-type Filler interface {
+// Scaling is how the load of a workload is made to fit a host.
+type Scaling struct {
+	Jobs int // threads or processes that do I/O at the same time
+	// To returns the workload with so many jobs, on a file of so many bytes; 0
+	// leaves either as it is. The error is why there can be no such one.
+	To func(jobs int, bytes int64) (Workload, error)
+}
+
+// Filling is how a workload writes all of a block device.
+type Filling struct {
 	// Fill writes the target, a block device, once from start to end.
-	Fill(Target) (*Step, error)
-	// Filled reads the outputs of Fill; like Workload.Read, it gives a *Error
+	Fill func(Target) (*Step, error)
+	// Filled reads the outputs of Fill; like Workload.Read, it returns a *problem.Problem
 	// when the process failed.
-	Filled(outputs map[string][]byte, exit Exit) error
+	Filled func(outputs map[string][]byte, exit Exit) error
 }
 
 // Watch follows one process. It is not safe for concurrent use.
@@ -135,26 +176,8 @@ type Kind struct {
 	// Decode reads the YAML below the key. Problems carry the line of the
 	// offending node. dir is the experiment file's folder; open reads a file
 	// that the parameters name (a user's .fio), relative to it.
-	Decode func(node *yaml.Node, open func(name string) ([]byte, error)) (Workload, []Problem)
+	Decode func(node *yaml.Node, open func(name string) ([]byte, error)) (Workload, problem.List)
 	// Params is a zero value of the Go type that the YAML decodes to; the
 	// JSON Schema of experiment files is generated from it.
 	Params any
-}
-
-// Problem is something wrong with a declaration, at a line of its file.
-type Problem struct {
-	Line   int
-	What   string // "unknown option \"iodpeth\" of fio"
-	Remedy string // "did you mean \"iodepth\"?"
-}
-
-// Error is why a step gave no measurement.
-type Error struct{ result.Problem }
-
-func (e *Error) Error() string {
-	s := e.What + ": " + e.Why
-	if e.Remedy != "" {
-		s += " (" + e.Remedy + ")"
-	}
-	return s
 }

@@ -26,7 +26,8 @@ const blkio = "/sys/fs/cgroup/blkio"
 func limited(ctx context.Context, o options, dir string) error {
 	for _, direction := range []string{"read", "write"} {
 		if _, err := os.Stat(throttle(blkio, direction)); err != nil {
-			fmt.Printf("Stacks that are slowed down by a limit of I/Os: not here, this host has no blkio controller of cgroup v1: %v\n", err)
+			fmt.Printf("Stacks that are slowed down by a limit of I/Os: not here, this host has no blkio controller "+
+				"of cgroup v1: %v\n", err)
 			return nil
 		}
 	}
@@ -66,7 +67,8 @@ func limited(ctx context.Context, o options, dir string) error {
 		case e.Differs:
 			called = "faster"
 		}
-		fmt.Printf("| %.0f%% | %s | %.2fx (%.2f to %.2f) | %s | %.4f |\n", 100*ratio, p.Workload, e.Ratio, e.Low, e.High, called, e.Adjusted)
+		fmt.Printf("| %.0f%% | %s | %.2fx (%.2f to %.2f) | %s | %.4f |\n", 100*ratio, p.Workload, e.Ratio, e.Low,
+			e.High, called, e.Adjusted)
 	}
 	blocks := run.Trials[len(run.Trials)-1].Block
 	fmt.Printf("\n%d blocks, %s in all.\n", blocks, elapsed(run).Round(time.Second))
@@ -122,8 +124,10 @@ func limit(ctx context.Context, device result.Device, ratio float64) error {
 // probe has fio tell what a device does under the load of the trials, in a group.
 func probe(ctx context.Context, group, path, rw string) (iops float64, err error) {
 	const enter = `echo $$ > "$0/cgroup.procs" && exec "$@"`
-	out, err := exec.CommandContext(ctx, "sh", "-c", enter, group, "fio", "--name=probe", "--filename="+path, "--rw="+rw, "--bs=4k", "--numjobs=4", "--iodepth=32",
-		"--ioengine=libaio", "--direct=1", "--size=512m", "--norandommap=1", "--randrepeat=0", "--random_generator=tausworthe64",
+	out, err := exec.CommandContext(ctx, "sh", "-c", enter, group, "fio", "--name=probe", "--filename="+path,
+		"--rw="+rw, "--bs=4k", "--numjobs=4", "--iodepth=32",
+		"--ioengine=libaio", "--direct=1", "--size=512m", "--norandommap=1", "--randrepeat=0",
+		"--random_generator=tausworthe64",
 		"--thread", "--disk_util=0", "--runtime=1", "--time_based", "--group_reporting", "--output-format=json").Output()
 	if err != nil {
 		return 0, fmt.Errorf("probe %s: %w", path, err)

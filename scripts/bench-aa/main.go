@@ -131,9 +131,12 @@ func copiesOf(line string, o options) string {
 }
 
 // measure runs an experiment of these stacks and workloads.
-func measure(ctx context.Context, o options, dir, name, body string, seed uint64, handicap func(context.Context, string, []result.Device) error) (*result.Run, error) {
-	text := fmt.Sprintf("name: %s\nquestion: Are equal stacks told from each other?\nrepeat: %d\nruntime: %s\n%s", name, o.blocks, o.runtime, body)
-	e, err := experiment.Parse(name+".yaml", []byte(text), experiment.Options{Catalog: stack.Catalog(), Kinds: kinds.All()})
+func measure(ctx context.Context, o options, dir, name, body string, seed uint64,
+	handicap func(context.Context, string, []result.Device) error) (*result.Run, error) {
+	text := fmt.Sprintf("name: %s\nquestion: Are equal stacks told from each other?\nrepeat: %d\nruntime: %s\n%s", name,
+		o.blocks, o.runtime, body)
+	e, err := experiment.Parse(name+".yaml", []byte(text),
+		experiment.Options{Catalog: stack.Catalog(), Kinds: kinds.All()})
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +152,7 @@ func measure(ctx context.Context, o options, dir, name, body string, seed uint64
 	}
 	for _, t := range run.Trials {
 		if t.Status != result.TrialDone {
-			return nil, fmt.Errorf("%s: trial %d, %s on %s: %s: %+v", name, t.Seq, t.Workload, t.Stack, t.Status, t.Problem)
+			return nil, fmt.Errorf("%s: trial %d, %s on %s: %s: %w", name, t.Seq, t.Mix, t.Stack, t.Status, t.Problem)
 		}
 	}
 	return run, nil

@@ -27,7 +27,8 @@ func share(n, of int) string { return fmt.Sprintf("%.1f%%", 100*float64(n)/float
 
 // writeEqual counts the pairs of copies that are called different.
 func writeEqual(w io.Writer, all []copies) {
-	fmt.Fprintln(w, "| copies of | workload | pairs | called different | share, 95% interval | p < 5% alone | by ranks of trials |")
+	fmt.Fprintln(w, "| copies of | workload | pairs | called different | share, 95% interval | p < 5% alone | by "+
+		"ranks of trials |")
 	fmt.Fprintln(w, "|---|---|--:|--:|--:|--:|--:|")
 	var sum tally
 	row := func(name, workload string, t tally) {
@@ -52,7 +53,8 @@ func writeEqual(w io.Writer, all []copies) {
 			if p.Effect.P < stats.Alpha {
 				t.alone = 1
 			}
-			if stats.MannWhitney(rates(c.run, p.Effect.Subject, p.Workload), rates(c.run, p.Effect.Baseline, p.Workload)) < stats.Alpha {
+			if stats.MannWhitney(rates(c.run, p.Effect.Subject, p.Workload),
+				rates(c.run, p.Effect.Baseline, p.Workload)) < stats.Alpha {
 				t.trials = 1
 			}
 			by[k].add(t)
@@ -78,8 +80,8 @@ func writeEqual(w io.Writer, all []copies) {
 
 func rates(run *result.Run, stack, workload string) (iops []float64) {
 	for _, t := range run.Trials {
-		if t.Stack == stack && t.Workload == workload {
-			iops = append(iops, t.Measurement.IOPS())
+		if t.Stack == stack && t.Mix == workload {
+			iops = append(iops, t.Measured().IOPS())
 		}
 	}
 	return iops
@@ -95,7 +97,8 @@ func spread(run *result.Run, workload string) float64 {
 
 // writeParts shows what equal things differed by.
 func writeParts(w io.Writer, all []copies) {
-	fmt.Fprintln(w, "| copies of | workload | trials of a bring-up | bring-ups in a block | blocks | noise floor | block takes |")
+	fmt.Fprintln(w, "| copies of | workload | trials of a bring-up | bring-ups in a block | blocks | noise floor | "+
+		"block takes |")
 	fmt.Fprintln(w, "|---|---|--:|--:|--:|--:|--:|")
 	percent := func(x *float64) string {
 		if x == nil {
@@ -111,7 +114,8 @@ func writeParts(w io.Writer, all []copies) {
 					floor = fmt.Sprintf("%.1f%%", 100*math.Abs(n.Control.Ratio-1))
 				}
 				blocks := c.run.Trials[len(c.run.Trials)-1].Block
-				fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s |\n", c.stack, n.Workload, percent(n.Within), percent(n.Between), percent(n.Blocks),
+				fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s |\n", c.stack, n.Workload, percent(n.Within),
+					percent(n.Between), percent(n.Blocks),
 					floor, (elapsed(c.run) / time.Duration(blocks)).Round(100*time.Millisecond))
 			}
 		}
@@ -167,13 +171,11 @@ func scaled(run *result.Run, stack string, ratio float64) *result.Run {
 	out := *run
 	out.Trials = slices.Clone(run.Trials)
 	for i, t := range out.Trials {
-		if t.Stack != stack || t.Measurement == nil {
+		if t.Stack != stack || t.Measured() == nil {
 			continue
 		}
-		m := *t.Measurement
-		m.Read.IOPS *= ratio
-		m.Write.IOPS *= ratio
-		out.Trials[i].Measurement = &m
+		m := t.Measured().ScaledRates(ratio)
+		out.Trials[i].Instances = result.One(&m)
 	}
 	return &out
 }

@@ -141,10 +141,10 @@ func harness(program, dir, file string, i int, runtime time.Duration) (m measure
 		return m, err
 	}
 	t := run.Trials[0]
-	if t.Measurement == nil {
-		return m, fmt.Errorf("plimsoll's trial gave no measurement: %+v", t.Problem)
+	if t.Measured() == nil {
+		return m, fmt.Errorf("plimsoll's trial gave no measurement: %w", t.Problem)
 	}
-	m.iops = t.Measurement.IOPS()
+	m.iops = t.Measured().IOPS()
 	job, err := os.ReadFile(filepath.Join(out, t.Artifacts, "job.fio"))
 	m.job = string(job)
 	return m, err

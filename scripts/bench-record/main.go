@@ -107,7 +107,8 @@ func tracePipe(string) (func() (uint64, error), error) {
 	}
 	instance := filepath.Join(dir, "instances", fmt.Sprintf("plimsoll-bench-%d", os.Getpid()))
 	undo := func() error {
-		out, err := exec.Command("sh", "-c", "rmdir \"$1\"; umount \"$2\" && rmdir \"$2\"", "sh", instance, dir).CombinedOutput()
+		out, err := exec.Command("sh", "-c", "rmdir \"$1\"; umount \"$2\" && rmdir \"$2\"", "sh", instance,
+			dir).CombinedOutput()
 		if err != nil {
 			err = fmt.Errorf("%w: %s", err, out)
 		}
@@ -143,7 +144,8 @@ func main() {
 		}
 		return
 	}
-	if err := run(*rounds, *slice, *scheduler, strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })); err != nil {
+	if err := run(*rounds, *slice, *scheduler,
+		strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-record:", err)
 		os.Exit(1)
 	}
@@ -169,7 +171,8 @@ func run(rounds int, slice time.Duration, scheduler string, only []string) (err 
 	}
 	chosen := slices.Clone(recorders)
 	if len(only) > 0 {
-		chosen = slices.DeleteFunc(chosen, func(r recorder) bool { return r.name != "untraced" && !slices.Contains(only, r.name) })
+		chosen = slices.DeleteFunc(chosen,
+			func(r recorder) bool { return r.name != "untraced" && !slices.Contains(only, r.name) })
 	}
 	load := exec.Command("fio", "--name=bench", "--filename="+device, "--rw=randread", "--bs=4k", "--direct=1",
 		"--ioengine=libaio", "--iodepth=32", "--time_based", "--runtime=3600", "--thread", "--output=/dev/null")
@@ -212,8 +215,10 @@ func run(rounds int, slice time.Duration, scheduler string, only []string) (err 
 		fmt.Fprintf(os.Stderr, "\r%40s\r", "")
 	}
 	out := os.Stdout
-	fmt.Fprintf(out, "4 KiB random reads, depth 32, %s on a file in memory, scheduler %s; %d slices of %s each\n\n", device, scheduler, rounds, slice)
-	fmt.Fprintf(out, "%-16s %10s %7s %7s %8s %8s %8s %10s\n", "recorder", "IOPS", "ratio", "paired", "CPU ns", "more", "calls/s", "lost")
+	fmt.Fprintf(out, "4 KiB random reads, depth 32, %s on a file in memory, scheduler %s; %d slices of %s each\n\n",
+		device, scheduler, rounds, slice)
+	fmt.Fprintf(out, "%-16s %10s %7s %7s %8s %8s %8s %10s\n", "recorder", "IOPS", "ratio", "paired", "CPU ns", "more",
+		"calls/s", "lost")
 	untraced := measured["untraced"]
 	base := median(untraced, func(f, _ figures) float64 { return f.iops })
 	for _, r := range chosen {

@@ -91,7 +91,8 @@ func patch(out io.Writer, times int) error {
 			calls = append(calls, 2*between.calls-before.calls-after.calls)
 			flushed = append(flushed, 2*between.shootdowns-before.shootdowns-after.shootdowns)
 		}
-		fmt.Fprintf(out, "%s, %d CPUs: to attach and detach a program takes %.1f ms, %.1f function call interrupts of each CPU and %.1f TLB shootdowns (medians of %d)\n",
+		fmt.Fprintf(out, "%s, %d CPUs: to attach and detach a program takes %.1f ms, %.1f function call interrupts "+
+			"of each CPU and %.1f TLB shootdowns (medians of %d)\n",
 			event, runtime.NumCPU(), middle(took), middle(calls), middle(flushed), times)
 	}
 	return nil

@@ -152,7 +152,8 @@ func (o outcome) timesLess() float64 { return fixed.Seconds() / o.seconds }
 
 func write(w io.Writer, results []outcome) {
 	header := func(first string) {
-		fmt.Fprintf(w, "| %s | time | less time | interval | holds the mean | batch means alone | precise | maximum | never settled | 10 min: interval | holds the mean |\n", first)
+		fmt.Fprintf(w, "| %s | time | less time | interval | holds the mean | batch means alone | precise | maximum "+
+			"| never settled | 10 min: interval | holds the mean |\n", first)
 		fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	}
 	row := func(name string, some []outcome) {
@@ -164,7 +165,8 @@ func write(w io.Writer, results []outcome) {
 		}
 		fmt.Fprintf(w, "| %s | %.0f s | %.1fx | %.1f%% | %s | %s | %s | %s | %s | %.1f%% | %s |\n",
 			name, a.seconds, a.timesLess(), 100*a.width, holds(a.held), holds(a.heldAlone),
-			percent(a.reasons[steady.Precise]), percent(a.reasons[steady.MaximumReached]), percent(a.reasons[steady.NeverSettled]),
+			percent(a.reasons[steady.Precise]), percent(a.reasons[steady.MaximumReached]),
+			percent(a.reasons[steady.NeverSettled]),
 			100*a.fixedWidth, holds(a.fixedHeld))
 	}
 

@@ -21,12 +21,14 @@ func TestStoppingKeepsItsPromise(t *testing.T) {
 		t.Fatalf("only %d series have a mean that ten minutes tell within 3%%", len(known))
 	}
 	if a := average(known); a.timesLess() < 5 || a.held < 0.93 {
-		t.Errorf("%.1f times less time than ten minutes, and %.1f%% of the intervals hold the mean; 5 times and 93%% are promised", a.timesLess(), 100*a.held)
+		t.Errorf("%.1f times less time than ten minutes, and %.1f%% of the intervals hold the mean; 5 times and 93%% "+
+			"are promised", a.timesLess(), 100*a.held)
 	}
 	// Where ten minutes are too short, it must not claim to be precise.
 	noisy := only(results, func(o outcome) bool { return o.class() == noisy })
 	if a := average(noisy); a.reasons[steady.Precise] > 0.05 || a.held < 0.93 {
-		t.Errorf("too noisy: %.0f%% claimed to be precise, %.0f%% of the intervals hold the mean", 100*a.reasons[steady.Precise], 100*a.held)
+		t.Errorf("too noisy: %.0f%% claimed to be precise, %.0f%% of the intervals hold the mean",
+			100*a.reasons[steady.Precise], 100*a.held)
 	}
 	unsteady := only(results, func(o outcome) bool { return o.class() == unsteady })
 	if a := average(unsteady); a.reasons[steady.NeverSettled] < 0.8 {

@@ -45,14 +45,17 @@ func made() []source {
 	add("AR(1)", "ar-95", "1 + AR(1), phi 0.95, sd 4%", plus(constant, autoregression(0.95, 0.04)))
 	add("AR(1)", "ar-98", "1 + AR(1), phi 0.98, sd 3%", plus(constant, autoregression(0.98, 0.03)))
 	add("AR(1)", "ar-99", "1 + AR(1), phi 0.99, sd 2%", plus(constant, autoregression(0.99, 0.02)))
-	add("AR(1)", "ar-mixed", "1 + noise 5% + AR(1), phi 0.98, sd 2%", plus(constant, white(0.05), autoregression(0.98, 0.02)))
+	add("AR(1)", "ar-mixed", "1 + noise 5% + AR(1), phi 0.98, sd 2%",
+		plus(constant, white(0.05), autoregression(0.98, 0.02)))
 
 	add("ramp to plateau", "ramp-2", "1 - 0.8 exp(-t/2) + noise 5%", plus(constant, decay(-0.8, 2), white(0.05)))
 	add("ramp to plateau", "ramp-5", "1 - 0.8 exp(-t/5) + noise 5%", plus(constant, decay(-0.8, 5), white(0.05)))
 	add("ramp to plateau", "ramp-10", "1 - 0.8 exp(-t/10) + noise 5%", plus(constant, decay(-0.8, 10), white(0.05)))
 	add("ramp to plateau", "ramp-20", "1 - 0.8 exp(-t/20) + noise 5%", plus(constant, decay(-0.8, 20), white(0.05)))
-	add("ramp to plateau", "fresh-5", "1 + 1.5 exp(-t/5) + AR(1), phi 0.7, sd 5%", plus(constant, decay(1.5, 5), autoregression(0.7, 0.05)))
-	add("ramp to plateau", "fresh-15", "1 + 1.5 exp(-t/15) + AR(1), phi 0.7, sd 5%", plus(constant, decay(1.5, 15), autoregression(0.7, 0.05)))
+	add("ramp to plateau", "fresh-5", "1 + 1.5 exp(-t/5) + AR(1), phi 0.7, sd 5%",
+		plus(constant, decay(1.5, 5), autoregression(0.7, 0.05)))
+	add("ramp to plateau", "fresh-15", "1 + 1.5 exp(-t/15) + AR(1), phi 0.7, sd 5%",
+		plus(constant, decay(1.5, 15), autoregression(0.7, 0.05)))
 
 	add("periodic", "sine-1", "1 + 0.2 sin, period 1 + noise 5%", plus(constant, sine(0.2, 1), white(0.05)))
 	add("periodic", "sine-5", "1 + 0.2 sin, period 5 + noise 5%", plus(constant, sine(0.2, 5), white(0.05)))
@@ -60,31 +63,40 @@ func made() []source {
 	add("periodic", "sine-30", "1 + 0.1 sin, period 30 + noise 5%", plus(constant, sine(0.1, 30), white(0.05)))
 	add("periodic", "sine-60", "1 + 0.1 sin, period 60 + noise 5%", plus(constant, sine(0.1, 60), white(0.05)))
 	add("periodic", "flush-5", "0.6 for 1 s of every 5, else 1.1 + noise 5%", plus(square(1.1, 0.6, 5, 1), white(0.05)))
-	add("periodic", "flush-30", "0.75 for 5 s of every 30, else 1.05 + noise 5%", plus(square(1.05, 0.75, 30, 5), white(0.05)))
+	add("periodic", "flush-30", "0.75 for 5 s of every 30, else 1.05 + noise 5%",
+		plus(square(1.05, 0.75, 30, 5), white(0.05)))
 
-	add("garbage collection", "gc-short", "falls by 50% for 0.5 s, every 5 s on average (exponential) + noise 5%", plus(drops(0.5, 0.5, 5, false), white(0.05)))
-	add("garbage collection", "gc-long", "falls by 30% for 2 s, every 15 s on average (exponential) + noise 5%", plus(drops(0.3, 2, 15, false), white(0.05)))
-	add("garbage collection", "gc-regular", "falls by 80% for 1 s, every 12 s, plus or minus 2 (uniform) + noise 5%", plus(drops(0.8, 1, 12, true), white(0.05)))
+	add("garbage collection", "gc-short", "falls by 50% for 0.5 s, every 5 s on average (exponential) + noise 5%",
+		plus(drops(0.5, 0.5, 5, false), white(0.05)))
+	add("garbage collection", "gc-long", "falls by 30% for 2 s, every 15 s on average (exponential) + noise 5%",
+		plus(drops(0.3, 2, 15, false), white(0.05)))
+	add("garbage collection", "gc-regular", "falls by 80% for 1 s, every 12 s, plus or minus 2 (uniform) + noise 5%",
+		plus(drops(0.8, 1, 12, true), white(0.05)))
 
 	add("step", "cache-5", "1.6 for 5 s, then 1 + noise 5%", plus(step(1.6, 5), white(0.05)))
 	add("step", "cache-12", "1.6 for 12 s, then 1 + noise 5%", plus(step(1.6, 12), white(0.05)))
 	add("step", "cache-25", "1.6 for 25 s, then 1 + noise 5%", plus(step(1.6, 25), white(0.05)))
 	add("step", "slow-start", "0.3 for 8 s, then 1 + AR(1), phi 0.8, sd 8%", plus(step(0.3, 8), autoregression(0.8, 0.08)))
-	add("late step", "cache-90", "1.3 for 90 s, then 1 + noise 5%: later than most looks", plus(step(1.3, 90), white(0.05)))
+	add("late step", "cache-90", "1.3 for 90 s, then 1 + noise 5%: later than most looks",
+		plus(step(1.3, 90), white(0.05)))
 
 	add("heavy tails", "lognormal", "log-normal, sigma 0.2", lognormal(0.2))
 	add("heavy tails", "student-3", "1 + Student's t, 3 degrees of freedom, sd 10%", plus(constant, student3(0.10)))
 	add("heavy tails", "pareto", "0.8 + 0.2 Pareto, index 2.5: rare high peaks", pareto(0.2, 2.5))
 
-	add("bursts", "bursts-1", "1.15 or 0.85, each for 1 s on average (exponential) + noise 5%", plus(bursts(1.15, 0.85, 1, 1), white(0.05)))
-	add("bursts", "bursts-3", "1.08 or 0.92, each for 3 s on average (exponential) + noise 5%", plus(bursts(1.08, 0.92, 3, 3), white(0.05)))
-	add("bursts", "bursts-rare", "0.95 for 4 s, 1.2 for 1 s on average (exponential) + noise 5%", plus(bursts(1.2, 0.95, 1, 4), white(0.05)))
+	add("bursts", "bursts-1", "1.15 or 0.85, each for 1 s on average (exponential) + noise 5%",
+		plus(bursts(1.15, 0.85, 1, 1), white(0.05)))
+	add("bursts", "bursts-3", "1.08 or 0.92, each for 3 s on average (exponential) + noise 5%",
+		plus(bursts(1.08, 0.92, 3, 3), white(0.05)))
+	add("bursts", "bursts-rare", "0.95 for 4 s, 1.2 for 1 s on average (exponential) + noise 5%",
+		plus(bursts(1.2, 0.95, 1, 4), white(0.05)))
 
 	add("strong noise", "white-60", "1 + noise 60%", plus(constant, white(0.6)))
 	add("strong noise", "bursts-wild", "1.5 or 0.5, each for 3 s on average (exponential)", bursts(1.5, 0.5, 3, 3))
 
 	never("falling", "1.3 to 0.7 in 10 minutes, a line + noise 5%", plus(line(1.3, 0.7), white(0.05)))
-	never("rising", "0.6 to 1.4 in 10 minutes, a line + AR(1), phi 0.8, sd 5%", plus(line(0.6, 1.4), autoregression(0.8, 0.05)))
+	never("rising", "0.6 to 1.4 in 10 minutes, a line + AR(1), phi 0.8, sd 5%",
+		plus(line(0.6, 1.4), autoregression(0.8, 0.05)))
 	never("wearing", "0.4 + 1.2 exp(-t/400) + noise 5%", plus(line(0.4, 0.4), decay(1.2, 400), white(0.05)))
 	return all
 }

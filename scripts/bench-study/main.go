@@ -218,7 +218,8 @@ func (c *pairCase) replay(seed uint64) (r pairCase) {
 }
 
 func writePairs(w io.Writer, cases []pairCase) {
-	fmt.Fprintln(w, "| noise | true ratio | differ | alike | no verdict | blocks of a point | fewer | test at the end | test after 30 |")
+	fmt.Fprintln(w, "| noise | true ratio | differ | alike | no verdict | blocks of a point | fewer | test at the "+
+		"end | test after 30 |")
 	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, c := range cases {
 		fmt.Fprintf(w, "| %s | %v | %s |\n", c.name, c.ratio, c.cells())
@@ -232,7 +233,8 @@ func (c pairCase) cells() string {
 
 // writeRatios gives the means over all kinds of noise.
 func writeRatios(w io.Writer, cases []pairCase) {
-	fmt.Fprintf(w, "| %d kinds of noise, true ratio | differ | alike | no verdict | blocks of a point | fewer | test at the end | test after 30 |\n", len(cases)/len(ratios))
+	fmt.Fprintf(w, "| %d kinds of noise, true ratio | differ | alike | no verdict | blocks of a point | fewer | test "+
+		"at the end | test after 30 |\n", len(cases)/len(ratios))
 	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|--:|")
 	for _, ratio := range ratios {
 		fmt.Fprintf(w, "| **%v** | %s |\n", ratio, average(cases, ratio).cells())
@@ -309,7 +311,8 @@ func writeSingles(w io.Writer, cases []singleCase) {
 	fmt.Fprintln(w, "| noise | blocks | fewer | precise | holds the mean | Student's alone | after 30 trials |")
 	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|")
 	for _, c := range cases {
-		fmt.Fprintf(w, "| %s | %.1f | %.1fx | %s | %s | %s | %s |\n", c.noise.name, c.trials, float64(steady.DefaultStudy.Most)/c.trials,
+		fmt.Fprintf(w, "| %s | %.1f | %.1fx | %s | %s | %s | %s |\n", c.noise.name, c.trials,
+			float64(steady.DefaultStudy.Most)/c.trials,
 			percent(c.precise), percent(c.wide), percent(c.held), percent(c.fixed))
 	}
 }

@@ -19,18 +19,21 @@ func TestVerdictsKeepTheirPromise(t *testing.T) {
 		case c.ratio == 1 && c.differ > atMost(replays):
 			t.Errorf("%s: %.1f%% of the pairs of equal points are said to differ, 5%% are allowed", c.name, 100*c.differ)
 		case c.ratio == 1.03 && c.alike > atMost(replays):
-			t.Errorf("%s: %.1f%% of the pairs that are apart by the target are said to be alike, 5%% are allowed", c.name, 100*c.alike)
+			t.Errorf("%s: %.1f%% of the pairs that are apart by the target are said to be alike, 5%% are allowed",
+				c.name, 100*c.alike)
 		case c.ratio > 1.09 && c.alike > 0.03:
 			t.Errorf("%s: %.1f%% of the pairs whose ratio is %v are said to be alike", c.name, 100*c.alike, c.ratio)
 		}
 	}
 	equal, apart, far := average(cases, 1), average(cases, 1.03), average(cases, 1.5)
 	if n := float64(replays * len(cases) / len(ratios)); equal.differ > atMost(n) || apart.alike > atMost(n) {
-		t.Errorf("over all kinds of noise %.1f%% wrongly differ, and %.1f%% are wrongly alike", 100*equal.differ, 100*apart.alike)
+		t.Errorf("over all kinds of noise %.1f%% wrongly differ, and %.1f%% are wrongly alike", 100*equal.differ,
+			100*apart.alike)
 	}
 	// A rule that never decides would pass all that.
 	if far.differ < 0.99 || far.trials > 6 {
-		t.Errorf("of pairs with the ratio 1.5 only %.1f%% are said to differ, after %.1f trials of each point", 100*far.differ, far.trials)
+		t.Errorf("of pairs with the ratio 1.5 only %.1f%% are said to differ, after %.1f trials of each point",
+			100*far.differ, far.trials)
 	}
 	for _, c := range cases {
 		if c.name == "1%" && c.ratio == 1 && c.alike < 0.9 {

@@ -49,9 +49,10 @@ func noises() []noise {
 		{"1%", "log-normal, sigma 0.01", logNormal(0.01), logNormalMean(0.01)},
 		{"3%", "log-normal, sigma 0.03", logNormal(0.03), logNormalMean(0.03)},
 		{"10%", "log-normal, sigma 0.1", logNormal(0.1), logNormalMean(0.1)},
-		{"heavy tails", "1 + Student's t, 3 degrees of freedom, sd 5%, not below 0.05", func(own *rand.Rand, _ block) float64 {
-			return max(0.05, 1+0.05*student3(own)/math.Sqrt(3))
-		}, 1},
+		{"heavy tails", "1 + Student's t, 3 degrees of freedom, sd 5%, not below 0.05",
+			func(own *rand.Rand, _ block) float64 {
+				return max(0.05, 1+0.05*student3(own)/math.Sqrt(3))
+			}, 1},
 		{"outliers", "2% noise, and one trial of ten is slower by 30%", func(own *rand.Rand, _ block) float64 {
 			return either(own, 0.1, 0.7, 1) * math.Exp(0.02*own.NormFloat64())
 		}, 0.97 * logNormalMean(0.02)},
@@ -67,9 +68,10 @@ func noises() []noise {
 		{"shared by a block", "1% noise, and 5% that all trials of a block share", func(own *rand.Rand, b block) float64 {
 			return math.Exp(0.01*own.NormFloat64() + 0.05*b.shock)
 		}, logNormalMean(math.Hypot(0.01, 0.05))},
-		{"regions", "3% noise, and 15% that all stacks of a block share, as on a region of the disk", func(own *rand.Rand, b block) float64 {
-			return math.Exp(0.03*own.NormFloat64() + 0.15*b.shock)
-		}, logNormalMean(math.Hypot(0.03, 0.15))},
+		{"regions", "3% noise, and 15% that all stacks of a block share, as on a region of the disk",
+			func(own *rand.Rand, b block) float64 {
+				return math.Exp(0.03*own.NormFloat64() + 0.15*b.shock)
+			}, logNormalMean(math.Hypot(0.03, 0.15))},
 		{"drift", "2% noise, and every block is slower than the last by 1%", func(own *rand.Rand, b block) float64 {
 			return math.Exp(0.02*own.NormFloat64() - 0.01*float64(b.number))
 		}, math.NaN()},

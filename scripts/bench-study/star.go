@@ -54,13 +54,14 @@ func benchStars(replays int, seed uint64) []starCase {
 			}
 		}
 		share := 1 / float64(replays)
-		parallel(replays, seed, func(seed uint64) starCase { return replayStar(c.name, points, pairs, seed) }, func(r starCase) {
-			c.trials += r.trials * share
-			c.right += r.right * share
-			c.wrong += r.wrong * share
-			c.budget.add(r.budget, share)
-			c.turns.add(r.turns, share)
-		})
+		parallel(replays, seed, func(seed uint64) starCase { return replayStar(c.name, points, pairs, seed) },
+			func(r starCase) {
+				c.trials += r.trials * share
+				c.right += r.right * share
+				c.wrong += r.wrong * share
+				c.budget.add(r.budget, share)
+				c.turns.add(r.turns, share)
+			})
 	}
 	return cases
 }
@@ -135,11 +136,14 @@ func (s *simulation) known() (k knowledge) {
 }
 
 func writeStars(w io.Writer, cases []starCase) {
-	fmt.Fprintln(w, "| noise | bring-ups of 240 | fewer | verdicts of 7 | wrong | after 80: verdicts | precise of 8 | widest | in turns: verdicts | precise | widest |")
+	fmt.Fprintln(w, "| noise | bring-ups of 240 | fewer | verdicts of 7 | wrong | after 80: verdicts | precise of 8 "+
+		"| widest | in turns: verdicts | precise | widest |")
 	fmt.Fprintln(w, "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, c := range cases {
 		all := float64(len(starLevels) * steady.DefaultStudy.Most)
-		fmt.Fprintf(w, "| %s | %.0f | %.1fx | %.1f | %.2f | %.1f | %.1f | %s | %.1f | %.1f | %s |\n", c.name, c.trials, all/c.trials, c.right+c.wrong, c.wrong,
-			c.budget.verdicts, c.budget.precise, percent(c.budget.widest), c.turns.verdicts, c.turns.precise, percent(c.turns.widest))
+		fmt.Fprintf(w, "| %s | %.0f | %.1fx | %.1f | %.2f | %.1f | %.1f | %s | %.1f | %.1f | %s |\n", c.name, c.trials,
+			all/c.trials, c.right+c.wrong, c.wrong,
+			c.budget.verdicts, c.budget.precise, percent(c.budget.widest), c.turns.verdicts, c.turns.precise,
+			percent(c.turns.widest))
 	}
 }

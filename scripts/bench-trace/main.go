@@ -59,7 +59,8 @@ func benchAll(w io.Writer, plimsoll, only string, events, rounds int) error {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	_, err := fmt.Fprintf(w, "\nmedians of %d rounds, and of the ratios of each round; goal: at most 1/8 of btt's CPU time\n", rounds)
+	_, err := fmt.Fprintf(w, "\nmedians of %d rounds, and of the ratios of each round; goal: at most 1/8 of btt's "+
+		"CPU time\n", rounds)
 	return err
 }
 
@@ -112,7 +113,8 @@ func bench(w io.Writer, plimsoll string, s shape, rounds int) error {
 	}
 	_, err = fmt.Fprintf(w, "| %s | %d | %d | %.2f | %.3f | 1/%.1f | %.3f | 1/%.1f | %.0f, %.0f MiB | %.2f | 1/%.1f |\n",
 		s.name, eventsOf(one.output), bytes/1_000_000, stats.Median(btt.seconds),
-		stats.Median(one.seconds), ratio(btt.seconds, one.seconds), stats.Median(more.seconds), ratio(btt.seconds, more.seconds),
+		stats.Median(one.seconds), ratio(btt.seconds, one.seconds), stats.Median(more.seconds),
+		ratio(btt.seconds, more.seconds),
 		btt.rssMiB, max(one.rssMiB, more.rssMiB), stats.Median(both), ratio(both, one.seconds))
 	return err
 }

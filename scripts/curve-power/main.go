@@ -130,17 +130,28 @@ func something() []scenario {
 		})
 	}
 	all = append(all,
-		scenario{name: "falls to 70% after 16, 3 trials", levels: powers, trials: 3, noise: normal(0.1), curve: fallsBehind(16, 0.7), want: []want{{stats.Cliff, 16, 32}}},
-		scenario{name: "falls to 70% after 32", levels: powers, trials: 5, noise: normal(0.1), curve: fallsBehind(32, 0.7), want: []want{{stats.Cliff, 32, 64}}},
-		scenario{name: "falls to 70% after 16, one in ten at half", levels: powers, trials: 5, noise: outliers(0.05), curve: fallsBehind(16, 0.7), want: []want{{stats.Cliff, 16, 32}}},
-		scenario{name: "saturates at 8", levels: powers, trials: 5, noise: normal(0.1), curve: saturates(8), want: []want{{stats.Knee, 8, 8}}},
-		scenario{name: "saturates at 6, between levels", levels: powers, trials: 5, noise: normal(0.1), curve: saturates(6), want: []want{{stats.Knee, 6, 6}}},
-		scenario{name: "saturates at 2", levels: powers, trials: 5, noise: normal(0.05), curve: saturates(2), want: []want{{stats.Knee, 2, 2}}},
-		scenario{name: "saturates at 8", levels: powers, trials: 5, noise: normal(0.3), curve: saturates(8), want: []want{{stats.Knee, 8, 8}}},
-		scenario{name: "saturates at 16, 4 levels", levels: few, trials: 5, noise: normal(0.1), curve: saturates(16), want: []want{{stats.Knee, 16, 16}}},
-		scenario{name: "saturates smoothly, half at 8", levels: powers, trials: 5, noise: normal(0.05), curve: smooth, want: []want{{stats.Knee, 8, 8}}},
-		scenario{name: "rises to 8, falls to 60% after 24", levels: powers, trials: 5, noise: normal(0.05), curve: overload, want: []want{{stats.Knee, 8, 8}, {stats.Cliff, 16, 32}}},
-		scenario{name: "rises to 8, falls to 60% after 24, 12 levels", levels: many, trials: 5, noise: normal(0.05), curve: overload, want: []want{{stats.Knee, 8, 8}, {stats.Cliff, 24, 32}}},
+		scenario{name: "falls to 70% after 16, 3 trials", levels: powers, trials: 3, noise: normal(0.1),
+			curve: fallsBehind(16, 0.7), want: []want{{stats.Cliff, 16, 32}}},
+		scenario{name: "falls to 70% after 32", levels: powers, trials: 5, noise: normal(0.1),
+			curve: fallsBehind(32, 0.7), want: []want{{stats.Cliff, 32, 64}}},
+		scenario{name: "falls to 70% after 16, one in ten at half", levels: powers, trials: 5, noise: outliers(0.05),
+			curve: fallsBehind(16, 0.7), want: []want{{stats.Cliff, 16, 32}}},
+		scenario{name: "saturates at 8", levels: powers, trials: 5, noise: normal(0.1), curve: saturates(8),
+			want: []want{{stats.Knee, 8, 8}}},
+		scenario{name: "saturates at 6, between levels", levels: powers, trials: 5, noise: normal(0.1),
+			curve: saturates(6), want: []want{{stats.Knee, 6, 6}}},
+		scenario{name: "saturates at 2", levels: powers, trials: 5, noise: normal(0.05), curve: saturates(2),
+			want: []want{{stats.Knee, 2, 2}}},
+		scenario{name: "saturates at 8", levels: powers, trials: 5, noise: normal(0.3), curve: saturates(8),
+			want: []want{{stats.Knee, 8, 8}}},
+		scenario{name: "saturates at 16, 4 levels", levels: few, trials: 5, noise: normal(0.1), curve: saturates(16),
+			want: []want{{stats.Knee, 16, 16}}},
+		scenario{name: "saturates smoothly, half at 8", levels: powers, trials: 5, noise: normal(0.05), curve: smooth,
+			want: []want{{stats.Knee, 8, 8}}},
+		scenario{name: "rises to 8, falls to 60% after 24", levels: powers, trials: 5, noise: normal(0.05),
+			curve: overload, want: []want{{stats.Knee, 8, 8}, {stats.Cliff, 16, 32}}},
+		scenario{name: "rises to 8, falls to 60% after 24, 12 levels", levels: many, trials: 5, noise: normal(0.05),
+			curve: overload, want: []want{{stats.Knee, 8, 8}, {stats.Cliff, 24, 32}}},
 	)
 	return all
 }
@@ -230,10 +241,12 @@ func main() {
 		t := s.run(*runs)
 		fmt.Printf("| %s | %d | %d | %s |\n", s.name, len(s.levels), s.trials, percent(t.any, *runs))
 	}
-	fmt.Printf("\n| change | levels | trials | noise | a change is seen | all changes, of the right kinds, and no other | of these, the intervals hold all places |\n|---|---|---|---|---|---|---|\n")
+	fmt.Printf("\n| change | levels | trials | noise | a change is seen | all changes, of the right kinds, and no " +
+		"other | of these, the intervals hold all places |\n|---|---|---|---|---|---|---|\n")
 	for _, s := range something() {
 		t := s.run(*runs)
-		fmt.Printf("| %s | %d | %d | %s | %s | %s | %s |\n", s.name, len(s.levels), s.trials, spread(s.noise), percent(t.any, *runs), percent(t.exact, *runs), percent(t.covered, t.exact))
+		fmt.Printf("| %s | %d | %d | %s | %s | %s | %s |\n", s.name, len(s.levels), s.trials, spread(s.noise),
+			percent(t.any, *runs), percent(t.exact, *runs), percent(t.covered, t.exact))
 	}
 }
 

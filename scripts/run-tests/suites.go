@@ -14,9 +14,14 @@ func suites() []suite {
 		{name: "static", what: "the binaries are static", argv: mk("static")},
 		{name: "lint", what: "golangci-lint", argv: mk("lint")},
 		{name: "layers", what: "the linter's layering rules bite", argv: mk("layers")},
-		{name: "quick", what: "Go tests, without those that touch the host or take long", argv: []string{"scripts/go-test.sh", "quick"}, goTests: true, daily: true},
-		{name: "pure", what: "Go tests of packages that leave the host alone", argv: []string{"scripts/go-test.sh", "pure"}, goTests: true},
-		{name: "host", what: "Go tests that touch the host, one package at a time", argv: []string{"scripts/go-test.sh", "host"}, goTests: true},
-		{name: "lab", what: "tests in virtual machines", argv: []string{"scripts/lab-test.sh", "-json"}, goTests: true, verbose: true},
+		{name: "toys", what: "a workload, a layer, a sampler, a finding are one file and one line", argv: mk("toys")},
+		{name: "quick", what: "Go tests, without those that touch the host or take long",
+			argv: []string{"scripts/go-test.sh", "quick"}, goTests: true, daily: true},
+		{name: "pure", what: "Go tests of packages that leave the host alone",
+			argv: []string{"scripts/go-test.sh", "pure"}, goTests: true},
+		{name: "host", what: "Go tests that touch the host, one package at a time",
+			argv: []string{"scripts/go-test.sh", "host"}, goTests: true},
+		{name: "lab", what: "tests in virtual machines", argv: []string{"scripts/lab-test.sh", "-json"}, goTests: true,
+			verbose: true},
 	}
 }

@@ -14,7 +14,8 @@ import (
 func writeTable(out io.Writer, outcomes []outcome, took time.Duration) {
 	fmt.Fprintf(out, "\n%-8s %-8s %7s  %s\n", "suite", "result", "time", "tests")
 	for _, o := range outcomes {
-		fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("%-8s %-8s %7s  %s", o.suite.name, o.verdict(), clock(o.took), o.count()), " "))
+		fmt.Fprintln(out,
+			strings.TrimRight(fmt.Sprintf("%-8s %-8s %7s  %s", o.suite.name, o.verdict(), clock(o.took), o.count()), " "))
 	}
 	all := "passed"
 	if slices.ContainsFunc(outcomes, outcome.failed) {

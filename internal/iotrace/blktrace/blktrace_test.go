@@ -105,7 +105,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		t.Errorf("%d files, want those of CPUs 0, 1 without records, and 2", len(f))
 	}
 	var got []Record
-	m := NewMerge([]*Reader{NewReader("0", f[0]), NewReader("1", f[1]), NewReader("2", f[2])}, func(err error) { t.Error(err) })
+	m := NewMerge([]*Reader{NewReader("0", f[0]), NewReader("1", f[1]), NewReader("2", f[2])},
+		func(err error) { t.Error(err) })
 	for records := m.Next(); len(records) > 0; records = m.Next() {
 		for _, shared := range records {
 			r := *shared
@@ -276,20 +277,24 @@ func TestDamageIsNamedAndPassedOver(t *testing.T) {
 		"cut within a header": {func(b []byte) []byte { return b[:at(4)+20] }, 4, at(4), 20, "ends within a record"},
 		"cut within a PDU":    {func(b []byte) []byte { return b[:at(3)-1] }, 2, at(2), 48 + 15, "ends within a record"},
 		"cut within a magic":  {func(b []byte) []byte { return b[:at(4)+2] }, 4, at(4), 2, "ends within a record"},
-		"a magic overwritten": {func(b []byte) []byte { b[at(4)] = 0xff; b[at(4)+1] = 0; return b }, 8, at(4), 48, "no record"},
-		"zeros at the end":    {func(b []byte) []byte { return append(b, make([]byte, 100)...) }, 9, len(whole), 100, "no record"},
-		"zeros within":        {func(b []byte) []byte { return slices.Insert(b, at(5), make([]byte, 1000)...) }, 9, at(5), 1000, "no record"},
-		"another version":     {func(b []byte) []byte { b[at(4)] = 6; return b }, 8, at(4), 48, "version 6"},
-		"a PDU too long":      {func(b []byte) []byte { b[at(4)+46] = 10; return b }, 8, at(5) + 10, 38, "no record"},
-		"a PDU over others":   {func(b []byte) []byte { b[at(4)+47] = 1; return b }, 8, at(4), 48, "other records in it"},
-		"a PDU over the end":  {func(b []byte) []byte { b[at(4)+47] = 0xff; return b }, 8, at(4), 48, "beyond the file's end"},
+		"a magic overwritten": {func(b []byte) []byte { b[at(4)] = 0xff; b[at(4)+1] = 0; return b }, 8, at(4), 48,
+			"no record"},
+		"zeros at the end": {func(b []byte) []byte { return append(b, make([]byte, 100)...) }, 9, len(whole), 100,
+			"no record"},
+		"zeros within": {func(b []byte) []byte { return slices.Insert(b, at(5), make([]byte, 1000)...) }, 9,
+			at(5), 1000, "no record"},
+		"another version":    {func(b []byte) []byte { b[at(4)] = 6; return b }, 8, at(4), 48, "version 6"},
+		"a PDU too long":     {func(b []byte) []byte { b[at(4)+46] = 10; return b }, 8, at(5) + 10, 38, "no record"},
+		"a PDU over others":  {func(b []byte) []byte { b[at(4)+47] = 1; return b }, 8, at(4), 48, "other records in it"},
+		"a PDU over the end": {func(b []byte) []byte { b[at(4)+47] = 0xff; return b }, 8, at(4), 48, "beyond the file's end"},
 		"a PDU over much": {func(b []byte) []byte {
 			b = bytes.Repeat(b, 300)
 			b[at(4)+47] = 0xff
 			return b
 		}, 9*300 - 1, at(4), 48, "other records in it"},
-		"no cgroup":     {func(b []byte) []byte { b[at(4)+29] |= 1; return b }, 8, at(4), 48, "lacks the cgroup"},
-		"not a capture": {func([]byte) []byte { return []byte(strings.Repeat("hello\n", 100000)) }, 0, 0, 600000, "no record"},
+		"no cgroup": {func(b []byte) []byte { b[at(4)+29] |= 1; return b }, 8, at(4), 48, "lacks the cgroup"},
+		"not a capture": {func([]byte) []byte { return []byte(strings.Repeat("hello\n", 100000)) }, 0, 0, 600000,
+			"no record"},
 	} {
 		got, wrong := read(t, bytes.NewReader(c.damage(slices.Clone(whole))))
 		if len(wrong) != 1 {
@@ -297,7 +302,8 @@ func TestDamageIsNamedAndPassedOver(t *testing.T) {
 			continue
 		}
 		w := wrong[0]
-		if len(got) != c.records || w.Offset != int64(c.offset) || w.Skipped != int64(c.skipped) || !strings.Contains(w.Error(), c.reason) {
+		if len(got) != c.records || w.Offset != int64(c.offset) || w.Skipped != int64(c.skipped) ||
+			!strings.Contains(w.Error(), c.reason) {
 			t.Errorf("%s: %d records, want %d; %v, want it at %d, %d skipped", name, len(got), c.records, w, c.offset, c.skipped)
 		}
 	}
@@ -305,7 +311,8 @@ func TestDamageIsNamedAndPassedOver(t *testing.T) {
 
 func TestDisordered(t *testing.T) {
 	var file []byte
-	for _, r := range []Record{{Time: 1}, {Time: 3}, {Time: 2}, {Time: 2}, {Time: 1, Action: CatNotify | NoteMessage}, {Time: 9}} {
+	for _, r := range []Record{{Time: 1}, {Time: 3}, {Time: 2}, {Time: 2}, {Time: 1, Action: CatNotify | NoteMessage},
+		{Time: 9}} {
 		file = append(file, encode(r, 7, binary.LittleEndian)...)
 	}
 	d := NewReader("file", bytes.NewReader(file))
@@ -339,13 +346,15 @@ func TestBlkparseAndBttAcceptWhatIsWritten(t *testing.T) {
 		return string(out)
 	}
 	parsed := run("blkparse", "-i", "trace", "-d", "merged", "-f", "%a %S+%n %C\\n")
-	if want := "A 2048+8 fio\nQ 2048+8 fio\nG 2048+8 fio\nI 2048+8 fio\nU 0+0 fio\nD 2048+8 fio\nC 2048+8 fio\n"; !strings.HasPrefix(parsed, want) {
+	want := "A 2048+8 fio\nQ 2048+8 fio\nG 2048+8 fio\nI 2048+8 fio\nU 0+0 fio\nD 2048+8 fio\nC 2048+8 fio\n"
+	if !strings.HasPrefix(parsed, want) {
 		t.Errorf("blkparse:\n%s\nwant\n%s", parsed, want)
 	}
 	if !strings.Contains(parsed, "Skips: 0") {
 		t.Errorf("blkparse skips records:\n%s", parsed)
 	}
-	if out := run("btt", "-i", "merged"); !strings.Contains(out, "Q2C               0.000006000   0.000006000   0.000006000           1") {
+	if out := run("btt", "-i", "merged"); !strings.Contains(out,
+		"Q2C               0.000006000   0.000006000   0.000006000           1") {
 		t.Errorf("btt:\n%s", out)
 	}
 	merged, err := os.ReadFile(filepath.Join(dir, "merged"))

@@ -70,8 +70,8 @@ func Join(in Input) *result.Trace {
 	default:
 		j.miss("%d events were lost: the parts are means of those that were seen", a.Lost)
 	}
-	j.out.Read = j.direction(iotrace.Read, "read", in.Saw.Read)
-	j.out.Write = j.direction(iotrace.Write, "write", in.Saw.Write)
+	j.out.Read = j.direction(iotrace.Read, "read", in.Saw.Operation(result.Read))
+	j.out.Write = j.direction(iotrace.Write, "write", in.Saw.Operation(result.Write))
 	j.out.Served = served(a, in.Owns)
 	return j.out
 }
@@ -98,28 +98,30 @@ func (j *join) because(i iotrace.Interval) {
 }
 
 // direction breaks the application's reads, or its writes, down.
-func (j *join) direction(op iotrace.Op, name string, saw result.Direction) *result.Breakdown {
-	if saw.IOs == 0 {
+func (j *join) direction(op iotrace.Op, name string, saw result.Operation) *result.Breakdown {
+	if saw.Count == 0 {
 		return nil
 	}
 	own, all := j.own(op)
-	ios := float64(saw.IOs)
+	ios := float64(saw.Count)
 	if j.Share > 0 {
 		ios /= j.Share // as many as the account is about
 	}
 	b := &result.Breakdown{
-		IOs: saw.IOs, Bytes: saw.Bytes, TotalNS: saw.Total.MeanNS,
+		IOs: saw.Count, Bytes: saw.Bytes, TotalNS: saw.Latency[result.Total].MeanNS,
 		PerIO: float64(all.requests) / ios, BytesPerIO: float64(all.bytes) / ios,
 	}
-	p := parts{join: j, name: name, own: own, to: b, waits: saw.Submission.MeanNS == 0, ios: ios}
+	p := parts{join: j, name: name, own: own, to: b, waits: saw.Latency[result.Submission].MeanNS == 0, ios: ios}
 	if op == iotrace.Write {
 		p.flushes = j.flushes()
 	}
 	switch {
 	case own.requests == 0 && all.requests > 0:
-		j.miss("%s: none of its calls queued a request: fsync and its kin or kernel threads do its I/O, and how long a %s waits for these is not known", name, name)
+		j.miss("%s: none of its calls queued a request: fsync and its kin or kernel threads do its I/O, and how long "+
+			"a %s waits for these is not known", name, name)
 	case own.requests == 0:
-		j.miss("%s: no request was seen that the application queued itself: a cache answered, or kernel threads do its I/O", name)
+		j.miss("%s: no request was seen that the application queued itself: a cache answered, or kernel threads do "+
+			"its I/O", name)
 	default:
 		p.covered = min(1, (float64(own.bios())+float64(j.Account.Lost))/ios)
 		p.calls = min(1, (float64(own.count(iotrace.S2X))+float64(j.Account.Lost))/ios)
@@ -164,18 +166,20 @@ func (p *parts) add(name result.PartName, ns float64, from string, of *iotrace.D
 
 // user is what the application's own code takes: its latency, or that of its
 // submission where it does not wait in the call, less the system call.
-func (p *parts) user(saw result.Direction) {
+func (p *parts) user(saw result.Operation) {
 	call := p.own.of[iotrace.S2X]
 	switch {
 	case call == nil:
 		p.miss("%s: its system calls are not known: user and kernel are in the residue", p.name)
 		p.because(iotrace.S2X)
 	case p.calls < least:
-		p.miss("%s: only %.0f%% of its system calls led to a request: what the others took in user and kernel is in the residue", p.name, 100*p.calls)
+		p.miss("%s: only %.0f%% of its system calls led to a request: what the others took in user and kernel is in "+
+			"the residue", p.name, 100*p.calls)
 	case !p.waits:
-		p.ownCode(saw.Submission.MeanNS-p.calls*(call.MeanNS()+p.heldUp(call)), "submission less the system call")
+		p.ownCode(saw.Latency[result.Submission].MeanNS-p.calls*(call.MeanNS()+p.heldUp(call)),
+			"submission less the system call")
 	default:
-		p.ownCode(saw.Total.MeanNS-p.calls*call.MeanNS(), "total less the system call")
+		p.ownCode(saw.Latency[result.Total].MeanNS-p.calls*call.MeanNS(), "total less the system call")
 	}
 }
 
@@ -190,7 +194,8 @@ func (p *parts) ownCode(ns float64, from string) {
 	case ns >= -nothing*p.to.TotalNS:
 		p.add(result.PartUser, ns, from, nil)
 	case split*least > 1:
-		p.miss("%s: each I/O queued %.2f bios, some more than others, and parts are means of these: those of longer I/Os count too often, which is in the residue, as is user", p.name, split)
+		p.miss("%s: each I/O queued %.2f bios, some more than others, and parts are means of these: those of longer "+
+			"I/Os count too often, which is in the residue, as is user", p.name, split)
 	default:
 		p.miss("%s: its system calls took longer than the application says: user is in the residue", p.name)
 	}
@@ -229,13 +234,16 @@ func (p *parts) kernel() {
 	if split := float64(p.own.requests) / p.ios; !p.waits && split*least > 1 {
 		// The kernel's events tell which request is complete, and not which I/O.
 		returned, back = 0, nil
-		p.miss("%s: each I/O became %.2f requests: when the application got its completions is not known, and in the residue", p.name, split)
+		p.miss("%s: each I/O became %.2f requests: when the application got its completions is not known, and in the "+
+			"residue", p.name, split)
 	} else if !p.waits && p.covered*returned*back.MeanNS() > p.atMost()+slipped*p.to.TotalNS {
 		// One completion that no I/O was of puts all that come after it off.
 		returned, back = 0, nil
-		p.miss("%s: the application's completions could not be told apart from others that its calls waited for (of metadata): when it got them is not known, and in the residue", p.name)
+		p.miss("%s: the application's completions could not be told apart from others that its calls waited for (of "+
+			"metadata): when it got them is not known, and in the residue", p.name)
 	} else if returned < least {
-		p.miss("%s: when the application got %.0f%% of its completions is not known: what these took is in the residue", p.name, 100*(1-returned))
+		p.miss("%s: when the application got %.0f%% of its completions is not known: what these took is in the "+
+			"residue", p.name, 100*(1-returned))
 		p.because(iotrace.C2R)
 	}
 	from := "S2Q + C2R"
@@ -243,7 +251,8 @@ func (p *parts) kernel() {
 	case back == nil:
 		from = "S2Q"
 	case p.waits && p.flushes >= p.ios*often && back.MeanNS() > p.own.of[iotrace.D2C].MeanNS():
-		p.miss("%s: its calls go on waiting after their data is written, for a journal or for the %.2f flushes that were made for each: that time is in kernel, after completion, and partly the device's", p.name, p.flushes/p.ios)
+		p.miss("%s: its calls go on waiting after their data is written, for a journal or for the %.2f flushes that "+
+			"were made for each: that time is in kernel, after completion, and partly the device's", p.name, p.flushes/p.ios)
 	}
 	p.to.EntryNS, p.to.ReturnNS = p.covered*entry.MeanNS(), p.covered*returned*back.MeanNS()
 	p.add(result.PartKernel, p.to.EntryNS+p.to.ReturnNS, from, nil)
@@ -271,7 +280,8 @@ func (p *parts) device(op iotrace.Op) {
 	case driver == nil || has == nil:
 		p.because(iotrace.D2N)
 	case float64(has.Count) < least*float64(issued.Count):
-		p.miss("%s: the driver told of %d of %d requests when the device had them: driver is in device", p.name, has.Count, issued.Count)
+		p.miss("%s: the driver told of %d of %d requests when the device had them: driver is in device", p.name,
+			has.Count, issued.Count)
 	default:
 		wait, from = has, "N2C"
 		p.add(result.PartDriver, p.covered*driver.MeanNS(), "D2N", driver)
@@ -296,14 +306,16 @@ func (p *parts) remote(there Completed, wait *iotrace.Dist, from string) {
 		case float64(r.Passed) < least*n:
 			device, own = r.WholeNS/n, "T: the target, and what is behind it"
 		case float64(r.Own) < least*n:
-			p.miss("%s: the target had to fetch the data of %.0f%% of them: its own part of these is in fabric", p.name, 100*(1-float64(r.Own)/n))
+			p.miss("%s: the target had to fetch the data of %.0f%% of them: its own part of these is in fabric", p.name,
+				100*(1-float64(r.Own)/n))
 			fallthrough
 		default:
 			software = r.SoftwareNS / n
 		}
 	}
 	if asked := float64(p.own.requests); n > 1.1*asked || n < asked/1.1 {
-		p.miss("%s: %s completed %d requests, and this host asked for %d: its time is the mean of all of them", p.name, who, there.Requests, p.own.requests)
+		p.miss("%s: %s completed %d requests, and this host asked for %d: its time is the mean of all of them", p.name,
+			who, there.Requests, p.own.requests)
 	}
 	if lost := p.Target.Lost; lost > 0 {
 		p.miss("the target could not record %d requests: its time is the mean of the others", lost)

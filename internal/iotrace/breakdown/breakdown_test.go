@@ -70,22 +70,20 @@ func tell(t *testing.T, in *Input, words []string) {
 	}
 	switch words[0] {
 	case "fio":
-		d := &in.Saw.Read
-		if words[1] == "write" {
-			d = &in.Saw.Write
-		}
-		d.IOs = uint64(number(words[2]))
-		d.Bytes = 4096 * d.IOs
+		d := in.Saw.Operation(words[1])
+		d.Count = uint64(number(words[2]))
+		d.Bytes = 4096 * d.Count
 		for _, w := range words[3:] {
 			switch key, value, _ := strings.Cut(w, "="); key {
 			case "slat":
-				d.Submission = hist.Histogram{Count: d.IOs, MeanNS: number(value)}
+				d.SetLatency(result.Submission, hist.Histogram{Count: d.Count, MeanNS: number(value)})
 			case "total":
-				d.Total = hist.Histogram{Count: d.IOs, MeanNS: number(value)}
+				d.SetLatency(result.Total, hist.Histogram{Count: d.Count, MeanNS: number(value)})
 			case "share":
 				in.Share = number(value)
 			}
 		}
+		in.Saw.SetOperation(d)
 	case "target":
 		if in.Target == nil {
 			in.Target = &Target{}

@@ -25,7 +25,8 @@ func anyAccount() *rapid.Generator[*iotrace.Account] {
 		c := iotrace.Cell{Requests: rapid.Uint64Range(0, 5).Draw(t, "requests")}
 		c.Device = rapid.SampledFrom([]string{"dm-0", "loop0", "vda"}).Draw(t, "device")
 		c.Op = iotrace.Op(rapid.IntRange(0, int(iotrace.Ops)-1).Draw(t, "op"))
-		c.Owner = iotrace.Owner{Cgroup: rapid.Uint64Range(6, 8).Draw(t, "cgroup"), Call: rapid.Bool().Draw(t, "call"), Kernel: rapid.Bool().Draw(t, "kernel")}
+		c.Owner = iotrace.Owner{Cgroup: rapid.Uint64Range(6, 8).Draw(t, "cgroup"), Call: rapid.Bool().Draw(t, "call"),
+			Kernel: rapid.Bool().Draw(t, "kernel")}
 		c.Bytes = 4096 * c.Requests
 		for i := range c.Intervals {
 			if rapid.Bool().Draw(t, "has") {
@@ -35,19 +36,22 @@ func anyAccount() *rapid.Generator[*iotrace.Account] {
 		return c
 	})
 	return rapid.Custom(func(t *rapid.T) *iotrace.Account {
-		return &iotrace.Account{Lost: rapid.Uint64Range(0, 2).Draw(t, "lost"), Cells: rapid.SliceOfN(cell, 0, 8).Draw(t, "cells")}
+		return &iotrace.Account{Lost: rapid.Uint64Range(0, 2).Draw(t, "lost"),
+			Cells: rapid.SliceOfN(cell, 0, 8).Draw(t, "cells")}
 	})
 }
 
 func anyInput(t *rapid.T) Input {
-	direction := rapid.Custom(func(t *rapid.T) result.Direction {
-		d := result.Direction{IOs: rapid.Uint64Range(0, 20).Draw(t, "ios")}
-		d.Total.MeanNS, d.Submission.MeanNS = rapid.Float64Range(0, 1e12).Draw(t, "total"), rapid.Float64Range(0, 1e12).Draw(t, "slat")
+	direction := rapid.Custom(func(t *rapid.T) result.Operation {
+		d := result.Operation{Count: rapid.Uint64Range(0, 20).Draw(t, "ios")}
+		d.SetLatency(result.Total, hist.Histogram{MeanNS: rapid.Float64Range(0, 1e12).Draw(t, "total")})
+		d.SetLatency(result.Submission, hist.Histogram{MeanNS: rapid.Float64Range(0, 1e12).Draw(t, "slat")})
 		return d
 	})
 	in := Input{
-		Account: anyAccount().Draw(t, "account"), Owns: owns, Calls: rapid.Bool().Draw(t, "calls"), Share: rapid.Float64Range(0, 1).Draw(t, "share"),
-		Saw:     result.Measurement{Read: direction.Draw(t, "read"), Write: direction.Draw(t, "write")},
+		Account: anyAccount().Draw(t, "account"), Owns: owns, Calls: rapid.Bool().Draw(t, "calls"),
+		Share:   rapid.Float64Range(0, 1).Draw(t, "share"),
+		Saw:     result.Measurement{Operations: result.ReadsWrites(direction.Draw(t, "read"), direction.Draw(t, "write"))},
 		Devices: []result.Device{{Name: "dm-0"}, {Name: "loop0", Depth: 1}},
 	}
 	if rapid.Bool().Draw(t, "remote") {
@@ -78,11 +82,13 @@ func breakdowns(t *result.Trace) (out []*result.Breakdown) {
 // numbers, each part comes once and in its place, and every request is served
 // to somebody.
 func TestItAlwaysSumsUp(t *testing.T) {
-	order := []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver, result.PartFabric, result.PartTarget, result.PartDevice}
+	order := []result.PartName{result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver,
+		result.PartFabric, result.PartTarget, result.PartDevice}
 	rapid.Check(t, func(t *rapid.T) {
 		in := anyInput(t)
 		out := Join(in)
-		if (out.Read == nil) != (in.Saw.Read.IOs == 0) || (out.Write == nil) != (in.Saw.Write.IOs == 0) {
+		if (out.Read == nil) != (in.Saw.Operation(result.Read).Count == 0) ||
+			(out.Write == nil) != (in.Saw.Operation(result.Write).Count == 0) {
 			t.Fatal("there is a breakdown exactly where the application did something")
 		}
 		for _, b := range breakdowns(out) {
@@ -183,10 +189,12 @@ func TestTheTruthComesBack(t *testing.T) {
 			}
 		}
 		in := Input{Account: &iotrace.Account{Cells: cells[:]}, Owns: owns, Calls: true, Share: 1}
-		in.Saw.Read = result.Direction{IOs: uint64(n), Total: hist.Histogram{MeanNS: total / float64(n)}}
+		saw := result.Operation{Count: uint64(n),
+			Latency: map[result.Stage]hist.Histogram{result.Total: {MeanNS: total / float64(n)}}}
 		if !synchronous {
-			in.Saw.Read.Submission.MeanNS = slat / float64(n)
+			saw.SetLatency(result.Submission, hist.Histogram{MeanNS: slat / float64(n)})
 		}
+		in.Saw.Operations = result.ReadsWrites(saw, result.Operation{})
 		b := Join(in).Read
 		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(1, total) }
 		for _, p := range b.Parts {
@@ -217,7 +225,8 @@ func TestOthersChangeNoPart(t *testing.T) {
 		among := Join(in)
 		before, after := breakdowns(alone), breakdowns(among)
 		for i := range before {
-			if before[i].ResidueNS != after[i].ResidueNS || before[i].PerIO != after[i].PerIO || len(before[i].Parts) != len(after[i].Parts) {
+			if before[i].ResidueNS != after[i].ResidueNS || before[i].PerIO != after[i].PerIO ||
+				len(before[i].Parts) != len(after[i].Parts) {
 				t.Fatalf("%+v became %+v", before[i], after[i])
 			}
 		}

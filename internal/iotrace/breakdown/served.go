@@ -23,7 +23,8 @@ func served(a *iotrace.Account, owns func(iotrace.Owner) bool) []result.Served {
 			s.Owner, s.Kernel = ownerName(c.Owner), c.Owner.Kernel
 		}
 		same := func(o result.Served) bool {
-			return o.Device == s.Device && o.Op == s.Op && o.Owner == s.Owner && o.Application == s.Application && o.Kernel == s.Kernel
+			return o.Device == s.Device && o.Op == s.Op && o.Owner == s.Owner && o.Application == s.Application &&
+				o.Kernel == s.Kernel
 		}
 		i := slices.IndexFunc(out, same)
 		if i < 0 {

@@ -53,7 +53,8 @@ func (r *bpfRecorder) account() (*iotrace.Account, error) {
 	a.Missing = append(r.missed(lost), unreturned(a.Cells)...)
 	if stood > timed {
 		a.Timed = timed
-		a.Missing = append(a.Missing, fmt.Sprintf("the times of every request: at their rate %d were timed, by chance, and stand for the others; numbers and bytes are of all, least and greatest of those timed", timed))
+		a.Missing = append(a.Missing, fmt.Sprintf("the times of every request: at their rate %d were timed, by "+
+			"chance, and stand for the others; numbers and bytes are of all, least and greatest of those timed", timed))
 	}
 	return a, nil
 }
@@ -76,10 +77,12 @@ func (r *bpfRecorder) missed(lost [losses]uint64) []string {
 	}
 	all = append(all, "series by second and the greatest depth: sums are made in the kernel")
 	if n := lost[lostOwners]; n > 0 {
-		all = append(all, fmt.Sprintf("the owners of some requests: more than %d tasks made some", r.coll.Maps["owners"].MaxEntries()))
+		all = append(all,
+			fmt.Sprintf("the owners of some requests: more than %d tasks made some", r.coll.Maps["owners"].MaxEntries()))
 	}
 	if n := lost[lostReaps]; n > 0 {
-		all = append(all, fmt.Sprintf("C2R of %d requests: the application's I/Os and requests are not one to one, or it leaves completions alone", n))
+		all = append(all, fmt.Sprintf("C2R of %d requests: the application's I/Os and requests are not one to one, "+
+			"or it leaves completions alone", n))
 	}
 	return all
 }
@@ -103,7 +106,8 @@ func unreturned(cells []iotrace.Cell) []string {
 	if missing == 1 {
 		return []string{"C2R of one request: nobody waited for it, or its application got it without a system call"}
 	}
-	return []string{fmt.Sprintf("C2R of %d requests: nobody waited for them, or their application got them without a system call", missing)}
+	return []string{fmt.Sprintf("C2R of %d requests: nobody waited for them, or their application got them without a "+
+		"system call", missing)}
 }
 
 // misses counts the events that the kernel did not show to a program, as it was

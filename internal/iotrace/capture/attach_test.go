@@ -56,7 +56,8 @@ func TestAttachingUnderLoad(t *testing.T) {
 // busy keeps all CPUs busy with system calls and requests until stop is called.
 func busy(t *testing.T, device string) (stop func()) {
 	t.Helper()
-	load := exec.Command("fio", "--name=t", "--filename="+device, "--direct=1", "--bs=4k", "--size=64m", "--rw=randrw", "--ioengine=libaio",
+	load := exec.Command("fio", "--name=t", "--filename="+device, "--direct=1", "--bs=4k", "--size=64m", "--rw=randrw",
+		"--ioengine=libaio",
 		"--iodepth=8", "--time_based", "--runtime=3600", "--thread", "--output=/dev/null")
 	// It dies with the thread that starts it.
 	load.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}

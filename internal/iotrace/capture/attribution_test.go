@@ -39,7 +39,8 @@ func group(t *testing.T, name string) (id uint64, run func(args ...string) job) 
 	}
 	return id, func(args ...string) job {
 		// Who invalidates the device's pages writes back what others left there.
-		args = append([]string{"-c", `echo $$ >"$0/cgroup.procs" && exec fio "$@"`, dir, "--name=t", "--output-format=json", "--bs=4k", "--size=32m", "--thread", "--invalidate=0"}, args...)
+		args = append([]string{"-c", `echo $$ >"$0/cgroup.procs" && exec fio "$@"`, dir, "--name=t",
+			"--output-format=json", "--bs=4k", "--size=32m", "--thread", "--invalidate=0"}, args...)
 		out, err := exec.Command("sh", args...).Output()
 		if err != nil {
 			t.Errorf("fio in %s: %v: %s", dir, err, out)
@@ -82,13 +83,15 @@ func TestEachGroupIsChargedWithItsOwn(t *testing.T) {
 	ended := make(chan bool, len(jobs))
 	for i, run := range []func() job{
 		func() job {
-			return reader("--filename="+device, "--direct=1", "--rw=randread", "--ioengine=libaio", "--iodepth=8", "--io_size=8m")
+			return reader("--filename="+device, "--direct=1", "--rw=randread", "--ioengine=libaio", "--iodepth=8",
+				"--io_size=8m")
 		},
 		func() job {
 			return writer("--filename="+device, "--direct=1", "--rw=randwrite", "--ioengine=psync", "--io_size=4m")
 		},
 		func() job {
-			return late("--filename="+device, "--offset=32m", "--rw=write", "--ioengine=psync", "--io_size=6m", "--fsync=256", "--end_fsync=1")
+			return late("--filename="+device, "--offset=32m", "--rw=write", "--ioengine=psync", "--io_size=6m",
+				"--fsync=256", "--end_fsync=1")
 		},
 	} {
 		go func() { jobs[i] = run(); ended <- true }()
@@ -130,7 +133,8 @@ func TestEachGroupIsChargedWithItsOwn(t *testing.T) {
 	}
 	for id, ops := range got {
 		for op, sum := range ops {
-			if mine := id == reads && op == iotrace.Read || (id == writes || id == buffered) && op == iotrace.Write; !mine && op != iotrace.Flush && sum.own > 64<<10 {
+			if mine := id == reads && op == iotrace.Read || (id == writes || id == buffered) &&
+				op == iotrace.Write; !mine && op != iotrace.Flush && sum.own > 64<<10 {
 				t.Errorf("group %d is charged with %+v of %s, which it did not ask for", id, sum, op)
 			}
 		}

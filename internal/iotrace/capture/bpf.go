@@ -47,7 +47,8 @@ func probeBPF() (why, remedy string) {
 	case errors.Is(err, fs.ErrPermission):
 		return "this process may not use BPF: " + err.Error(), "run as root, or with CAP_BPF and CAP_PERFMON"
 	case err != nil:
-		return "the kernel has no BPF programs for tracepoints: " + err.Error(), "boot a kernel with CONFIG_BPF_EVENTS, 4.17 or later"
+		return "the kernel has no BPF programs for tracepoints: " + err.Error(),
+			"boot a kernel with CONFIG_BPF_EVENTS, 4.17 or later"
 	}
 	types, err := btf.LoadKernelSpec()
 	if err != nil {
@@ -120,7 +121,8 @@ func startBPF(_ context.Context, _ *journal.Journal, o Options, devices []device
 		if r.loadBest() != nil {
 			return nil, err
 		}
-		r.missing = append(r.missing, "S2Q, S2X, C2R: this kernel takes no programs that follow system calls, as Linux 5.12 and later do")
+		r.missing = append(r.missing, "S2Q, S2X, C2R: this kernel takes no programs that follow system calls, as "+
+			"Linux 5.12 and later do")
 	}
 	defer func() {
 		if err != nil {
@@ -222,10 +224,12 @@ func (r *bpfRecorder) configure(spec *ebpf.CollectionSpec, types *btf.Spec) erro
 			bios |= 1 << i
 		}
 	}
-	constants := map[string]any{"ndevs": uint32(len(r.devices)), "devs": numbers, "queue_first": flag(requests), "bio_queue_first": flag(ofBios)}
+	constants := map[string]any{"ndevs": uint32(len(r.devices)), "devs": numbers, "queue_first": flag(requests),
+		"bio_queue_first": flag(ofBios)}
 	if !events {
 		maps.Copy(constants, map[string]any{
-			"bio_based": bios, "remaps": flag(slices.Contains(r.programs(), "bio_remap")), "unified": flag(r.cgroups.unified), "subsystem": subsystem(types),
+			"bio_based": bios, "remaps": flag(slices.Contains(r.programs(), "bio_remap")),
+			"unified": flag(r.cgroups.unified), "subsystem": subsystem(types),
 			"application": flag(r.options.Application), "stages": flag(r.options.Stages),
 			"requests": flag(r.options.Requests != nil), "paced": flag(r.paced()), "calls": systemCalls(),
 		})
@@ -303,7 +307,8 @@ func systemCalls() (all [calls]uint8) {
 // at each event.
 func (r *bpfRecorder) programs() []string {
 	if r.options.Events != nil {
-		all := []string{"rq_complete", "bio_complete", "rq_issue", "rq_requeue", "rq_insert", "rq_merge", "getrq", "bio_backmerge", "bio_frontmerge", "plug", "unplug", "split", "bio_remap", "bio_queue"}
+		all := []string{"rq_complete", "bio_complete", "rq_issue", "rq_requeue", "rq_insert", "rq_merge", "getrq",
+			"bio_backmerge", "bio_frontmerge", "plug", "unplug", "split", "bio_remap", "bio_queue"}
 		if slices.ContainsFunc(r.devices, device.nvme) {
 			all = append(all, "nvme_setup")
 		}

@@ -25,7 +25,8 @@ func TestKernelTakesThePrograms(t *testing.T) {
 	}
 	for name, kind := range map[string][]byte{"BTF": programsBTF, "raw": programsRaw} {
 		for _, n := range []int{1, maxDevices} {
-			for _, o := range []Options{{}, {Stages: true}, {Application: true}, {Application: true, Stages: true, Requests: func(*iotrace.IO) {}}} {
+			for _, o := range []Options{{}, {Stages: true}, {Application: true},
+				{Application: true, Stages: true, Requests: func(*iotrace.IO) {}}} {
 				r := &bpfRecorder{devices: devices[:n], options: o, cgroups: newCgroups()}
 				if err := r.load(kind); err != nil {
 					t.Errorf("%s, %d devices, %+v: %+v", name, n, o, err)

@@ -23,15 +23,18 @@ import (
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/iotrace/blktrace"
 	"plimsoll/internal/journal"
+	"plimsoll/internal/problem"
 )
 
 // Options choose what is recorded.
 type Options struct {
-	Devices     []string          // "MAJ:MIN" of the block devices; a partition stands for its disk. Paths of NVMe devices have none, and are named
-	Application bool              // follow system calls too: S2Q, S2X, C2R
-	Stages      bool              // all that lies between Q and D too, and what is counted of a device: costs more
-	All         bool              // time every request, also at rates at which only one in many is timed otherwise: costs more
-	Requests    func(*iotrace.IO) // gets every completed request, from one goroutine; nil for sums alone
+	// "MAJ:MIN" of the block devices; a partition stands for its disk. Paths of NVMe devices have none, and are named
+	Devices     []string
+	Application bool // follow system calls too: S2Q, S2X, C2R
+	Stages      bool // all that lies between Q and D too, and what is counted of a device: costs more
+	// time every request, also at rates at which only one in many is timed otherwise: costs more
+	All      bool
+	Requests func(*iotrace.IO) // gets every completed request, from one goroutine; nil for sums alone
 
 	// Events gets every event instead, for a capture; from one goroutine, those
 	// of a CPU in the order of time. Nothing is summed up then: the account
@@ -66,18 +69,13 @@ type Way struct {
 	Remedy string // what would change that
 }
 
-// Unsupported is the error of a host that cannot record.
-type Unsupported struct {
-	What string // is asked for; "" for block requests
-	Ways []Way
-}
-
-func (e *Unsupported) Error() string {
+// unsupported is the error of a host that cannot record what is asked for.
+func unsupported(what string, ways ...Way) error {
 	var all []string
-	for _, w := range e.Ways {
+	for _, w := range ways {
 		all = append(all, fmt.Sprintf("%s: %s (%s)", w.Name, w.Why, w.Remedy))
 	}
-	return fmt.Sprintf("this host cannot record %s: %s", cmp.Or(e.What, "block requests"), strings.Join(all, "; "))
+	return problem.New(problem.Unsupported, "this host cannot record "+what, strings.Join(all, "; "), "")
 }
 
 // ways is the table of ways, the best first.
@@ -101,8 +99,8 @@ func Ways() []Way {
 }
 
 // Start begins to record and returns when events are being recorded. The
-// journal may be nil where the way is "bpf". The error is an *Unsupported when
-// the host lacks what it takes.
+// journal may be nil where the way is "bpf". The error is problem.Unsupported
+// when the host lacks what it takes.
 func Start(ctx context.Context, j *journal.Journal, o Options) (*Recorder, error) {
 	if o.Namespaces != nil {
 		return startNamespaces(ctx, j, o)
@@ -124,7 +122,7 @@ func Start(ctx context.Context, j *journal.Journal, o Options) (*Recorder, error
 			if o.Way == "" {
 				continue
 			}
-			return nil, &Unsupported{Ways: offered[i : i+1]}
+			return nil, unsupported("block requests", offered[i])
 		}
 		r, err := w.start(ctx, j, o, devices)
 		if err != nil {
@@ -134,7 +132,7 @@ func Start(ctx context.Context, j *journal.Journal, o Options) (*Recorder, error
 		return &Recorder{r, s}, nil
 	}
 	if o.Way == "" {
-		return nil, &Unsupported{Ways: offered}
+		return nil, unsupported("block requests", offered...)
 	}
 	return nil, fmt.Errorf("no way of recording is called %q: there are %s", o.Way, strings.Join(WayNames(), ", "))
 }

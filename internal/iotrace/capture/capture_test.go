@@ -47,7 +47,8 @@ type job struct{ Read, Write direction }
 
 func fio(t testing.TB, args ...string) job {
 	t.Helper()
-	cmd := exec.Command("fio", append([]string{"--name=t", "--output-format=json", "--direct=1", "--bs=4k", "--size=64m"}, args...)...)
+	cmd := exec.Command("fio",
+		append([]string{"--name=t", "--output-format=json", "--direct=1", "--bs=4k", "--size=64m"}, args...)...)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v: %v: %s", cmd, err, out)
@@ -136,14 +137,16 @@ func TestAccountHoldsWhatTheApplicationDid(t *testing.T) {
 							t.Errorf("%s: %s of %d requests, and not of %d", op, i, intervals[i].Count, requests)
 						}
 					}
-					if got, want := intervals[iotrace.Q2C].SumNS, intervals[iotrace.Q2D].SumNS+intervals[iotrace.D2C].SumNS; got != want {
+					if got, want := intervals[iotrace.Q2C].SumNS,
+						intervals[iotrace.Q2D].SumNS+intervals[iotrace.D2C].SumNS; got != want {
 						t.Errorf("%s: Q2D and D2C make %d ns, and Q2C %d", op, want, got)
 					}
 					return intervals
 				}
 				read, write = check(iotrace.Read, j.Read), check(iotrace.Write, j.Write)
 				for _, i := range []iotrace.Interval{iotrace.S2Q, iotrace.S2X, iotrace.C2R} {
-					if got, want := read[i].Count+write[i].Count, j.Read.TotalIOs+j.Write.TotalIOs; o.Application && got != want || !o.Application && got != 0 {
+					if got, want := read[i].Count+write[i].Count, j.Read.TotalIOs+j.Write.TotalIOs; o.Application &&
+						got != want || !o.Application && got != 0 {
 						t.Errorf("%s of %d requests", i, got)
 					}
 				}
@@ -162,8 +165,8 @@ func TestAccountHoldsWhatTheApplicationDid(t *testing.T) {
 func TestAllAreCountedAndSomeAreTimed(t *testing.T) {
 	hosttest.Exclusive(t)
 	device, number := loop(t)
-	random := []string{"--rw=randrw", "--io_size=1g", "--norandommap"}
-	merged := []string{"--rw=rw", "--io_size=1g", "--iodepth_batch=16"}
+	random := []string{"--rw=randrw", "--io_size=3g", "--norandommap"}
+	merged := []string{"--rw=rw", "--io_size=3g", "--iodepth_batch=16"}
 	for name, load := range map[string][]string{"btf": random, "raw": random, "btf merged": merged, "raw merged": merged} {
 		t.Run(name, func(t *testing.T) {
 			forceRaw = strings.HasPrefix(name, "raw")
@@ -178,7 +181,8 @@ func TestAllAreCountedAndSomeAreTimed(t *testing.T) {
 			a, exact := stopped(t, some), stopped(t, all)
 			// Of so many the kernel may have hidden some, from both: see shown.
 			d := exact.Devices[0]
-			if got, want := d.Requests+d.Unshown+d.BackMerges+d.FrontMerges+d.OtherMerges, did.Read.TotalIOs+did.Write.TotalIOs; got != want {
+			if got, want := d.Requests+d.Unshown+d.BackMerges+d.FrontMerges+d.OtherMerges,
+				did.Read.TotalIOs+did.Write.TotalIOs; got != want {
 				t.Errorf("%d requests and merges, %d of them not shown, and fio did %d", got, d.Unshown, want)
 			}
 			checkSampled(t, a, exact)
@@ -200,7 +204,8 @@ const between = 5e6
 // checkSampled compares what was told by samples with what all tell.
 func checkSampled(t *testing.T, a, exact *iotrace.Account) {
 	t.Helper()
-	if total := exact.Devices[0].Requests; a.Timed == 0 || a.Timed >= total || exact.Timed != 0 || a.Lost != a.Devices[0].Unshown || a.Devices[0].Unshown != exact.Devices[0].Unshown {
+	if total := exact.Devices[0].Requests; a.Timed == 0 || a.Timed >= total || exact.Timed != 0 ||
+		a.Lost != a.Devices[0].Unshown || a.Devices[0].Unshown != exact.Devices[0].Unshown {
 		t.Fatalf("%d of %d were timed, %d events lost", a.Timed, total, a.Lost)
 	}
 	if !strings.Contains(strings.Join(a.Missing, "\n"), "were timed") {
@@ -217,9 +222,11 @@ func checkSampled(t *testing.T, a, exact *iotrace.Account) {
 		}
 		for _, i := range []iotrace.Interval{iotrace.Q2D, iotrace.D2C, iotrace.Q2C} {
 			if got[i].MinNS < want[i].MinNS/2 || got[i].MaxNS > 2*want[i].MaxNS+between {
-				t.Errorf("%s: %s from %d to %d ns, and of all from %d to %d", op, i, got[i].MinNS, got[i].MaxNS, want[i].MinNS, want[i].MaxNS)
+				t.Errorf("%s: %s from %d to %d ns, and of all from %d to %d", op, i, got[i].MinNS, got[i].MaxNS,
+					want[i].MinNS, want[i].MaxNS)
 			}
 		}
-		t.Logf("%s: of %d requests Q2C has %d, mean %.0f ns, of all %.0f", op, requests, got[iotrace.Q2C].Count, got[iotrace.Q2C].MeanNS(), want[iotrace.Q2C].MeanNS())
+		t.Logf("%s: of %d requests Q2C has %d, mean %.0f ns, of all %.0f", op, requests, got[iotrace.Q2C].Count,
+			got[iotrace.Q2C].MeanNS(), want[iotrace.Q2C].MeanNS())
 	}
 }

@@ -54,7 +54,8 @@ func find(numbers []string) ([]device, error) {
 	case len(numbers) == 0:
 		wrong = append(wrong, errors.New("no device is named that should be traced"))
 	case len(all) > maxDevices:
-		wrong = append(wrong, fmt.Errorf("%d devices (an NVMe device counts with its paths) are more than the %d that are traced at once: name fewer", len(all), maxDevices))
+		wrong = append(wrong, fmt.Errorf("%d devices (an NVMe device counts with its paths) are more than the %d "+
+			"that are traced at once: name fewer", len(all), maxDevices))
 	}
 	return all, errors.Join(wrong...)
 }
@@ -70,7 +71,8 @@ func look(number string) (device, error) {
 		return d, fmt.Errorf("no block device has the number %s (see lsblk)", number)
 	}
 	if exists(dir, "partition") {
-		d.note = fmt.Sprintf("%s is a partition: what is told is of its disk %s", filepath.Base(dir), filepath.Base(filepath.Dir(dir)))
+		d.note = fmt.Sprintf("%s is a partition: what is told is of its disk %s", filepath.Base(dir),
+			filepath.Base(filepath.Dir(dir)))
 		dir = filepath.Dir(dir)
 		whole, err := os.ReadFile(filepath.Join(dir, "dev"))
 		if err != nil {
@@ -121,7 +123,8 @@ func paths(head device) []device {
 		if _, err := fmt.Sscan(in.Text(), &d.major, &d.minor, &d.name); err != nil {
 			continue
 		}
-		if got, err := fmt.Sscanf(d.name, "nvme%dc%dn%d", &s, &c, &n); err == nil && got == 3 && s == subsystem && n == namespace {
+		if got, err := fmt.Sscanf(d.name, "nvme%dc%dn%d", &s, &c, &n); err == nil && got == 3 && s == subsystem &&
+			n == namespace {
 			all = append(all, d)
 		}
 	}

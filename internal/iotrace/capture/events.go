@@ -53,13 +53,15 @@ func (s *eventSorter) give(e *eventRecord) {
 	if !s.told {
 		s.told = true
 		for _, d := range s.devices {
-			s.to(&blktrace.Record{Time: e.Time, CPU: e.CPU, Action: blktrace.NoteMessage | blktrace.CatNotify, Device: blktrace.DeviceNumber(d.major, d.minor), PDU: []byte(blktrace.NamePrefix + d.name)})
+			s.to(&blktrace.Record{Time: e.Time, CPU: e.CPU, Action: blktrace.NoteMessage | blktrace.CatNotify,
+				Device: blktrace.DeviceNumber(d.major, d.minor), PDU: []byte(blktrace.NamePrefix + d.name)})
 		}
 	}
 	if known, ok := s.named[e.TID]; !ok || known != e.Comm {
 		s.named[e.TID] = e.Comm
 		name, _, _ := bytes.Cut(e.Comm[:], []byte{0})
-		s.to(&blktrace.Record{Time: e.Time, CPU: e.CPU, PID: e.TID, Action: blktrace.NoteProcess | blktrace.CatNotify, PDU: append(slices.Clone(name), 0)})
+		s.to(&blktrace.Record{Time: e.Time, CPU: e.CPU, PID: e.TID, Action: blktrace.NoteProcess | blktrace.CatNotify,
+			PDU: append(slices.Clone(name), 0)})
 	}
 	d := s.devices[e.Dev]
 	number := blktrace.DeviceNumber(d.major, d.minor)
@@ -117,7 +119,8 @@ var actions = map[uint8]blktrace.Action{
 var opfFlags = []struct {
 	bit      uint
 	category blktrace.Action
-}{{11, blktrace.CatSync}, {12, blktrace.CatMeta}, {17, blktrace.CatFUA}, {18, blktrace.CatFlush}, {19, blktrace.CatAhead}}
+}{{11, blktrace.CatSync}, {12, blktrace.CatMeta}, {17, blktrace.CatFUA}, {18, blktrace.CatFlush},
+	{19, blktrace.CatAhead}}
 
 // categories are a request's, by its operation and flags.
 func categories(opf uint32) blktrace.Action {

@@ -133,7 +133,8 @@ func fineBin(ns uint64) int {
 // dist gives what one CPU counted. A bin's times are taken to lie in its
 // middle, but never beyond the least and the greatest.
 func (d *kernelDist) dist() *iotrace.Dist {
-	out := &iotrace.Dist{Count: d.Count, SumNS: d.Sum, MinNS: ^d.Notmin, MaxNS: d.Max, Squares: [2]uint64{d.SquaresHigh, d.SquaresLow}}
+	out := &iotrace.Dist{Count: d.Count, SumNS: d.Sum, MinNS: ^d.Notmin, MaxNS: d.Max,
+		Squares: [2]uint64{d.SquaresHigh, d.SquaresLow}}
 	for i, n := range d.Bins {
 		if n > 0 {
 			out.AddBin(fineBin(min(max(middle(i), out.MinNS), out.MaxNS)), uint64(n))

@@ -47,7 +47,9 @@ func TestProgramsAreOfTheirSources(t *testing.T) {
 	if out, err := exec.Command("bpf/build.sh", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for name, committed := range map[string][]byte{"record_btf": programsBTF, "record_raw": programsRaw, "events_btf": eventsBTF, "events_raw": eventsRaw, "target_raw": programsTarget, "tally_btf": tallyBTF, "tally_raw": tallyRaw} {
+	for name, committed := range map[string][]byte{"record_btf": programsBTF, "record_raw": programsRaw,
+		"events_btf": eventsBTF, "events_raw": eventsRaw, "target_raw": programsTarget, "tally_btf": tallyBTF,
+		"tally_raw": tallyRaw} {
 		built, err := os.ReadFile(filepath.Join(dir, name+".o"))
 		if err != nil {
 			t.Fatal(err)
@@ -83,7 +85,8 @@ func TestLayoutIsThatOfThePrograms(t *testing.T) {
 	if got := int(spec.Maps["cells"].ValueSize); got != 4*int(iotrace.A2Q) { // from there on they are the target's
 		t.Errorf("cells: the programs have %d bytes for %d intervals", got, iotrace.A2Q)
 	}
-	for object, types := range map[*[]byte]map[string]any{&programsBTF: {"request_record": requestRecord{}}, &eventsBTF: {"event_record": eventRecord{}}} {
+	for object, types := range map[*[]byte]map[string]any{&programsBTF: {"request_record": requestRecord{}},
+		&eventsBTF: {"event_record": eventRecord{}}} {
 		known, err := btf.LoadSpecFromReader(bytes.NewReader(*object))
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +158,8 @@ func FuzzPage(f *testing.F) {
 // A task that becomes another program may keep the end of its old name, behind
 // the new one: kernels before 5.17 do not wipe it.
 func TestNamesOfTasksEnd(t *testing.T) {
-	for comm, want := range map[string]string{"fio\x00soll\x00": "fio", "jbd2/loop0-8\x00": "jbd2/loop0-8", "sixteen-letters!": "sixteen-letters!", "\x00old": ""} {
+	for comm, want := range map[string]string{"fio\x00soll\x00": "fio", "jbd2/loop0-8\x00": "jbd2/loop0-8",
+		"sixteen-letters!": "sixteen-letters!", "\x00old": ""} {
 		var key ownerKey
 		copy(key.Comm[:], comm)
 		if is := new(cgroups).owner(key, false).Command; is != want {

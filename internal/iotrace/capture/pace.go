@@ -51,7 +51,8 @@ func (r *bpfRecorder) paced() bool {
 // bio that passes several devices is counted at those that have no requests, which
 // takes its Q.
 func (r *bpfRecorder) timesOnly(program string) bool {
-	return program == "rq_issue" || program == "nvme_setup" || program == "bio_queue" && r.coll.Programs["bio_remap"] == nil
+	return program == "rq_issue" || program == "nvme_setup" || program == "bio_queue" &&
+		r.coll.Programs["bio_remap"] == nil
 }
 
 // rest has the programs time in turns as long as there are many requests.

@@ -49,13 +49,15 @@ func TestAccountHoldsWhatTheDeviceCounted(t *testing.T) {
 		r := start(t, Options{Devices: []string{number}, Stages: true})
 		r0, w0, f0 = stat(t, device)
 		// Buffered, and in order: bios are merged, and kernel threads write them.
-		fio(t, "--filename="+device, "--direct=0", "--rw=write", "--ioengine=psync", "--io_size=16m", "--fsync=512", "--end_fsync=1")
+		fio(t, "--filename="+device, "--direct=0", "--rw=write", "--ioengine=psync", "--io_size=16m", "--fsync=512",
+			"--end_fsync=1")
 		r1, w1, f1 = stat(t, device)
 		return stopped(t, r)
 	})
 	// Who asks for a flush has a request of its own, which the kernel counts as a write.
 	asked, _, _ := sum(a, iotrace.Flush)
-	for op, want := range map[iotrace.Op]uint64{iotrace.Read: r1 - r0, iotrace.Write: w1 - w0 - asked, iotrace.Flush: f1 - f0} {
+	for op, want := range map[iotrace.Op]uint64{iotrace.Read: r1 - r0, iotrace.Write: w1 - w0 - asked,
+		iotrace.Flush: f1 - f0} {
 		if _, _, intervals := sum(a, op); intervals[iotrace.D2C].Count != want {
 			t.Errorf("%s: D2C of %d requests, and the device counts %d", op, intervals[iotrace.D2C].Count, want)
 		}
@@ -67,7 +69,8 @@ func TestAccountHoldsWhatTheDeviceCounted(t *testing.T) {
 	d := a.Devices[0]
 	merged := d.BackMerges + d.FrontMerges
 	if merged == 0 || intervals[iotrace.Q2M].Count != merged || intervals[iotrace.M2D].Count != merged {
-		t.Errorf("%d bios were merged; Q2M has %d, and M2D %d", merged, intervals[iotrace.Q2M].Count, intervals[iotrace.M2D].Count)
+		t.Errorf("%d bios were merged; Q2M has %d, and M2D %d", merged, intervals[iotrace.Q2M].Count,
+			intervals[iotrace.M2D].Count)
 	}
 	if d.Unfinished != 0 {
 		t.Errorf("%d requests are unfinished", d.Unfinished)
@@ -102,7 +105,8 @@ func TestEveryRequestIsGiven(t *testing.T) {
 		return stopped(t, r)
 	})
 	if seen != j.Read.TotalIOs+j.Write.TotalIOs || bytes != j.Read.Bytes+j.Write.Bytes {
-		t.Errorf("%d requests of %d bytes; fio did %d of %d", seen, bytes, j.Read.TotalIOs+j.Write.TotalIOs, j.Read.Bytes+j.Write.Bytes)
+		t.Errorf("%d requests of %d bytes; fio did %d of %d", seen, bytes, j.Read.TotalIOs+j.Write.TotalIOs,
+			j.Read.Bytes+j.Write.Bytes)
 	}
 }
 
@@ -149,11 +153,12 @@ func captured(t *testing.T, base, way, device, number string) (a *iotrace.Accoun
 		files = append(files, f)
 		return f, err
 	})
-	r, err := Start(context.Background(), j, Options{Devices: []string{number}, Way: way, Events: func(e *blktrace.Record) {
-		if err := w.Write(e); err != nil {
-			t.Error(err)
-		}
-	}})
+	r, err := Start(context.Background(), j,
+		Options{Devices: []string{number}, Way: way, Events: func(e *blktrace.Record) {
+			if err := w.Write(e); err != nil {
+				t.Error(err)
+			}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +265,8 @@ func TestTracefsGivesAnAccount(t *testing.T) {
 func byWhom(a *iotrace.Account) string {
 	var all []string
 	for _, c := range a.Cells {
-		all = append(all, fmt.Sprintf("%d %s of %d bytes by %s (%d)", c.Requests, c.Op, c.Bytes, c.Owner.Command, c.Owner.PID))
+		all = append(all,
+			fmt.Sprintf("%d %s of %d bytes by %s (%d)", c.Requests, c.Op, c.Bytes, c.Owner.Command, c.Owner.PID))
 	}
 	return strings.Join(all, ", ")
 }

@@ -95,7 +95,8 @@ func blkRecord(cpu uint32, ns uint64, data []byte) (*blktrace.Record, bool) {
 	}
 	r := &blktrace.Record{
 		Time: ns, Sector: e.Uint64(data[16:]), Bytes: e.Uint32(data[24:]), Action: blktrace.Action(action &^ withCgroup),
-		PID: e.Uint32(data[32:]), Device: e.Uint32(data[36:]), CPU: cpu, Error: e.Uint16(data[44:]), PDU: data[header : header+pdu],
+		PID: e.Uint32(data[32:]), Device: e.Uint32(data[36:]), CPU: cpu, Error: e.Uint16(data[44:]),
+		PDU: data[header : header+pdu],
 	}
 	if action&withCgroup != 0 && pdu >= 8 {
 		r.Cgroup, r.PDU = e.Uint64(r.PDU), r.PDU[8:]

@@ -90,7 +90,7 @@ func stretch(c *iotrace.Cell) {
 		squares.Mul(squares, new(big.Int).SetUint64(n)).Div(squares, new(big.Int).SetUint64(of))
 		out.Squares = [2]uint64{new(big.Int).Rsh(squares, 64).Uint64(), squares.Uint64()}
 		var before, below uint64 // of the bins so far: given, and scaled
-		for _, b := range d.Latency().Bins {
+		for b := range d.Latency().Bins.All() {
 			before += b.Count
 			out.AddBin(fineBin(b.NS), scale(before)-below)
 			below = scale(before)

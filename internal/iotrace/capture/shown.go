@@ -75,7 +75,8 @@ func (s *shown) tell(a *iotrace.Account, after map[string]served) {
 			told.Unshown = n
 			told.Unfinished -= min(told.Unfinished, n)
 			a.Lost += n
-			a.Missing = append(a.Missing, fmt.Sprintf("the ends of %d of the %d requests of %s: the device counts them, and the kernel did not show them", n, all, d.name))
+			a.Missing = append(a.Missing, fmt.Sprintf("the ends of %d of the %d requests of %s: the device counts "+
+				"them, and the kernel did not show them", n, all, d.name))
 		}
 	}
 }

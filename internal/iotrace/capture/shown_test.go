@@ -19,7 +19,8 @@ func TestWhatIsNotShownIsTold(t *testing.T) {
 	hosttest.Exclusive(t)
 	device, number := loop(t)
 	for name, o := range map[string]Options{
-		"default": {}, "all": {All: true}, "requests": {Requests: func(*iotrace.IO) {}}, "events": {Events: func(*blktrace.Record) {}},
+		"default": {}, "all": {All: true}, "requests": {Requests: func(*iotrace.IO) {}},
+		"events": {Events: func(*blktrace.Record) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.Devices, o.Way = []string{number}, "bpf"
@@ -81,13 +82,15 @@ func TestHiddenEndsSpoilNoTimes(t *testing.T) {
 				}
 				hidden <- err
 			}()
-			ios := fio(t, "--filename="+device, "--ioengine=libaio", "--iodepth=32", "--rw=randrw", "--norandommap", "--io_size=100g", "--time_based", "--runtime=3")
+			ios := fio(t, "--filename="+device, "--ioengine=libaio", "--iodepth=32", "--rw=randrw", "--norandommap",
+				"--io_size=100g", "--time_based", "--runtime=3")
 			if err := <-hidden; err != nil {
 				t.Fatal(err)
 			}
 			a, exact := stopped(t, some), stopped(t, all)
 			d := a.Devices[0]
-			if got, want := d.Requests+d.Unshown+d.BackMerges+d.FrontMerges+d.OtherMerges, ios.Read.TotalIOs+ios.Write.TotalIOs; got != want || d.Unshown < 40 || a.Timed == 0 {
+			if got, want := d.Requests+d.Unshown+d.BackMerges+d.FrontMerges+d.OtherMerges,
+				ios.Read.TotalIOs+ios.Write.TotalIOs; got != want || d.Unshown < 40 || a.Timed == 0 {
 				t.Errorf("%d requests, %d of them not shown, and fio did %d; %d were timed", got, d.Unshown, want, a.Timed)
 			}
 			for _, op := range []iotrace.Op{iotrace.Read, iotrace.Write} {

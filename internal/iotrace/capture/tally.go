@@ -69,10 +69,10 @@ type (
 )
 
 // StartTally starts to count for the devices that Watch is then told of. The
-// error is an *Unsupported when the host lacks what it takes.
+// error is problem.Unsupported when the host lacks what it takes.
 func StartTally() (*Tally, error) {
 	if why, remedy := probeBPF(); why != "" {
-		return nil, &Unsupported{What: "who uses its disks", Ways: []Way{{Name: "bpf", Why: why, Remedy: remedy}}}
+		return nil, unsupported("who uses its disks", Way{Name: "bpf", Why: why, Remedy: remedy})
 	}
 	// Before 5.11 maps counted against a limit; the library knows.
 	if err := rlimit.RemoveMemlock(); err != nil {
@@ -107,7 +107,8 @@ func (t *Tally) start(object []byte) error {
 		return err
 	}
 	for name, value := range map[string]uint32{
-		"bio_queue_first": flag(ofBios), "unified": flag(t.cgroups.unified), "subsystem": subsystem(types), "self": uint32(os.Getpid()),
+		"bio_queue_first": flag(ofBios), "unified": flag(t.cgroups.unified), "subsystem": subsystem(types),
+		"self": uint32(os.Getpid()),
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return fmt.Errorf("constant %s of the program that counts: %w", name, err)

@@ -60,10 +60,12 @@ func tellsWhoAsked(t *testing.T) {
 	if err != nil || name != filepath.Base(device) {
 		t.Fatalf("%s is watched as %q: %v", device, name, err)
 	}
-	if out, err := exec.Command("dd", "if="+device, "of=/dev/null", "bs=64k", "count=16", "iflag=direct").CombinedOutput(); err != nil {
+	if out, err := exec.Command("dd", "if="+device, "of=/dev/null", "bs=64k", "count=16",
+		"iflag=direct").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if asked, _, err := c.Read(); err != nil || sumOf(asked, name, func(a Asked) bool { return a.Command == "dd" }).ReadBytes != 1<<20 {
+	if asked, _, err := c.Read(); err != nil ||
+		sumOf(asked, name, func(a Asked) bool { return a.Command == "dd" }).ReadBytes != 1<<20 {
 		t.Errorf("dd read 1 MiB: %+v, %v", asked, err)
 	}
 	if err := c.Reset(); err != nil {

@@ -91,7 +91,8 @@ func targetTypes() (types []*btf.Spec, why, remedy string) {
 	types, of := []*btf.Spec{kernel}, kernel
 	if _, err := os.Stat(filepath.Join("/sys/kernel/btf", nvmetModule)); err == nil {
 		if of, err = btf.LoadKernelModuleSpec(nvmetModule); err != nil {
-			return nil, "the description of the types of the module nvmet cannot be read: " + err.Error(), "run as root, and see dmesg"
+			return nil, "the description of the types of the module nvmet cannot be read: " + err.Error(),
+				"run as root, and see dmesg"
 		}
 		types = append(types, of)
 	}
@@ -102,9 +103,11 @@ func targetTypes() (types []*btf.Spec, why, remedy string) {
 		}
 		switch {
 		case !exists("/sys/module", nvmetModule):
-			return nil, "the module nvmet is not loaded: this host is no NVMe-oF target", "export something first (plimsoll target export)"
+			return nil, "the module nvmet is not loaded: this host is no NVMe-oF target",
+				"export something first (plimsoll target export)"
 		case of == kernel:
-			return nil, "the kernel does not describe the types of its module nvmet", "boot a kernel with CONFIG_DEBUG_INFO_BTF_MODULES, 5.11 or later"
+			return nil, "the kernel does not describe the types of its module nvmet",
+				"boot a kernel with CONFIG_DEBUG_INFO_BTF_MODULES, 5.11 or later"
 		}
 		return nil, "nvmet has no tracepoint " + event, "boot a kernel with CONFIG_TRACEPOINTS, 5.3 or later"
 	}
@@ -113,11 +116,11 @@ func targetTypes() (types []*btf.Spec, why, remedy string) {
 
 // targetUnsupported says why the target's requests cannot be recorded.
 func targetUnsupported(why, remedy string) error {
-	return &Unsupported{What: "the requests of its NVMe-oF target", Ways: []Way{{Name: "bpf", Why: why, Remedy: remedy}}}
+	return unsupported("the requests of its NVMe-oF target", Way{Name: "bpf", Why: why, Remedy: remedy})
 }
 
 // StartTarget begins to record what the target does, and returns when it is
-// being recorded. The error is an *Unsupported when the host lacks what it
+// being recorded. The error is problem.Unsupported when the host lacks what it
 // takes.
 func StartTarget() (_ *TargetRecorder, err error) {
 	if why, remedy := probeBPF(); why != "" {
@@ -191,7 +194,8 @@ func (r *TargetRecorder) Requests() ([]NamespaceRequests, error) {
 	var perCPU []targetSums
 	cells := r.coll.Maps["cells"].Iterate()
 	for cells.Next(&key, &perCPU) {
-		n := NamespaceRequests{Namespace: Namespace{NQN: r.nqn(key.Subsystem), ID: key.NSID, UUID: key.UUID.String()}, Op: iotrace.Op(key.Op)}
+		n := NamespaceRequests{Namespace: Namespace{NQN: r.nqn(key.Subsystem), ID: key.NSID, UUID: key.UUID.String()},
+			Op: iotrace.Op(key.Op)}
 		if key.Size > 0 {
 			n.Size = 1 << (key.Size - 1)
 		}
@@ -220,7 +224,8 @@ func (n *NamespaceRequests) add(s *targetSums) {
 			*into = new(iotrace.Dist)
 		}
 		(*into).Merge((&kernelDist{
-			Count: t.Count, Sum: t.Sum, Max: t.Max, Notmin: t.Notmin, SquaresLow: t.SquaresLow, SquaresHigh: t.SquaresHigh, Bins: t.Bins,
+			Count: t.Count, Sum: t.Sum, Max: t.Max, Notmin: t.Notmin, SquaresLow: t.SquaresLow,
+			SquaresHigh: t.SquaresHigh, Bins: t.Bins,
 		}).dist())
 	}
 }

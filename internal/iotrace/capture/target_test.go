@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"plimsoll/internal/hosttest"
+	"plimsoll/internal/problem"
 )
 
 // Whether the kernel takes the programs for the target can be told without a
@@ -51,7 +52,8 @@ func TestLayoutOfTheTargetIsThatOfThePrograms(t *testing.T) {
 	} {
 		m := spec.Maps[name]
 		if int(m.KeySize) != binary.Size(want[0]) || int(m.ValueSize) != binary.Size(want[1]) {
-			t.Errorf("%s: the programs have %d and %d bytes, and we %d and %d", name, m.KeySize, m.ValueSize, binary.Size(want[0]), binary.Size(want[1]))
+			t.Errorf("%s: the programs have %d and %d bytes, and we %d and %d", name, m.KeySize, m.ValueSize,
+				binary.Size(want[0]), binary.Size(want[1]))
 		}
 	}
 }
@@ -65,7 +67,7 @@ func TestAHostWithoutATargetSaysWhy(t *testing.T) {
 		t.Skip("only root may use BPF: another reason comes first")
 	}
 	_, err := StartTarget()
-	var cannot *Unsupported
+	var cannot *problem.Problem
 	if !errors.As(err, &cannot) {
 		t.Fatalf("the error is %v", err)
 	}

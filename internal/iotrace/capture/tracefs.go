@@ -59,8 +59,10 @@ func probeTracefs() (why, remedy string) {
 	if dir == "" {
 		return "", ""
 	}
-	if tracer, err := os.ReadFile(filepath.Join(dir, "current_tracer")); err == nil && strings.TrimSpace(string(tracer)) != "nop" {
-		return "the tracer " + strings.TrimSpace(string(tracer)) + " is at work", "wait until it has ended, or echo nop > " + filepath.Join(dir, "current_tracer")
+	if tracer, err := os.ReadFile(filepath.Join(dir, "current_tracer")); err == nil &&
+		strings.TrimSpace(string(tracer)) != "nop" {
+		return "the tracer " + strings.TrimSpace(string(tracer)) + " is at work",
+			"wait until it has ended, or echo nop > " + filepath.Join(dir, "current_tracer")
 	}
 	return "", ""
 }
@@ -105,7 +107,8 @@ func startTracefs(ctx context.Context, j *journal.Journal, o Options, devices []
 	}
 	r := &tracefsRecorder{
 		ctx: context.WithoutCancel(ctx), journal: j, options: o, devices: devices,
-		spool: map[uint32]*os.File{}, names: map[uint32]string{}, named: map[onCPU]bool{}, quit: make(chan struct{}), done: make(chan error, 1),
+		spool: map[uint32]*os.File{}, names: map[uint32]string{}, named: map[onCPU]bool{}, quit: make(chan struct{}),
+		done: make(chan error, 1),
 	}
 	defer func() {
 		if err != nil {
@@ -131,9 +134,10 @@ func startTracefs(ctx context.Context, j *journal.Journal, o Options, devices []
 func (r *tracefsRecorder) prepare(ctx context.Context) error {
 	if r.dir = mounted(); r.dir == "" {
 		r.dir = tracefsHome
-		entry, err := r.journal.Do(ctx, &journal.Mount{Source: "tracefs", Target: r.dir, Type: "tracefs"}, func(string) error {
-			return unix.Mount("tracefs", r.dir, "tracefs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
-		})
+		entry, err := r.journal.Do(ctx, &journal.Mount{Source: "tracefs", Target: r.dir, Type: "tracefs"},
+			func(string) error {
+				return unix.Mount("tracefs", r.dir, "tracefs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+			})
 		if entry != nil {
 			r.undo = append(r.undo, entry)
 		}
@@ -144,7 +148,8 @@ func (r *tracefsRecorder) prepare(ctx context.Context) error {
 			return fmt.Errorf("%s: %s", why, remedy)
 		}
 	}
-	for _, s := range [][2]string{{"buffer_size_kb", bufferKiB}, {"trace_clock", traceClock}, {"current_tracer", tracerName}} {
+	for _, s := range [][2]string{{"buffer_size_kb", bufferKiB}, {"trace_clock", traceClock},
+		{"current_tracer", tracerName}} {
 		if err := r.set(ctx, filepath.Join(r.dir, s[0]), s[1]); err != nil {
 			return err
 		}
@@ -163,7 +168,8 @@ func (r *tracefsRecorder) prepare(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s/trace_pipe_raw: %w", dir, err)
 		}
-		r.cpus = append(r.cpus, &cpuBuffer{cpu: uint32(cpu), pages: os.NewFile(uintptr(fd), dir), page: make([]byte, os.Getpagesize())})
+		r.cpus = append(r.cpus,
+			&cpuBuffer{cpu: uint32(cpu), pages: os.NewFile(uintptr(fd), dir), page: make([]byte, os.Getpagesize())})
 	}
 	r.lostYet = r.losses()
 	return nil
@@ -270,7 +276,8 @@ func (r *tracefsRecorder) takePage(cpu uint32, page []byte) error {
 		r.events++
 		if task := (onCPU{cpu, record.PID}); !r.named[task] {
 			r.named[task] = true
-			note := &blktrace.Record{Time: record.Time, CPU: cpu, PID: record.PID, Action: blktrace.NoteProcess | blktrace.CatNotify, PDU: append([]byte(r.command(record.PID)), 0)}
+			note := &blktrace.Record{Time: record.Time, CPU: cpu, PID: record.PID,
+				Action: blktrace.NoteProcess | blktrace.CatNotify, PDU: append([]byte(r.command(record.PID)), 0)}
 			if err := r.give(note); err != nil {
 				return err
 			}
@@ -332,9 +339,7 @@ func (r *tracefsRecorder) close() error {
 	for _, c := range r.cpus {
 		all = append(all, c.pages.Close())
 	}
-	for _, e := range slices.Backward(r.undo) {
-		all = append(all, r.journal.Undo(r.ctx, e))
-	}
+	all = append(all, r.journal.UndoEach(r.ctx, r.undo))
 	for _, f := range r.spool {
 		all = append(all, f.Close())
 	}
@@ -378,7 +383,9 @@ func (r *tracefsRecorder) follow() (*iotrace.Account, error) {
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, follow.Source{Name: blktrace.FileName("trace", cpu), From: bufio.NewReader(io.NewSectionReader(f, 0, info.Size())), Size: info.Size()})
+		sources = append(sources,
+			follow.Source{Name: blktrace.FileName("trace", cpu),
+				From: bufio.NewReader(io.NewSectionReader(f, 0, info.Size())), Size: info.Size()})
 	}
 	slices.SortFunc(sources, func(a, b follow.Source) int { return strings.Compare(a.Name, b.Name) })
 	options := follow.Options{DeviceName: func(major, minor uint32) string {

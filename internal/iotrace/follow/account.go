@@ -285,7 +285,8 @@ func (a *accountant) another(b *told) *second {
 
 // account makes the account of all that was followed.
 func account(f *follower, a *accountant) *iotrace.Account {
-	out := &iotrace.Account{Recorder: "blktrace capture", Duration: time.Duration(since(f.start, f.last)), Events: f.events}
+	out := &iotrace.Account{Recorder: "blktrace capture", Duration: time.Duration(since(f.start, f.last)),
+		Events: f.events}
 	for i, d := range f.devices {
 		out.Devices = append(out.Devices, d.told(f, a.seconds(i, d, since(f.start, f.last))))
 		out.Missing = append(out.Missing, d.missing()...)
@@ -322,7 +323,8 @@ func account(f *follower, a *accountant) *iotrace.Account {
 			"(a capture and its own merge?), by their CPUs, numbers and times: each counts once", out.Twice))
 	}
 	if f.givenUp > 0 {
-		out.Missing = append(out.Missing, fmt.Sprintf("%d requests were given up: more than %d at once had no completion", f.givenUp, maxInFlight))
+		out.Missing = append(out.Missing, fmt.Sprintf("%d requests were given up: more than %d at once had no "+
+			"completion", f.givenUp, maxInFlight))
 	}
 	return out
 }
@@ -428,9 +430,11 @@ func (d *device) lacking() (out []string) {
 func (d *device) missing() (out []string) {
 	switch {
 	case d.queued == 0 && d.stats.Remaps == 0 && (d.issued > 0 || d.stats.Requests > 0):
-		out = append(out, fmt.Sprintf("%s: the capture has no Q of it: when its requests were queued, and by whom, is not known", d.name))
+		out = append(out, fmt.Sprintf("%s: the capture has no Q of it: when its requests were queued, and by whom, "+
+			"is not known", d.name))
 	case d.issued == 0 && d.queued > 0:
-		out = append(out, fmt.Sprintf("%s: the capture has no D of it: it passes its I/O on to other devices, or D was not recorded", d.name))
+		out = append(out, fmt.Sprintf("%s: the capture has no D of it: it passes its I/O on to other devices, or D "+
+			"was not recorded", d.name))
 	}
 	if d.stats.Requests == 0 && (d.queued > 0 || d.issued > 0) {
 		out = append(out, fmt.Sprintf("%s: the capture has no C of it: how long its requests took is not known", d.name))
@@ -440,7 +444,8 @@ func (d *device) missing() (out []string) {
 		out = append(out, fmt.Sprintf("%s: its series ends after %d seconds", d.name, maxSeconds))
 	}
 	if d.stats.Unfinished > 0 && d.stats.Requests > 0 {
-		out = append(out, fmt.Sprintf("%s: %d requests were not completed when the trace ended, or their completions are lost", d.name, d.stats.Unfinished))
+		out = append(out, fmt.Sprintf("%s: %d requests were not completed when the trace ended, or their completions "+
+			"are lost", d.name, d.stats.Unfinished))
 	}
 	return out
 }

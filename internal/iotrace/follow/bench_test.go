@@ -64,7 +64,8 @@ func BenchmarkAnalyze(b *testing.B) {
 	}
 	run("decode alone", func() error {
 		var damage error
-		merge := blktrace.NewMerge([]*blktrace.Reader{blktrace.NewReader("file", bytes.NewReader(file))}, func(err error) { damage = err })
+		merge := blktrace.NewMerge([]*blktrace.Reader{blktrace.NewReader("file", bytes.NewReader(file))},
+			func(err error) { damage = err })
 		for len(merge.Next()) > 0 {
 		}
 		return damage
@@ -81,7 +82,8 @@ func BenchmarkAnalyze(b *testing.B) {
 func BenchmarkManyFiles(b *testing.B) {
 	for _, devices := range []int{1, 10} {
 		m := makeCapture(b, synthetic.Shape{
-			Events: 1_000_000, CPUs: 40, Devices: devices, Shared: true, Merges: 0.2, Splits: 0.03, Requeues: 0.02, Remote: 0.5, Seed: 1,
+			Events: 1_000_000, CPUs: 40, Devices: devices, Shared: true, Merges: 0.2, Splits: 0.03, Requeues: 0.02,
+			Remote: 0.5, Seed: 1,
 		})
 		b.Run(fmt.Sprintf("%d devices", devices), func(b *testing.B) {
 			for b.Loop() {

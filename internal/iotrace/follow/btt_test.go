@@ -19,7 +19,8 @@ import (
 )
 
 // bttKnows are the intervals that btt has too.
-var bttKnows = []iotrace.Interval{iotrace.Q2Q, iotrace.Q2G, iotrace.G2I, iotrace.Q2M, iotrace.I2D, iotrace.M2D, iotrace.D2C, iotrace.Q2C}
+var bttKnows = []iotrace.Interval{iotrace.Q2Q, iotrace.Q2G, iotrace.G2I, iotrace.Q2M, iotrace.I2D, iotrace.M2D,
+	iotrace.D2C, iotrace.Q2C}
 
 // figures are what btt prints of one interval of one device.
 type figures struct {
@@ -193,7 +194,7 @@ func print(d *iotrace.Dist) figures {
 		return figures{}
 	}
 	var none uint64
-	if bins := d.Latency().Bins; len(bins) > 0 && bins[0].NS == 0 {
+	if bins := d.Latency().Bins.Unpack(); len(bins) > 0 && bins[0].NS == 0 {
 		none = bins[0].Count
 	}
 	seconds := func(ns float64) string { return fmt.Sprintf("%.9f", ns/1e9) }
@@ -239,7 +240,8 @@ func tables(t *testing.T, out string) map[where]figures {
 	var interval string
 	for line := range strings.Lines(out) {
 		words := strings.Fields(line)
-		if i := slices.IndexFunc(bttKnows, func(i iotrace.Interval) bool { return len(words) == 5 && i.String() == words[0] }); i >= 0 && words[1] != "MIN" {
+		if i := slices.IndexFunc(bttKnows,
+			func(i iotrace.Interval) bool { return len(words) == 5 && i.String() == words[0] }); i >= 0 && words[1] != "MIN" {
 			f := figures{min: words[1], mean: words[2], max: words[3]}
 			if _, err := fmt.Sscan(words[4], &f.count); err != nil {
 				t.Fatal(err)

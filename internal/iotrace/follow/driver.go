@@ -135,11 +135,13 @@ func (f *follower) issueFlush(dev *device, at uint16, e *event) {
 		b := &f.table.bios[n]
 		this := n
 		n = b.hash
-		if dev.strict && b.key == e.key && b.device == at && b.state == issued && dev.age(b) > dev.patience.atIssue[inDriver] {
+		if dev.strict && b.key == e.key && b.device == at && b.state == issued &&
+			dev.age(b) > dev.patience.atIssue[inDriver] {
 			f.stale(dev, this)
 			continue
 		}
-		if b.key == e.key && b.device == at && b.op == iotrace.Flush && b.d == never && states(1<<queued|1<<held).has(b.state) {
+		if b.key == e.key && b.device == at && b.op == iotrace.Flush && b.d == never &&
+			states(1<<queued|1<<held).has(b.state) {
 			b.d, b.tick = e.time, dev.ticks
 			waiting++
 		}

@@ -32,7 +32,8 @@ func void(r *blktrace.Record) bool {
 }
 
 // zones are the categories of zone management.
-const zones = blktrace.CatZoneReset | blktrace.CatZoneResetAll | blktrace.CatZoneFinish | blktrace.CatZoneOpen | blktrace.CatZoneClose
+const zones = blktrace.CatZoneReset | blktrace.CatZoneResetAll | blktrace.CatZoneFinish | blktrace.CatZoneOpen |
+	blktrace.CatZoneClose
 
 // plainOps are the operations by CatRead and CatWrite.
 var plainOps = [4]iotrace.Op{iotrace.Other, iotrace.Read, iotrace.Write, iotrace.Read}

@@ -53,10 +53,12 @@ func TestDamage(t *testing.T) {
 		if !errors.As(err, &format) || format.Offset != 192 || format.Skipped != 48 {
 			t.Errorf("%+v", format)
 		}
-		if a == nil || a.Events != 7 || a.By(iotrace.Total)[0].Requests != 2 || !strings.Contains(strings.Join(a.Missing, "\n"), "damaged in 2 places") {
+		if a == nil || a.Events != 7 || a.By(iotrace.Total)[0].Requests != 2 ||
+			!strings.Contains(strings.Join(a.Missing, "\n"), "damaged in 2 places") {
 			t.Errorf("%+v", a)
 		}
-		if a, err := Analyze(t.Context(), source(), Options{Threads: threads, Strict: true}); a != nil || !errors.As(err, &damage) {
+		if a, err := Analyze(t.Context(), source(), Options{Threads: threads, Strict: true}); a != nil ||
+			!errors.As(err, &damage) {
 			t.Errorf("strict: %v, %v", a, err)
 		}
 	}
@@ -97,7 +99,8 @@ func TestMissingCPUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := strings.Join(a.Missing, "\n")
-	for _, want := range []string{"CPU 1 has no file (a/sda.blktrace.1)", "CPU 2 has no file (a/sda.blktrace.2)", "CPU 0 has no file (a/sdb.blktrace.0)"} {
+	for _, want := range []string{"CPU 1 has no file (a/sda.blktrace.1)", "CPU 2 has no file (a/sda.blktrace.2)",
+		"CPU 0 has no file (a/sdb.blktrace.0)"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is not among\n%s", want, all)
 		}
@@ -167,7 +170,8 @@ func (g *generator) Read(p []byte) (int, error) {
 	}
 	for g.buf.Len() < min(len(p), g.left) {
 		g.n++
-		r := blktrace.Record{Time: uint64(g.n) * 1000, Device: blktrace.DeviceNumber(8, g.n%3), Sector: uint64(g.n) * 8, Bytes: 4096 << (g.n % 9), PID: g.n}
+		r := blktrace.Record{Time: uint64(g.n) * 1000, Device: blktrace.DeviceNumber(8, g.n%3), Sector: uint64(g.n) * 8,
+			Bytes: 4096 << (g.n % 9), PID: g.n}
 		for _, a := range []blktrace.Action{blktrace.Queue, blktrace.GetRequest, blktrace.Issue} {
 			r.Action = a | blktrace.CatRead
 			if err := errors.Join(g.w.Write(&r), g.w.Flush()); err != nil {
@@ -235,13 +239,17 @@ func TestNamesOfDevices(t *testing.T) {
 // The depth is 1 for 3 us, 2 for 3, 1 for 1, of 9 in all; and one of two begins
 // where none ended.
 func TestDepthAndSeries(t *testing.T) {
-	a, err := Analyze(t.Context(), []Source{{Name: "file", From: bytes.NewReader(capture(t, twoReads+"\n11 Q 8:0 R 208+8\n12 D 8:0 R 208+8\n1500000 C 8:0 R 208+8"))}}, Options{})
+	a, err := Analyze(t.Context(),
+		[]Source{{Name: "file",
+			From: bytes.NewReader(capture(t, twoReads+"\n11 Q 8:0 R 208+8\n12 D 8:0 R 208+8\n1500000 C 8:0 R 208+8"))}},
+		Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := a.Devices[0]
 	span := 1500000.0 - 1
-	if want := (3*1 + 3*2 + 1*1 + (1500000.0 - 12)) / span; d.MaxDepth != 2 || d.Depth < want*(1-1e-9) || d.Depth > want*(1+1e-9) {
+	if want := (3*1 + 3*2 + 1*1 + (1500000.0 - 12)) / span; d.MaxDepth != 2 || d.Depth < want*(1-1e-9) ||
+		d.Depth > want*(1+1e-9) {
 		t.Errorf("depth %v, want %v; at most %d", d.Depth, want, d.MaxDepth)
 	}
 	if d.Sequential != 1.0/3 {
@@ -251,7 +259,8 @@ func TestDepthAndSeries(t *testing.T) {
 		t.Fatalf("%+v", d.Seconds)
 	}
 	first, second := d.Seconds[0], d.Seconds[1]
-	if first.At != 0 || first.Requests[iotrace.Read] != 2 || first.Bytes[iotrace.Read] != 8192 || first.Q2CNS != 7000 || first.D2CNS != 5000 {
+	if first.At != 0 || first.Requests[iotrace.Read] != 2 || first.Bytes[iotrace.Read] != 8192 || first.Q2CNS != 7000 ||
+		first.D2CNS != 5000 {
 		t.Errorf("%+v", first)
 	}
 	if second.At != 1 || second.Requests[iotrace.Read] != 1 || second.Depth != 1 || second.D2CNS != 1499988000 {

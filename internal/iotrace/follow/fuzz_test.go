@@ -68,7 +68,7 @@ func sound(t *testing.T, a *iotrace.Account) {
 				t.Errorf("%+v: %v of %+v", c.Key, iotrace.Interval(i), d)
 			}
 			var n uint64
-			for _, bin := range d.Latency().Bins {
+			for bin := range d.Latency().Bins.All() {
 				n += bin.Count
 			}
 			if n != d.Count {

@@ -44,7 +44,8 @@ func TestGapsInNumbers(t *testing.T) {
 	for sequence := uint32(1); sequence <= 6; sequence++ {
 		for i := range uint32(cpus * devices) {
 			if sequence != 4 || i%10 != 0 {
-				records = append(records, blktrace.Record{Sequence: sequence, CPU: i / devices, Device: i % devices, Time: uint64(sequence)})
+				records = append(records,
+					blktrace.Record{Sequence: sequence, CPU: i / devices, Device: i % devices, Time: uint64(sequence)})
 			}
 		}
 	}

@@ -68,7 +68,8 @@ func (o *owners) of(e *event) uint16 {
 }
 
 // kernelThreads begin the names of those that pass on what others asked for.
-var kernelThreads = []string{"kworker/", "ksoftirqd/", "swapper/", "kswapd", "jbd2/", "xfsaild/", "md", "dm", "loop", "btrfs-"}
+var kernelThreads = []string{"kworker/", "ksoftirqd/", "swapper/", "kswapd", "jbd2/", "xfsaild/", "md", "dm", "loop",
+	"btrfs-"}
 
 // kernel tells whether an owner is a kernel thread, going by its name.
 func (o *owners) kernel(at uint16) bool {
@@ -81,7 +82,8 @@ func (o *owners) kernel(at uint16) bool {
 	}
 	name := o.names[w.pid]
 	for _, prefix := range kernelThreads {
-		if rest, ok := strings.CutPrefix(name, prefix); ok && (len(prefix) > 4 || rest != "" && rest[0] >= '0' && rest[0] <= '9') {
+		if rest, ok := strings.CutPrefix(name, prefix); ok &&
+			(len(prefix) > 4 || rest != "" && rest[0] >= '0' && rest[0] <= '9') {
 			return true
 		}
 	}

@@ -255,11 +255,13 @@ func (a *analysis) io(b *told) *iotrace.IO {
 func (a *analysis) tellMissing(out *iotrace.Account, sources []Source) {
 	for _, r := range a.readers {
 		if n := r.Disordered(); n > 0 {
-			out.Missing = append(out.Missing, fmt.Sprintf("%s: %d records come after later ones, and may not have been matched", r.Name(), n))
+			out.Missing = append(out.Missing, fmt.Sprintf("%s: %d records come after later ones, and may not have "+
+				"been matched", r.Name(), n))
 		}
 	}
 	for _, m := range missingFiles(sources) {
-		out.Missing = append(out.Missing, fmt.Sprintf("CPU %d has no file (%s.%d): what happened there is not told of", m.cpu, m.name, m.cpu))
+		out.Missing = append(out.Missing,
+			fmt.Sprintf("CPU %d has no file (%s.%d): what happened there is not told of", m.cpu, m.name, m.cpu))
 		out.MissingCPUs = append(out.MissingCPUs, m.cpu)
 	}
 	a.tellAbsentCPUs(out, sources)
@@ -270,7 +272,8 @@ func (a *analysis) tellMissing(out *iotrace.Account, sources []Source) {
 	case 1:
 		out.Missing = append(out.Missing, "the capture is damaged in one place: what was there is not told of")
 	default:
-		out.Missing = append(out.Missing, fmt.Sprintf("the capture is damaged in %d places: what was there is not told of", n))
+		out.Missing = append(out.Missing, fmt.Sprintf("the capture is damaged in %d places: what was there is not "+
+			"told of", n))
 	}
 	slices.Sort(out.Missing)
 }

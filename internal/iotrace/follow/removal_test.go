@@ -159,7 +159,8 @@ func compareIntervals(t *testing.T, whole, left map[string]iotrace.Row, least fl
 	}
 	for key, row := range whole {
 		for i, d := range row.Intervals {
-			if interval := iotrace.Interval(i); interval != iotrace.Q2Q && d != nil && d.Count > 1000 && left[key].Intervals[i] == nil {
+			if interval := iotrace.Interval(i); interval != iotrace.Q2Q && d != nil && d.Count > 1000 &&
+				left[key].Intervals[i] == nil {
 				t.Errorf("%s has no %v", key, interval)
 			}
 		}
@@ -179,7 +180,8 @@ func depthWithheldOrRight(t *testing.T, whole, left *iotrace.Account) {
 			t.Errorf("%s: a depth of %d at most, and in truth %d", d.Name, d.MaxDepth, w.MaxDepth)
 		}
 		if !d.Knows(iotrace.QuantityDepth) {
-			if d.Depth != 0 || d.MaxDepth != 0 || slices.ContainsFunc(d.Seconds, func(s iotrace.Second) bool { return s.Depth != 0 }) {
+			if d.Depth != 0 || d.MaxDepth != 0 ||
+				slices.ContainsFunc(d.Seconds, func(s iotrace.Second) bool { return s.Depth != 0 }) {
 				t.Errorf("%s: a depth is told that is withheld: %g, %d", d.Name, d.Depth, d.MaxDepth)
 			}
 			if !strings.Contains(strings.Join(left.Missing, "\n"), d.Name+": its depth") {
@@ -192,8 +194,10 @@ func depthWithheldOrRight(t *testing.T, whole, left *iotrace.Account) {
 // removalShapes are the captures that events are removed from. Where few blocks
 // are asked for, a request whose completion is missing soon meets another one.
 var removalShapes = map[string]synthetic.Shape{
-	"far":   {Events: 400_000, CPUs: 40, Devices: 2, Seed: 1, Shared: true, Merges: 0.3, Splits: 0.05, Requeues: 0.04, Remote: 0.7},
-	"near":  {Events: 400_000, CPUs: 40, Devices: 2, Seed: 2, Blocks: 6000, Merges: 0.3, Splits: 0.05, Requeues: 0.04, Remote: 0.7},
+	"far": {Events: 400_000, CPUs: 40, Devices: 2, Seed: 1, Shared: true, Merges: 0.3, Splits: 0.05, Requeues: 0.04,
+		Remote: 0.7},
+	"near": {Events: 400_000, CPUs: 40, Devices: 2, Seed: 2, Blocks: 6000, Merges: 0.3, Splits: 0.05, Requeues: 0.04,
+		Remote: 0.7},
 	"tight": {Events: 400_000, CPUs: 40, Devices: 1, Seed: 3, Blocks: 1500, Merges: 0.1, Requeues: 0.02, Remote: 1},
 	"home":  {Events: 400_000, CPUs: 40, Devices: 10, Seed: 4, Blocks: 3000, Merges: 0.5, Requeues: 0.02, Remote: 0.05},
 }
@@ -268,7 +272,8 @@ func TestWhatIsRemovedIsNotMadeUp(t *testing.T) {
 			compareIntervals(t, truths[name].rows, rowsOf(a), least, doubtful)
 			depthWithheldOrRight(t, truths[name].account, a)
 			for _, d := range a.Devices {
-				t.Logf("%s: %d requests, %d retired, %d doubtful, %d unfinished", d.Name, d.Requests, d.Retired, d.Doubtful, d.Unfinished)
+				t.Logf("%s: %d requests, %d retired, %d doubtful, %d unfinished", d.Name, d.Requests, d.Retired,
+					d.Doubtful, d.Unfinished)
 			}
 		})
 	}
@@ -278,7 +283,8 @@ func TestWhatIsRemovedIsNotMadeUp(t *testing.T) {
 func passing(from, n int) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, "%d Q 8:0 R %d+8\n%d D 8:0 R %d+8\n%d C 8:0 R %d+8\n", from, 10_000+8*i, from+1, 10_000+8*i, from+2, 10_000+8*i)
+		fmt.Fprintf(&b, "%d Q 8:0 R %d+8\n%d D 8:0 R %d+8\n%d C 8:0 R %d+8\n", from, 10_000+8*i, from+1, 10_000+8*i,
+			from+2, 10_000+8*i)
 		from += 3
 	}
 	return b.String()
@@ -313,7 +319,8 @@ func TestTheNextOfTheSameSectorsRetires(t *testing.T) {
 			t.Errorf("%s: %+v", name, found)
 		}
 		d := a.Devices[0]
-		if d.Retired == 0 || d.Knows(iotrace.QuantityDepth) || d.Knows(iotrace.QuantityQ2Q) || a.By(iotrace.Total)[0].Intervals[iotrace.Q2Q] != nil {
+		if d.Retired == 0 || d.Knows(iotrace.QuantityDepth) || d.Knows(iotrace.QuantityQ2Q) ||
+			a.By(iotrace.Total)[0].Intervals[iotrace.Q2Q] != nil {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
@@ -330,14 +337,16 @@ func TestWholeCapturesLoseNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := a.Devices[0]; d.Requests != 3001 || d.Retired != 0 || len(d.Withheld) > 0 || a.By(iotrace.Total)[0].Intervals[iotrace.D2C].MaxNS != 29_999_998_000 {
+	if d := a.Devices[0]; d.Requests != 3001 || d.Retired != 0 || len(d.Withheld) > 0 ||
+		a.By(iotrace.Total)[0].Intervals[iotrace.D2C].MaxNS != 29_999_998_000 {
 		t.Errorf("%+v", d)
 	}
 }
 
 // A capture that is given with its own merge, in any order, counts once.
 func TestTwiceGivenCountsOnce(t *testing.T) {
-	m := makeCapture(t, synthetic.Shape{Events: 60_000, CPUs: 8, Devices: 3, Seed: 9, Merges: 0.3, Splits: 0.05, Requeues: 0.05, Remote: 0.5})
+	m := makeCapture(t,
+		synthetic.Shape{Events: 60_000, CPUs: 8, Devices: 3, Seed: 9, Merges: 0.3, Splits: 0.05, Requeues: 0.05, Remote: 0.5})
 	once, err := Analyze(t.Context(), m.sources(), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -371,7 +380,8 @@ func TestTwiceGivenCountsOnce(t *testing.T) {
 func TestAbsentCPUsAreNamed(t *testing.T) {
 	m := makeCapture(t, synthetic.Shape{Events: 200_000, CPUs: 16, Devices: 1, Seed: 5, Remote: 1})
 	m[3], m[11] = nil, nil
-	for name, sources := range map[string][]Source{"files": m.sources(), "merged": {{Name: "merged", From: bytes.NewReader(m.merged(t))}}} {
+	for name, sources := range map[string][]Source{"files": m.sources(),
+		"merged": {{Name: "merged", From: bytes.NewReader(m.merged(t))}}} {
 		var accounts []string
 		for _, threads := range []int{1, 2, 3} {
 			for _, s := range sources {

@@ -286,7 +286,8 @@ func (d *doubt) search(share float64) {
 	found, chance := 0.0, 0.0
 	for share > 0 && d.cut > 0 {
 		n, expected := float64(d.found[d.cut-1]), d.chance[d.cut-1]
-		if n > 1.5*expected+3*math.Sqrt(expected)+d.slack || found+n > 2*(chance+expected)+4*math.Sqrt(chance+expected)+1+d.slack {
+		if n > 1.5*expected+3*math.Sqrt(expected)+d.slack ||
+			found+n > 2*(chance+expected)+4*math.Sqrt(chance+expected)+1+d.slack {
 			return
 		}
 		found += n
@@ -363,7 +364,8 @@ func (f *follower) settle(b *told, of *[doubts]doubt) {
 	if service {
 		dev.stats.Doubtful++
 		completed := *b // of which no more is known
-		completed.q, completed.g, completed.i, completed.m, completed.d, completed.n = never, never, never, never, never, never
+		completed.q, completed.g, completed.i, completed.m, completed.d, completed.n = never, never, never, never,
+			never, never
 		completed.q2q, completed.owner, completed.merges, completed.again = never, nobody, 0, 0
 		b.c, b.errno = never, 0
 		f.done(b)

@@ -100,11 +100,15 @@ func counters(d *iotrace.Device) string {
 }
 
 var letters = map[string]blktrace.Action{
-	"Q": blktrace.Queue | blktrace.CatQueue, "G": blktrace.GetRequest | blktrace.CatQueue, "I": blktrace.Insert | blktrace.CatQueue,
-	"D": blktrace.Issue | blktrace.CatIssue, "C": blktrace.Complete | blktrace.CatComplete, "M": blktrace.BackMerge | blktrace.CatQueue,
+	"Q": blktrace.Queue | blktrace.CatQueue, "G": blktrace.GetRequest | blktrace.CatQueue,
+	"I": blktrace.Insert | blktrace.CatQueue,
+	"D": blktrace.Issue | blktrace.CatIssue, "C": blktrace.Complete | blktrace.CatComplete,
+	"M": blktrace.BackMerge | blktrace.CatQueue,
 	"F": blktrace.FrontMerge | blktrace.CatQueue, "X": blktrace.Split, "A": blktrace.Remap | blktrace.CatQueue,
-	"R": blktrace.Requeue | blktrace.CatRequeue, "P": blktrace.Plug | blktrace.CatQueue, "U": blktrace.Unplug | blktrace.CatQueue,
-	"UT": blktrace.UnplugTimer | blktrace.CatQueue, "S": blktrace.Sleep | blktrace.CatQueue, "B": blktrace.Bounce, "N": blktrace.Submit,
+	"R": blktrace.Requeue | blktrace.CatRequeue, "P": blktrace.Plug | blktrace.CatQueue,
+	"U":  blktrace.Unplug | blktrace.CatQueue,
+	"UT": blktrace.UnplugTimer | blktrace.CatQueue, "S": blktrace.Sleep | blktrace.CatQueue, "B": blktrace.Bounce,
+	"N":    blktrace.Submit,
 	"name": blktrace.NoteProcess | blktrace.CatNotify, "message": blktrace.NoteMessage | blktrace.CatNotify,
 }
 
@@ -155,7 +159,8 @@ func parse(words []string) (*blktrace.Record, error) {
 	}
 	words = words[3:]
 	if !action.IsNote() && len(words) > 0 {
-		if i := slices.IndexFunc(words, func(w string) bool { return strings.ContainsAny(w, "RWDFSP") && !strings.Contains(w, "=") }); i == 0 {
+		if i := slices.IndexFunc(words,
+			func(w string) bool { return strings.ContainsAny(w, "RWDFSP") && !strings.Contains(w, "=") }); i == 0 {
 			r.Action |= categories(words[0])
 			words = words[1:]
 		}

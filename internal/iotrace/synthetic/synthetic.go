@@ -45,7 +45,8 @@ func (s Shape) Generate(w *blktrace.Writer) error {
 	}
 	g := &generator{Shape: s, random: rand.New(rand.NewPCG(s.Seed, 2)), busy: map[block]bool{}}
 	for pid := range uint32(processes) {
-		name := &blktrace.Record{Action: blktrace.NoteProcess | blktrace.CatNotify, Time: 1, Device: DeviceNumber(0), PID: 1000 + pid,
+		name := &blktrace.Record{Action: blktrace.NoteProcess | blktrace.CatNotify, Time: 1, Device: DeviceNumber(0),
+			PID: 1000 + pid,
 			CPU: pid % uint32(s.CPUs), PDU: fmt.Appendf(nil, "worker%d\x00", pid)}
 		if err := w.Write(name); err != nil {
 			return err
@@ -53,7 +54,8 @@ func (s Shape) Generate(w *blktrace.Writer) error {
 	}
 	for device := range s.Devices {
 		for i := range s.Depth {
-			l := &slot{device: device, pid: 1000 + uint32((device+s.Devices*i)%processes), free: 1000 + uint64(g.random.IntN(1e6))}
+			l := &slot{device: device, pid: 1000 + uint32((device+s.Devices*i)%processes),
+				free: 1000 + uint64(g.random.IntN(1e6))}
 			g.request(l)
 			heap.Push(g, l)
 		}
@@ -115,7 +117,9 @@ func (g *generator) share(of float64) bool { return of > 0 && g.random.Float64()
 func (g *generator) wait(l *slot, ns float64) { l.at += 50 + uint64(g.random.ExpFloat64()*ns) }
 
 func (g *generator) add(l *slot, a blktrace.Action, sector uint64, bytes uint32) *blktrace.Record {
-	l.plan = append(l.plan, blktrace.Record{Time: l.at, Action: a, Device: DeviceNumber(l.device), Sector: sector, Bytes: bytes, PID: l.pid, CPU: l.cpu})
+	l.plan = append(l.plan,
+		blktrace.Record{Time: l.at, Action: a, Device: DeviceNumber(l.device), Sector: sector, Bytes: bytes, PID: l.pid,
+			CPU: l.cpu})
 	return &l.plan[len(l.plan)-1]
 }
 

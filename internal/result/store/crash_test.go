@@ -98,7 +98,8 @@ func TestDiedWithinATransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	if _, err := tx.Exec("UPDATE histogram SET bins = zeroblob(length(bins)); UPDATE trial SET status = 'lost', record = zeroblob(2000)"); err != nil {
+	if _, err := tx.Exec("UPDATE histogram SET bins = zeroblob(length(bins)); UPDATE trial SET status = 'lost', " +
+		"record = zeroblob(2000)"); err != nil {
 		t.Fatal(err)
 	}
 
@@ -266,7 +267,8 @@ func TestBehindSudo(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"runs", "runs/run", "runs/run/run.json", "runs/run/results.db", "runs/run/artifacts/001-ext4-RR-1/job.fio"} {
+	for _, name := range []string{"runs", "runs/run", "runs/run/run.json", "runs/run/results.db",
+		"runs/run/artifacts/001-ext4-RR-1/job.fio"} {
 		var st unix.Stat_t
 		if err := unix.Lstat(filepath.Join(root, name), &st); err != nil {
 			t.Fatal(err)

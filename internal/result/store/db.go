@@ -9,12 +9,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"plimsoll/internal/hist"
 	"plimsoll/internal/owner"
 	"plimsoll/internal/result"
 )
@@ -31,32 +31,35 @@ CREATE TABLE run (
 	record TEXT NOT NULL                          -- result.Run without its trials
 );
 CREATE TABLE trial (
-	seq      INTEGER PRIMARY KEY,
-	block    INTEGER NOT NULL,
-	stack    TEXT NOT NULL,
-	workload TEXT NOT NULL,
-	repeat   INTEGER NOT NULL,
-	status   TEXT NOT NULL,
-	record   TEXT NOT NULL                        -- result.Trial without the bins of its histograms
+	seq    INTEGER PRIMARY KEY,
+	block  INTEGER NOT NULL,
+	stack  TEXT NOT NULL,
+	mix    TEXT NOT NULL,
+	repeat INTEGER NOT NULL,
+	status TEXT NOT NULL,
+	record TEXT NOT NULL                          -- result.Trial without its series and the bins of its histograms
 );
 CREATE TABLE histogram (
 	seq       INTEGER NOT NULL REFERENCES trial,
-	direction TEXT NOT NULL,                      -- read, write
-	latency   TEXT NOT NULL,                      -- submission, completion, total
-	bins      BLOB NOT NULL,                      -- pairs of varints: nanoseconds since the bin before, count
-	PRIMARY KEY (seq, direction, latency)
+	instance  INTEGER NOT NULL,                   -- result.Instance.Index
+	operation TEXT NOT NULL,                      -- read, write, ...
+	stage     TEXT NOT NULL,                      -- result.Stage
+	bins      BLOB NOT NULL,                      -- hist.Bins, packed
+	PRIMARY KEY (seq, instance, operation, stage)
 ) WITHOUT ROWID;
-`
-
-// traceSchema is made when the first traced trial is stored: versions that know
-// of no traces read the rest.
-const traceSchema = `
-CREATE TABLE IF NOT EXISTS trace_histogram (
+CREATE TABLE trace_histogram (
 	seq       INTEGER NOT NULL REFERENCES trial,
-	direction TEXT NOT NULL,                      -- read, write
+	operation TEXT NOT NULL,                      -- read, write
 	part      TEXT NOT NULL,                      -- result.PartName
 	bins      BLOB NOT NULL,                      -- as in histogram
-	PRIMARY KEY (seq, direction, part)
+	PRIMARY KEY (seq, operation, part)
+) WITHOUT ROWID;
+CREATE TABLE series (
+	seq      INTEGER NOT NULL REFERENCES trial,
+	number   INTEGER NOT NULL,                    -- of the series in its trial, from 0
+	record   TEXT NOT NULL,                       -- result.Series without its values
+	samples  BLOB NOT NULL,                       -- its values: 64-bit floating point, least significant byte first
+	PRIMARY KEY (seq, number)
 ) WITHOUT ROWID;
 `
 
@@ -83,7 +86,8 @@ func openDB(dir string, mode access) (*sql.DB, error) {
 	if mode == readOnly {
 		query["_txlock"] = []string{"deferred"}
 	}
-	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String())
+	db, err := sql.Open("sqlite",
+		(&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}).String())
 	if err != nil {
 		return nil, err
 	}
@@ -142,12 +146,12 @@ func insertTrials(tx *sql.Tx, trials []result.Trial) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec("INSERT INTO trial (seq, block, stack, workload, repeat, status, record) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			t.Seq, t.Block, t.Stack, t.Workload, t.Repeat, string(t.Status), record)
+		_, err = tx.Exec("INSERT INTO trial (seq, block, stack, mix, repeat, status, record) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			t.Seq, t.Block, t.Stack, t.Mix, t.Repeat, string(t.Status), record)
 		if err != nil {
 			return fmt.Errorf("trial %d: %w", t.Seq, err)
 		}
-		if err := saveHistograms(tx, t); err != nil {
+		if err := saveParts(tx, t); err != nil {
 			return err
 		}
 	}
@@ -190,35 +194,33 @@ func endTrial(db *sql.DB, t result.Trial) error {
 		if n, err := res.RowsAffected(); err != nil || n != 1 {
 			return errors.Join(errors.New("the database has it as finished already"), err)
 		}
-		return saveHistograms(tx, t)
+		return saveParts(tx, t)
 	})
 }
 
-// saveHistograms stores the bins that a trial's record leaves out.
-func saveHistograms(tx *sql.Tx, t result.Trial) error {
-	insert := func(into string, histograms []histogram) error {
-		for _, h := range histograms {
-			if len(h.of.Bins) == 0 {
-				continue
-			}
-			if _, err := tx.Exec(into, t.Seq, h.direction, h.name, encodeBins(h.of.Bins)); err != nil {
-				return err
-			}
+// saveParts stores what a trial's record leaves out: bins and series.
+func saveParts(tx *sql.Tx, t result.Trial) error {
+	for _, h := range histogramsOf(t) {
+		if h.bins.IsEmpty() {
+			continue
 		}
-		return nil
-	}
-	if t.Measurement != nil {
-		if err := insert("INSERT INTO histogram (seq, direction, latency, bins) VALUES (?, ?, ?, ?)", histogramsOf(t.Measurement)); err != nil {
+		_, err := tx.Exec("INSERT INTO histogram (seq, instance, operation, stage, bins) VALUES (?, ?, ?, ?, ?)",
+			t.Seq, h.instance, h.operation, h.name, h.bins.Packed())
+		if err != nil {
 			return err
 		}
 	}
-	if t.Trace == nil {
-		return nil
+	for _, h := range traceHistogramsOf(t.Trace) {
+		if h.bins.IsEmpty() {
+			continue
+		}
+		_, err := tx.Exec("INSERT INTO trace_histogram (seq, operation, part, bins) VALUES (?, ?, ?, ?)",
+			t.Seq, h.operation, h.name, h.bins.Packed())
+		if err != nil {
+			return err
+		}
 	}
-	if _, err := tx.Exec(traceSchema); err != nil {
-		return err
-	}
-	return insert("INSERT INTO trace_histogram (seq, direction, part, bins) VALUES (?, ?, ?, ?)", traceHistogramsOf(t.Trace))
+	return saveSeries(tx, t)
 }
 
 // readRun loads the run of a directory through a connection of its own.
@@ -303,7 +305,8 @@ func checkSchema(tx *sql.Tx) error {
 	}
 	switch {
 	case id == 0 && version == 0:
-		return fmt.Errorf("%s is empty: plimsoll was stopped before it had stored the plan; no trial was run, the directory can go", ResultsFile)
+		return fmt.Errorf("%s is empty: plimsoll was stopped before it had stored the plan; no trial was run, the "+
+			"directory can go", ResultsFile)
 	case id != applicationID:
 		return fmt.Errorf("%s is a database, but not plimsoll's", ResultsFile)
 	}
@@ -348,30 +351,28 @@ func loadTrials(tx *sql.Tx) (trials []result.Trial, err error) {
 		return nil, err
 	}
 
-	err = loadHistograms(tx, "SELECT seq, direction, latency, bins FROM histogram", func(seq int) ([]histogram, string) {
-		if i, ok := index[seq]; ok && trials[i].Measurement != nil {
-			return histogramsOf(trials[i].Measurement), ""
+	trialOf := func(seq int) *result.Trial {
+		i, known := index[seq]
+		if !known {
+			return nil
 		}
-		return nil, "measurement"
-	})
-	var traced int
-	if err == nil {
-		err = tx.QueryRow("SELECT count(*) FROM sqlite_schema WHERE name = 'trace_histogram'").Scan(&traced)
+		return &trials[i]
 	}
-	if err == nil && traced > 0 {
-		err = loadHistograms(tx, "SELECT seq, direction, part, bins FROM trace_histogram", func(seq int) ([]histogram, string) {
-			if i, ok := index[seq]; ok && trials[i].Trace != nil {
-				return traceHistogramsOf(trials[i].Trace), ""
-			}
-			return nil, "trace"
-		})
+	err = loadHistograms(tx, "SELECT seq, instance, operation, stage, "+packedBins+" FROM histogram", trialOf, setBins)
+	if err != nil {
+		return nil, err
 	}
+	err = loadHistograms(tx, "SELECT seq, 0, operation, part, "+packedBins+" FROM trace_histogram", trialOf, setTraceBins)
 	return trials, err
 }
 
-// loadHistograms puts bins where they belong: of gives the histograms of a
-// trial, or what it lacks to have any.
-func loadHistograms(tx *sql.Tx, query string, of func(seq int) (_ []histogram, lacks string)) error {
+// packedBins are the bins of a histogram, or NULL for those that are longer than any of
+// ours: fio and Dist know some two thousand bins, of 19 bytes at most.
+const packedBins = "CASE WHEN length(bins) <= 1048576 THEN bins END"
+
+// loadHistograms puts bins where they belong.
+func loadHistograms(tx *sql.Tx, query string, trial func(seq int) *result.Trial,
+	set func(*result.Trial, histogram) error) error {
 	rows, err := tx.Query(query)
 	if err != nil {
 		return err
@@ -379,23 +380,25 @@ func loadHistograms(tx *sql.Tx, query string, of func(seq int) (_ []histogram, l
 	defer rows.Close()
 	for rows.Next() {
 		var (
-			seq             int
-			direction, name string
-			blob            []byte
+			seq  int
+			h    histogram
+			blob []byte
 		)
-		if err := rows.Scan(&seq, &direction, &name, &blob); err != nil {
+		if err := rows.Scan(&seq, &h.instance, &h.operation, &h.name, &blob); err != nil {
 			return err
 		}
-		histograms, lacks := of(seq)
-		if lacks != "" {
-			return fmt.Errorf("histogram of trial %d, which has no %s", seq, lacks)
+		t := trial(seq)
+		if t == nil {
+			return fmt.Errorf("histogram of trial %d, which there is none of", seq)
 		}
-		i := slices.IndexFunc(histograms, func(h histogram) bool { return h.direction == direction && h.name == name })
-		if i < 0 {
-			return fmt.Errorf("trial %d: unknown histogram %s %s", seq, direction, name)
+		if blob == nil {
+			return fmt.Errorf("trial %d: %s %s: the histogram is longer than any can be", seq, h.operation, h.name)
 		}
-		if histograms[i].of.Bins, err = decodeBins(blob); err != nil {
-			return fmt.Errorf("trial %d: %s %s: %w", seq, direction, name, err)
+		if h.bins, err = hist.ReadBins(blob); err != nil {
+			return fmt.Errorf("trial %d: %s %s: %w", seq, h.operation, h.name, err)
+		}
+		if err := set(t, h); err != nil {
+			return err
 		}
 	}
 	return rows.Err()
@@ -407,18 +410,9 @@ func encodeHeader(run result.Run) (string, error) {
 	return string(b), err
 }
 
-// encodeTrial gives a trial's record, without the bins of its histograms.
+// encodeTrial returns a trial's record, without its series and the bins of its
+// histograms.
 func encodeTrial(t result.Trial) (record string, err error) {
-	if t.Measurement != nil {
-		bare := *t.Measurement
-		for _, h := range histogramsOf(&bare) {
-			h.of.Bins = nil
-		}
-		t.Measurement = &bare
-	}
-	if t.Trace != nil {
-		t.Trace = bareTrace(*t.Trace)
-	}
 	b, err := json.Marshal(t)
 	return string(b), err
 }

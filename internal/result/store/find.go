@@ -52,7 +52,8 @@ func Find(root, name string) (string, error) {
 	case len(ids) == 0:
 		return "", fmt.Errorf("%q is no run directory, and there are no runs below %s", name, root)
 	}
-	return "", fmt.Errorf("%q is no run directory and no run below %s begins so; the newest there is %s", name, root, ids[len(ids)-1])
+	return "", fmt.Errorf("%q is no run directory and no run below %s begins so; the newest there is %s", name, root,
+		ids[len(ids)-1])
 }
 
 // runsBelow lists the ids of the runs below root in the order of their start.

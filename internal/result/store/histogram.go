@@ -1,105 +1,90 @@
 package store
 
 import (
-	"encoding/binary"
-	"errors"
+	"fmt"
+	"maps"
 	"slices"
 
 	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 )
 
-// histogram is one of the six of a measurement, or that of a part of a trace.
+// histogram is one of a trial: of a stage of an operation of an instance, or of
+// a part of its trace.
 type histogram struct {
-	direction, name string
-	of              *hist.Histogram
+	instance        int
+	operation, name string // name: the stage, or the part
+	bins            hist.Bins
 }
 
-func histogramsOf(m *result.Measurement) []histogram {
-	return []histogram{
-		{"read", "submission", &m.Read.Submission},
-		{"read", "completion", &m.Read.Completion},
-		{"read", "total", &m.Read.Total},
-		{"write", "submission", &m.Write.Submission},
-		{"write", "completion", &m.Write.Completion},
-		{"write", "total", &m.Write.Total},
-	}
-}
-
-// traceHistogramsOf are those of the parts of a trace, by their names.
-func traceHistogramsOf(t *result.Trace) (out []histogram) {
-	for _, b := range []struct {
-		direction string
-		of        *result.Breakdown
-	}{{"read", t.Read}, {"write", t.Write}} {
-		if b.of == nil {
+// histogramsOf returns the histograms of a trial's measurements.
+func histogramsOf(t result.Trial) (out []histogram) {
+	for _, in := range t.Instances {
+		if in.Measurement == nil {
 			continue
 		}
-		for i := range b.of.Parts {
-			if part := &b.of.Parts[i]; part.Latency != nil {
-				out = append(out, histogram{b.direction, string(part.Name), part.Latency})
+		for _, o := range in.Measurement.Operations {
+			for _, stage := range slices.Sorted(maps.Keys(o.Latency)) {
+				out = append(out, histogram{in.Index, o.Name, string(stage), o.Latency[stage].Bins})
 			}
 		}
 	}
 	return out
 }
 
-// bareTrace is a copy whose histograms have no bins.
-func bareTrace(t result.Trace) *result.Trace {
-	for _, b := range []**result.Breakdown{&t.Read, &t.Write} {
-		if *b == nil {
+// setBins puts the bins of one histogram where they belong.
+func setBins(t *result.Trial, h histogram) error {
+	at := slices.IndexFunc(t.Instances, func(in result.Instance) bool { return in.Index == h.instance })
+	if at < 0 || t.Instances[at].Measurement == nil {
+		return fmt.Errorf("histogram of trial %d, of which instance %d has no measurement", t.Seq, h.instance)
+	}
+	o := t.Instances[at].Measurement.Operation(h.operation)
+	l, known := o.Latency[result.Stage(h.name)]
+	if !known {
+		return fmt.Errorf("trial %d: unknown histogram %s %s", t.Seq, h.operation, h.name)
+	}
+	l.Bins = h.bins
+	o.Latency[result.Stage(h.name)] = l
+	return nil
+}
+
+// traceHistogramsOf are those of the parts of a trace, by their names.
+func traceHistogramsOf(t *result.Trace) (out []histogram) {
+	if t == nil {
+		return nil
+	}
+	for _, b := range []struct {
+		direction string
+		of        *result.Breakdown
+	}{{result.Read, t.Read}, {result.Write, t.Write}} {
+		if b.of == nil {
 			continue
 		}
-		bare := **b
-		bare.Parts = slices.Clone(bare.Parts)
-		for i := range bare.Parts {
-			if l := bare.Parts[i].Latency; l != nil {
-				without := *l
-				without.Bins = nil
-				bare.Parts[i].Latency = &without
+		for i := range b.of.Parts {
+			if part := &b.of.Parts[i]; part.Latency != nil {
+				out = append(out, histogram{operation: b.direction, name: string(part.Name), bins: part.Latency.Bins})
 			}
 		}
-		*b = &bare
 	}
-	return &t
+	return out
 }
 
-// encodeBins writes each bin as two varints: the distance of its nanoseconds
-// from the bin before, and its count. That takes 3 to 4 bytes per bin.
-func encodeBins(bins []hist.Bin) []byte {
-	b := make([]byte, 0, 4*len(bins))
-	last := uint64(0)
-	for _, bin := range bins {
-		// Distances wrap around, so that any order comes back as it was.
-		b = binary.AppendUvarint(b, bin.NS-last)
-		b = binary.AppendUvarint(b, bin.Count)
-		last = bin.NS
+// setTraceBins puts the bins of one part of a trial's trace where they belong.
+func setTraceBins(t *result.Trial, h histogram) error {
+	if t.Trace == nil {
+		return fmt.Errorf("histogram of trial %d, which has no trace", t.Seq)
 	}
-	return b
-}
-
-// decodeBins is the inverse of encodeBins; no bins are nil.
-func decodeBins(b []byte) (bins []hist.Bin, err error) {
-	next := func() uint64 {
-		v, n := binary.Uvarint(b)
-		if n <= 0 {
-			err = errors.New("the histogram is cut off or damaged")
-			return 0
-		}
-		b = b[n:]
-		return v
+	b := t.Trace.Write
+	if h.operation == result.Read {
+		b = t.Trace.Read
 	}
-	last := uint64(0)
-	for len(b) > 0 {
-		last += next()
-		bin := hist.Bin{NS: last, Count: 0}
-		if err == nil {
-			bin.Count = next()
+	if b != nil {
+		for i := range b.Parts {
+			if p := &b.Parts[i]; string(p.Name) == h.name && p.Latency != nil {
+				p.Latency.Bins = h.bins
+				return nil
+			}
 		}
-		if err != nil {
-			return nil, err
-		}
-		bins = append(bins, bin)
 	}
-	return bins, nil
+	return fmt.Errorf("trial %d: unknown histogram %s %s of its trace", t.Seq, h.operation, h.name)
 }

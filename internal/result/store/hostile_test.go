@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/hosttest"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 )
 
@@ -73,7 +75,7 @@ func useRun(dir string) error {
 		if err := os.WriteFile(filepath.Join(artifacts, "output"), []byte("x"), 0o600); err != nil {
 			return err
 		}
-		t.Status, t.Problem = result.TrialFailed, &result.Problem{What: "it", Why: "failed"}
+		t.Status, t.Problem = result.TrialFailed, &problem.Problem{What: "it", Why: "failed"}
 		if err := s.SaveTrial(t); err != nil {
 			return err
 		}
@@ -201,7 +203,8 @@ func FuzzRunDirectory(f *testing.F) {
 				t.Skip() // a text that SQLite does not take
 			}
 		}()
-		places := []string{ResultsFile, ResultsFile + "-journal", RunFile, lockFile, ArtifactsDir, ArtifactsDir + "/001-raw-read-1"}
+		places := []string{ResultsFile, ResultsFile + "-journal", RunFile, lockFile, ArtifactsDir,
+			ArtifactsDir + "/001-raw-read-1"}
 		for i, name := range places {
 			if i < len(kinds) {
 				put(t, filepath.Join(dir, name), elsewhere, kinds[i]%7)
@@ -249,5 +252,38 @@ func put(t *testing.T, path, elsewhere string, kind byte) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A histogram that somebody damaged is an error that names it, and one of a size that none can have is not even read.
+func TestADamagedHistogramIsRefused(t *testing.T) {
+	for says, bins := range map[string]string{
+		"cut off or damaged":     "x'80'",
+		"longer than any can be": "zeroblob(2000000)",
+	} {
+		for _, table := range []string{
+			"histogram (seq, instance, operation, stage, bins)", "trace_histogram (seq, operation, part, bins)",
+		} {
+			dir := filepath.Join(t.TempDir(), "run")
+			run := plannedRun(1)
+			run.Trials[0] = done(run.Trials[0], 3)
+			if err := create(t, dir, run).Close(); err != nil {
+				t.Fatal(err)
+			}
+			db, err := openDB(dir, readWrite)
+			if err != nil {
+				t.Fatal(err)
+			}
+			values := "1, 0, 'write', 'total', "
+			if strings.HasPrefix(table, "trace") {
+				values = "1, 'read', 'device', "
+			}
+			_, err = db.Exec("INSERT INTO " + table + " VALUES (" + values + bins + ")")
+			if err := errors.Join(err, db.Close()); err != nil {
+				t.Fatal(err)
+			}
+			_, err = Read(dir)
+			mustFail(t, err, "reading the run", "trial 1", says)
+		}
 	}
 }

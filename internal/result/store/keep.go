@@ -49,7 +49,8 @@ func Keep(dir string, run result.Run, artifacts func(result.Trial) map[string][]
 func fill(dir string, run result.Run, artifacts func(result.Trial) map[string][]byte) (err error) {
 	planned := copyRun(run)
 	for i, t := range planned.Trials {
-		planned.Trials[i] = result.Trial{Seq: t.Seq, Block: t.Block, Stack: t.Stack, Workload: t.Workload, Repeat: t.Repeat, Status: result.TrialPlanned}
+		planned.Trials[i] = result.Trial{Seq: t.Seq, Block: t.Block, Stack: t.Stack, Mix: t.Mix, Repeat: t.Repeat,
+			Status: result.TrialPlanned}
 	}
 	s, err := Create(dir, planned)
 	if err != nil {

@@ -19,7 +19,11 @@ func endedRun(n int) result.Run {
 		run.Trials[i] = done(t, 20)
 	}
 	run.Imported = []result.InputFile{{Name: "fio.json", Bytes: 7, SHA256: "0"}}
-	run.Trials[0].Measurement.Read.Total.Printed = []hist.Quantile{{Percent: 99.9, NS: 5}}
+	reads := run.Trials[0].Measured().Operation(result.Read)
+	total := reads.Latency[result.Total]
+	total.Printed = []hist.Quantile{{Percent: 99.9, NS: 5}}
+	reads.SetLatency(result.Total, total)
+	run.Trials[0].Measured().SetOperation(reads)
 	return run
 }
 
@@ -50,7 +54,8 @@ func TestKeep(t *testing.T) {
 	if !reflect.DeepEqual(*got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", *got, want)
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, got.Trials[2].Artifacts, "job_lat.1.log")); err != nil || len(text) == 0 {
+	if text, err := os.ReadFile(filepath.Join(dir, got.Trials[2].Artifacts, "job_lat.1.log")); err != nil ||
+		len(text) == 0 {
 		t.Errorf("artifact: %q, %v", text, err)
 	}
 	entries, err := os.ReadDir(filepath.Dir(dir))

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 )
 
@@ -51,14 +52,15 @@ func TestList(t *testing.T) {
 	}
 	defer busy.Close()
 	failed := busy.Run().Trials[1]
-	failed.Status, failed.Problem = result.TrialFailed, &result.Problem{What: "fio", Why: "killed"}
+	failed.Status, failed.Problem = result.TrialFailed, &problem.Problem{What: "fio", Why: "killed"}
 	if err := busy.SaveTrial(failed); err != nil {
 		t.Fatal(err)
 	}
 
 	// What is no run is not listed; what was one is, with its reason.
 	for name, file := range map[string]string{"another": "notes.txt", "damaged": ResultsFile, "halved": RunFile} {
-		if err := errors.Join(os.Mkdir(filepath.Join(root, name), 0o755), os.WriteFile(filepath.Join(root, name, file), []byte("not this, surely"), 0o644)); err != nil {
+		if err := errors.Join(os.Mkdir(filepath.Join(root, name), 0o755),
+			os.WriteFile(filepath.Join(root, name, file), []byte("not this, surely"), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -87,7 +89,8 @@ func TestList(t *testing.T) {
 		{Status: result.RunComplete, Trials: 4, Done: 4},
 	} {
 		got := all[i]
-		if got.Status != want.Status || got.Trials != want.Trials || got.Done != want.Done || got.Failed != want.Failed || got.Written != want.Written ||
+		if got.Status != want.Status || got.Trials != want.Trials || got.Done != want.Done ||
+			got.Failed != want.Failed || got.Written != want.Written ||
 			got.Stacks != 2 || got.Workloads != 1 || got.Experiment != "quick" {
 			t.Errorf("%s: %+v", names[i], got)
 		}

@@ -43,7 +43,8 @@ func acquire(dir string) (*lock, error) {
 				time.Sleep(20 * time.Millisecond)
 				continue
 			}
-			return nil, fmt.Errorf("the run in %s is under way: %s is writing it, and two would mix their results; wait until it ends or stop it first",
+			return nil, fmt.Errorf("the run in %s is under way: %s is writing it, and two would mix their results; "+
+				"wait until it ends or stop it first",
 				dir, strings.TrimSpace(string(holder[:n])))
 		}
 		if !isStill(f, path) { // its holder removed it in between

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"plimsoll/internal/hist"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 )
 
@@ -34,12 +35,13 @@ func plannedRun(n int) result.Run {
 		Schema: result.SchemaVersion, ID: "20260512-093000-test-0001", Version: "test", Status: result.RunRunning, Seed: 7,
 		Command: []string{"plimsoll", "run", "quick"}, Started: time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC),
 		Experiment: result.Experiment{Name: "quick", Baseline: "ext4", Repeat: n, Source: "name: quick\n"},
-		Stacks:     []result.Stack{{Name: "ext4", Line: "loop(size=1GiB) > ext4"}, {Name: "xfs", Line: "loop(size=1GiB) > xfs"}},
-		Workloads:  []result.Workload{{Name: "RR", Kind: "fio", Pattern: "randread"}},
+		Stacks: []result.Stack{{Name: "ext4", Line: "loop(size=1GiB) > ext4"},
+			{Name: "xfs", Line: "loop(size=1GiB) > xfs"}},
+		Workloads: []result.Workload{{Name: "RR", Kind: "fio", Pattern: "randread"}},
 	}
 	for i := range n {
 		run.Trials = append(run.Trials, result.Trial{
-			Seq: i + 1, Block: i/2 + 1, Repeat: i/2 + 1, Stack: run.Stacks[i%2].Name, Workload: "RR", Status: result.TrialPlanned,
+			Seq: i + 1, Block: i/2 + 1, Repeat: i/2 + 1, Stack: run.Stacks[i%2].Name, Mix: "RR", Status: result.TrialPlanned,
 		})
 	}
 	return run
@@ -51,13 +53,18 @@ func done(t result.Trial, bins int) result.Trial {
 	t.Started = time.Date(2026, 5, 12, 9, 30, t.Seq, 123456789, time.UTC)
 	t.ElapsedSeconds = 1.5 + float64(t.Seq)
 	l := hist.Histogram{MeanNS: float64(t.Seq) / 3, MinNS: 1}
-	for i := range bins {
-		b := hist.Bin{NS: uint64(1000 + i*i*64 + t.Seq), Count: uint64(i*7 + t.Seq)}
-		l.Bins, l.Count, l.MaxNS = append(l.Bins, b), l.Count+b.Count, b.NS
+	all := make([]hist.Bin, bins)
+	for i := range all {
+		all[i] = hist.Bin{NS: uint64(1000 + i*i*64 + t.Seq), Count: uint64(i*7 + t.Seq)}
+		l.Count, l.MaxNS = l.Count+all[i].Count, all[i].NS
 	}
+	l.Bins = hist.Pack(all)
 	ratio := 1.0
-	t.Measurement = &result.Measurement{RuntimeSeconds: 1, Read: result.Direction{IOs: uint64(t.Seq), IOPS: float64(t.Seq) / 7, Total: l, Completion: l}}
-	t.Honesty = &result.Honesty{Source: result.SourceDevice, Ratio: &ratio, Served: []result.DeviceCounter{{Device: result.Device{Name: "loop0"}, Reads: 5}}}
+	t.Instances = result.One(&result.Measurement{Seconds: 1,
+		Operations: result.ReadsWrites(result.Operation{Count: uint64(t.Seq), Rate: float64(t.Seq) / 7,
+			Latency: map[result.Stage]hist.Histogram{result.Total: l, result.Completion: l}}, result.Operation{})})
+	t.Checks = []result.Honesty{{Source: result.SourceDevice, Ratio: &ratio,
+		Served: []result.DeviceCounter{{Device: result.Device{Name: "loop0"}, Reads: 5}}}}
 	return t
 }
 
@@ -161,19 +168,20 @@ func anyLatency() *rapid.Generator[hist.Histogram] {
 		return hist.Histogram{
 			Count: rapid.Uint64().Draw(t, "count"), MeanNS: anyFloat().Draw(t, "mean"),
 			MinNS: rapid.Uint64().Draw(t, "min"), MaxNS: rapid.Uint64().Draw(t, "max"),
-			Bins: some(rapid.Custom(func(t *rapid.T) hist.Bin {
+			Bins: hist.Pack(some(rapid.Custom(func(t *rapid.T) hist.Bin {
 				return hist.Bin{NS: rapid.Uint64().Draw(t, "ns"), Count: rapid.Uint64().Draw(t, "n")}
-			})).Draw(t, "bins"),
+			})).Draw(t, "bins")),
 		}
 	})
 }
 
-func anyDirection() *rapid.Generator[result.Direction] {
-	return rapid.Custom(func(t *rapid.T) result.Direction {
-		return result.Direction{
-			IOs: rapid.Uint64().Draw(t, "ios"), Bytes: rapid.Uint64().Draw(t, "bytes"),
-			IOPS: anyFloat().Draw(t, "iops"), BytesPerSecond: anyFloat().Draw(t, "bps"),
-			Submission: anyLatency().Draw(t, "submission"), Completion: anyLatency().Draw(t, "completion"), Total: anyLatency().Draw(t, "total"),
+func anyDirection() *rapid.Generator[result.Operation] {
+	return rapid.Custom(func(t *rapid.T) result.Operation {
+		return result.Operation{
+			Count: rapid.Uint64().Draw(t, "ios"), Bytes: rapid.Uint64().Draw(t, "bytes"),
+			Rate: anyFloat().Draw(t, "iops"), BytesPerSecond: anyFloat().Draw(t, "bps"),
+			Latency: map[result.Stage]hist.Histogram{result.Submission: anyLatency().Draw(t, "submission"),
+				result.Completion: anyLatency().Draw(t, "completion"), result.Total: anyLatency().Draw(t, "total")},
 		}
 	})
 }
@@ -182,34 +190,47 @@ func anyDirection() *rapid.Generator[result.Direction] {
 func anyEnd(planned result.Trial) *rapid.Generator[result.Trial] {
 	return rapid.Custom(func(t *rapid.T) result.Trial {
 		end := planned
-		end.Status = rapid.SampledFrom([]result.TrialStatus{result.TrialDone, result.TrialFailed, result.TrialSkipped}).Draw(t, "status")
+		end.Status = rapid.SampledFrom([]result.TrialStatus{result.TrialDone, result.TrialFailed,
+			result.TrialSkipped}).Draw(t, "status")
 		end.Started, end.ElapsedSeconds = anyTime().Draw(t, "started"), anyFloat().Draw(t, "elapsed")
 		end.Artifacts = anyText().Draw(t, "artifacts")
 		if rapid.Bool().Draw(t, "problem") {
-			end.Problem = &result.Problem{What: anyText().Draw(t, "what"), Why: anyText().Draw(t, "why"), Remedy: anyText().Draw(t, "remedy")}
+			end.Problem = &problem.Problem{What: anyText().Draw(t, "what"), Why: anyText().Draw(t, "why"),
+				Remedy: anyText().Draw(t, "remedy")}
 		}
 		if rapid.Bool().Draw(t, "measured") {
-			end.Measurement = &result.Measurement{
-				RuntimeSeconds: anyFloat().Draw(t, "runtime"), UserCPU: anyFloat().Draw(t, "usr"), SystemCPU: anyFloat().Draw(t, "sys"),
-				Read: anyDirection().Draw(t, "read"), Write: anyDirection().Draw(t, "write"),
+			for i := range rapid.IntRange(1, 3).Draw(t, "instances") {
+				in := result.Instance{Index: i, Tenant: anyText().Draw(t, "tenant"), Workload: anyText().Draw(t, "workload")}
+				if rapid.Bool().Draw(t, "alive") {
+					in.Measurement = &result.Measurement{
+						Seconds: anyFloat().Draw(t, "runtime"), UserCPU: anyFloat().Draw(t, "usr"), SystemCPU: anyFloat().Draw(t, "sys"),
+						Operations: result.ReadsWrites(anyDirection().Draw(t, "read"), anyDirection().Draw(t, "write")),
+					}
+				} else {
+					in.Problem = &problem.Problem{What: anyText().Draw(t, "what"), Why: "killed"}
+				}
+				end.Instances = append(end.Instances, in)
 			}
 		}
 		if rapid.Bool().Draw(t, "honesty") {
-			end.Honesty = &result.Honesty{
+			end.Checks = []result.Honesty{{
 				Source: result.Source(anyText().Draw(t, "source")), Reason: anyText().Draw(t, "reason"),
 				Ratio: rapid.Ptr(anyFloat(), true).Draw(t, "ratio"),
 				Served: some(rapid.Custom(func(t *rapid.T) result.DeviceCounter {
 					return result.DeviceCounter{Device: anyDevice().Draw(t, "device"), Reads: rapid.Uint64().Draw(t, "reads"),
 						WriteBytes: rapid.Uint64().Draw(t, "written"), PerIO: anyFloat().Draw(t, "per io")}
 				})).Draw(t, "served"),
-			}
+			}}
 		}
 		if rapid.Bool().Draw(t, "traced") {
 			end.Trace = &result.Trace{
-				Recorder: anyText().Draw(t, "recorder"), Lost: rapid.Uint64().Draw(t, "lost"), Missing: some(anyText()).Draw(t, "missing"),
-				Read: rapid.Ptr(anyBreakdown(), true).Draw(t, "read parts"), Write: rapid.Ptr(anyBreakdown(), true).Draw(t, "write parts"),
+				Recorder: anyText().Draw(t, "recorder"), Lost: rapid.Uint64().Draw(t, "lost"),
+				Missing: some(anyText()).Draw(t, "missing"),
+				Read:    rapid.Ptr(anyBreakdown(), true).Draw(t, "read parts"),
+				Write:   rapid.Ptr(anyBreakdown(), true).Draw(t, "write parts"),
 				Served: some(rapid.Custom(func(t *rapid.T) result.Served {
-					return result.Served{Device: anyText().Draw(t, "device"), Owner: anyText().Draw(t, "owner"), Requests: rapid.Uint64().Draw(t, "requests")}
+					return result.Served{Device: anyText().Draw(t, "device"), Owner: anyText().Draw(t, "owner"),
+						Requests: rapid.Uint64().Draw(t, "requests")}
 				})).Draw(t, "served"),
 			}
 		}
@@ -239,7 +260,8 @@ func anyBreakdown() *rapid.Generator[result.Breakdown] {
 
 func anyDevice() *rapid.Generator[result.Device] {
 	return rapid.Custom(func(t *rapid.T) result.Device {
-		return result.Device{Name: anyText().Draw(t, "name"), MajMin: anyText().Draw(t, "majmin"), Role: anyText().Draw(t, "role")}
+		return result.Device{Name: anyText().Draw(t, "name"), MajMin: anyText().Draw(t, "majmin"),
+			Role: anyText().Draw(t, "role")}
 	})
 }
 
@@ -247,7 +269,8 @@ func anyStack(name string) *rapid.Generator[result.Stack] {
 	return rapid.Custom(func(t *rapid.T) result.Stack {
 		return result.Stack{
 			Name: name, Line: anyText().Draw(t, "line"),
-			Marks:   some(rapid.SampledFrom([]result.Mark{result.MarkLoop, result.MarkMemory, result.MarkShared})).Draw(t, "marks"),
+			Marks: some(rapid.SampledFrom([]result.Mark{result.MarkLoop, result.MarkMemory,
+				result.MarkShared})).Draw(t, "marks"),
 			Devices: some(anyDevice()).Draw(t, "devices"),
 			Facts: some(rapid.Custom(func(t *rapid.T) result.Fact {
 				return result.Fact{Name: anyText().Draw(t, "fact"), Value: anyText().Draw(t, "value")}
@@ -262,7 +285,8 @@ func anyEnvironment() *rapid.Generator[result.Environment] {
 			Hostname: anyText().Draw(t, "host"), Kernel: anyText().Draw(t, "kernel"), CPUs: rapid.Int().Draw(t, "cpus"),
 			MemoryBytes: rapid.Uint64().Draw(t, "memory"), Notes: some(anyText()).Draw(t, "notes"),
 			Devices: some(rapid.Custom(func(t *rapid.T) result.DeviceInfo {
-				return result.DeviceInfo{Name: anyText().Draw(t, "name"), SizeBytes: rapid.Uint64().Draw(t, "size"), Rotational: rapid.Bool().Draw(t, "rotational")}
+				return result.DeviceInfo{Name: anyText().Draw(t, "name"), SizeBytes: rapid.Uint64().Draw(t, "size"),
+					Rotational: rapid.Bool().Draw(t, "rotational")}
 			})).Draw(t, "devices"),
 		}
 	})

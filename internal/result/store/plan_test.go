@@ -42,7 +42,8 @@ func TestPlanGrowsAndShrinks(t *testing.T) {
 	}
 	mustFail(t, s.SaveTrial(done(want[4], 3)), "trial 5", "no such trial")
 	header := *s.Run()
-	header.Points = []result.Point{{Stack: "ext4", Workload: "RR", Reason: result.StopBudget, Why: "a reason", Trials: 2, RelativeHalfWidth: 0.1}}
+	header.Points = []result.Point{{Stack: "ext4", Mix: "RR", Reason: result.StopBudget, Why: "a reason", Trials: 2,
+		RelativeHalfWidth: 0.1}}
 	if err := s.SaveHeader(header); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,8 @@ func TestKilledWhilePlanning(t *testing.T) {
 			if lines.Text() == "open" {
 				continue
 			}
-			if _, err := fmt.Sscanf(lines.Text(), "%s %d", &step, &after); err != nil || !slices.Contains([]string{"planned", "saved", "withdrawn"}, step) {
+			if _, err := fmt.Sscanf(lines.Text(), "%s %d", &step, &after); err != nil ||
+				!slices.Contains([]string{"planned", "saved", "withdrawn"}, step) {
 				t.Fatalf("the child says %q", lines.Text())
 			}
 			steps[step]++

@@ -169,6 +169,24 @@ func Read(dir string) (*result.Run, error) {
 	return &run, nil
 }
 
+// ReadSeries reads what was sampled while the trial of that number ran; nothing
+// for a trial without series. It changes nothing, as Read does.
+func ReadSeries(dir string, seq int) ([]result.Series, error) {
+	if err := holdsRun(dir); err != nil {
+		return nil, err
+	}
+	db, err := openDB(dir, readOnly)
+	if err != nil {
+		return nil, explain("reading the series of the run", dir, err)
+	}
+	defer db.Close()
+	all, err := loadSeries(db, seq)
+	if err != nil {
+		return nil, explain("reading the series of the run", dir, err)
+	}
+	return all, nil
+}
+
 // Dir is the run directory.
 func (s *Store) Dir() string { return s.dir }
 
@@ -191,7 +209,7 @@ func (s *Store) Run() *result.Run {
 func (s *Store) SaveTrial(t result.Trial) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	what := fmt.Sprintf("storing trial %d (%s, %s, repeat %d)", t.Seq, t.Stack, t.Workload, t.Repeat)
+	what := fmt.Sprintf("storing trial %d (%s, %s, repeat %d)", t.Seq, t.Stack, t.Mix, t.Repeat)
 	i := slices.IndexFunc(s.run.Trials, func(p result.Trial) bool { return p.Seq == t.Seq })
 	if i < 0 {
 		return fmt.Errorf("%s: the run has no such trial", what)
@@ -202,8 +220,9 @@ func (s *Store) SaveTrial(t result.Trial) error {
 		return fmt.Errorf("%s: it has not ended", what)
 	case planned.Status != result.TrialPlanned:
 		return fmt.Errorf("%s: it is stored already, as %s", what, planned.Status)
-	case planned.Stack != t.Stack || planned.Workload != t.Workload || planned.Repeat != t.Repeat || planned.Block != t.Block:
-		return fmt.Errorf("%s: planned was %s, %s, repeat %d in block %d", what, planned.Stack, planned.Workload, planned.Repeat, planned.Block)
+	case planned.Stack != t.Stack || planned.Mix != t.Mix || planned.Repeat != t.Repeat || planned.Block != t.Block:
+		return fmt.Errorf("%s: planned was %s, %s, repeat %d in block %d", what, planned.Stack, planned.Mix,
+			planned.Repeat, planned.Block)
 	}
 	if t.Artifacts == "" {
 		if info, err := os.Stat(filepath.Join(s.dir, artifacts(t))); err == nil && info.IsDir() {
@@ -213,6 +232,7 @@ func (s *Store) SaveTrial(t result.Trial) error {
 	if err := endTrial(s.db, t); err != nil {
 		return explain(what, s.dir, err)
 	}
+	t.Series = nil // see ReadSeries
 	s.run.Trials[i] = t
 	if s.begun != "" {
 		owner.GiveTree(s.begun)
@@ -227,7 +247,8 @@ func (s *Store) Plan(trials []result.Trial) error {
 	defer s.mu.Unlock()
 	for i, t := range trials {
 		if t.Seq != len(s.run.Trials)+i+1 || t.Status != result.TrialPlanned {
-			return fmt.Errorf("planning trial %d (%s) in %s: planned trials follow upon the %d that are there", t.Seq, t.Status, s.dir, len(s.run.Trials))
+			return fmt.Errorf("planning trial %d (%s) in %s: planned trials follow upon the %d that are there", t.Seq,
+				t.Status, s.dir, len(s.run.Trials))
 		}
 	}
 	if err := addTrials(s.db, trials); err != nil {
@@ -385,7 +406,7 @@ func artifacts(t result.Trial) string {
 			return r
 		}, name)
 	}
-	return filepath.Join(ArtifactsDir, fmt.Sprintf("%03d-%s-%s-%d", t.Seq, plain(t.Stack), plain(t.Workload), t.Repeat))
+	return filepath.Join(ArtifactsDir, fmt.Sprintf("%03d-%s-%s-%d", t.Seq, plain(t.Stack), plain(t.Mix), t.Repeat))
 }
 
 // copyRun copies what the store itself changes.
@@ -399,7 +420,8 @@ func vacant(dir string) error {
 	for _, name := range []string{ResultsFile, RunFile} {
 		_, err := os.Lstat(filepath.Join(dir, name))
 		if err == nil {
-			return fmt.Errorf("%s holds a run already (%s): choose another directory, or go on with that run: --resume", dir, name)
+			return fmt.Errorf("%s holds a run already (%s): choose another directory, or go on with that run: "+
+				"--resume", dir, name)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return explain("looking for a run", dir, err)
@@ -436,7 +458,8 @@ func holdsRun(dir string) error {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Join(dir, RunFile)); err == nil {
-		return fmt.Errorf("opening the run in %s: %s is missing; %s alone has no latency histograms and cannot stand in for it", dir, ResultsFile, RunFile)
+		return fmt.Errorf("opening the run in %s: %s is missing; %s alone has no latency histograms and cannot stand "+
+			"in for it", dir, ResultsFile, RunFile)
 	}
 	return fmt.Errorf("opening the run in %s: there is no run (no %s)", dir, ResultsFile)
 }
@@ -445,7 +468,8 @@ func holdsRun(dir string) error {
 // lie elsewhere: somebody else may have made the directory, with links in it.
 // run.json and the report are replaced, never followed; the lock sees to itself.
 func staysInside(dir string) error {
-	for name, isDirectory := range map[string]bool{ResultsFile: false, ResultsFile + "-journal": false, ArtifactsDir: true} {
+	for name, isDirectory := range map[string]bool{ResultsFile: false, ResultsFile + "-journal": false,
+		ArtifactsDir: true} {
 		path := filepath.Join(dir, name)
 		var st unix.Stat_t
 		err := unix.Lstat(path, &st)
@@ -458,9 +482,11 @@ func staysInside(dir string) error {
 		kind := st.Mode & unix.S_IFMT
 		switch {
 		case kind == unix.S_IFLNK:
-			return fmt.Errorf("writing the run in %s: %s is a link, and what is written there would lie elsewhere: plimsoll makes none; copy the run without links", dir, name)
+			return fmt.Errorf("writing the run in %s: %s is a link, and what is written there would lie elsewhere: "+
+				"plimsoll makes none; copy the run without links", dir, name)
 		case isDirectory && kind != unix.S_IFDIR, !isDirectory && (kind != unix.S_IFREG || st.Nlink > 1):
-			return fmt.Errorf("writing the run in %s: %s is nothing that plimsoll made: copy the run to a new directory", dir, name)
+			return fmt.Errorf("writing the run in %s: %s is nothing that plimsoll made: copy the run to a new "+
+				"directory", dir, name)
 		}
 	}
 	return nil
@@ -472,7 +498,8 @@ func explain(what, dir string, err error) error {
 	var path *fs.PathError
 	switch {
 	case isFull(err):
-		return fmt.Errorf("%s in %s: the file system there is full: free some space, then go on with --resume: %w", what, dir, syscall.ENOSPC)
+		return fmt.Errorf("%s in %s: the file system there is full: free some space, then go on with --resume: %w",
+			what, dir, syscall.ENOSPC)
 	case errors.Is(err, fs.ErrNotExist) && errors.As(err, &path) && path.Path == dir:
 		return fmt.Errorf("%s: %s does not exist", what, dir)
 	case isMoved(err):

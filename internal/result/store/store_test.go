@@ -11,7 +11,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 )
 
@@ -78,7 +77,8 @@ func TestEverythingComesBack(t *testing.T) {
 		if err := s.SaveHeader(header); err != nil {
 			t.Fatal(err)
 		}
-		want.Environment, want.Experiment, want.Command, want.Seed = header.Environment, header.Experiment, header.Command, header.Seed
+		want.Environment, want.Experiment, want.Command, want.Seed = header.Environment, header.Experiment,
+			header.Command, header.Seed
 		want.Stacks[1] = anyStack("xfs").Draw(t, "stack")
 		if err := s.SetStack(want.Stacks[1]); err != nil {
 			t.Fatal(err)
@@ -106,39 +106,6 @@ func TestEverythingComesBack(t *testing.T) {
 		}
 		defer again.Close()
 		same("Open", again.Run(), nil)
-	})
-}
-
-// Histograms come back in any order of bins, and a damaged one is an error,
-// not other numbers.
-func TestBinsComeBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		want := anyLatency().Draw(t, "latency").Bins
-		encoded := encodeBins(want)
-		got, err := decodeBins(encoded)
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Fatalf("got %v, %v; want %v", got, err, want)
-		}
-		if len(encoded) > 0 {
-			if cut, err := decodeBins(encoded[:len(encoded)-1]); err == nil && len(cut) == len(want) {
-				t.Fatalf("a histogram that is cut off reads as %v", cut)
-			}
-		}
-	})
-}
-
-func FuzzDecodeBins(f *testing.F) {
-	f.Add([]byte{})
-	f.Add([]byte{0x80})
-	f.Add(encodeBins([]hist.Bin{{NS: 1000, Count: 3}, {NS: 1 << 40, Count: 1}}))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		bins, err := decodeBins(b)
-		if err != nil {
-			return
-		}
-		if again, err := decodeBins(encodeBins(bins)); err != nil || !reflect.DeepEqual(again, bins) {
-			t.Fatalf("%v comes back as %v, %v", bins, again, err)
-		}
 	})
 }
 
@@ -301,19 +268,30 @@ func TestReadRefuses(t *testing.T) {
 		want    []string
 	}{
 		{"nothing", func(dir string) { _ = os.RemoveAll(dir) }, []string{"does not exist"}},
-		{"a file", func(dir string) { _ = os.RemoveAll(dir); _ = os.WriteFile(dir, nil, 0o644) }, []string{"not a directory"}},
-		{"another directory", func(dir string) { _ = os.RemoveAll(dir); _ = os.Mkdir(dir, 0o755) }, []string{"no run", ResultsFile}},
-		{"run.json alone", func(dir string) { _ = os.Remove(filepath.Join(dir, ResultsFile)) }, []string{ResultsFile + " is missing", "histograms"}},
-		{"a newer schema", func(dir string) { exec(dir, "PRAGMA user_version = 2") }, []string{"newer plimsoll", "schema 2", "this one reads 1"}},
-		{"a newer record", func(dir string) { exec(dir, "UPDATE run SET record = json_set(record, '$.schema', 999)") }, []string{"newer plimsoll", "schema 999", "this one reads 1"}},
-		{"an older record", func(dir string) { exec(dir, "UPDATE run SET record = json_remove(record, '$.schema')") }, []string{"older plimsoll", "schema 0", "this one reads 1"}},
-		{"a newer snapshot", func(dir string) { setSchema(t, dir, 999) }, []string{RunFile, "newer plimsoll", "schema 999", "this one reads 1"}},
+		{"a file", func(dir string) { _ = os.RemoveAll(dir); _ = os.WriteFile(dir, nil, 0o644) },
+			[]string{"not a directory"}},
+		{"another directory", func(dir string) { _ = os.RemoveAll(dir); _ = os.Mkdir(dir, 0o755) },
+			[]string{"no run", ResultsFile}},
+		{"run.json alone", func(dir string) { _ = os.Remove(filepath.Join(dir, ResultsFile)) },
+			[]string{ResultsFile + " is missing", "histograms"}},
+		{"a newer schema", func(dir string) { exec(dir, "PRAGMA user_version = 4") },
+			[]string{"newer plimsoll", "schema 4", "this one reads 3"}},
+		{"a newer record", func(dir string) { exec(dir, "UPDATE run SET record = json_set(record, '$.schema', 999)") },
+			[]string{"newer plimsoll", "schema 999", "this one reads 3"}},
+		{"the first schema", func(dir string) { exec(dir, "PRAGMA user_version = 1") },
+			[]string{"older plimsoll", "schema 1", "this one reads 3", "use that version"}},
+		{"an older record", func(dir string) { exec(dir, "UPDATE run SET record = json_remove(record, '$.schema')") },
+			[]string{"older plimsoll", "schema 0", "this one reads 3"}},
+		{"a newer snapshot", func(dir string) { setSchema(t, dir, 999) },
+			[]string{RunFile, "newer plimsoll", "schema 999", "this one reads 3"}},
 		{"another database", func(dir string) { exec(dir, "PRAGMA application_id = 1") }, []string{"not plimsoll's"}},
-		{"an empty database", func(dir string) { _ = os.Truncate(filepath.Join(dir, ResultsFile), 0) }, []string{"is empty", "before it had stored the plan"}},
+		{"an empty database", func(dir string) { _ = os.Truncate(filepath.Join(dir, ResultsFile), 0) },
+			[]string{"is empty", "before it had stored the plan"}},
 		{"not a database", func(dir string) {
 			_ = os.WriteFile(filepath.Join(dir, ResultsFile), []byte(strings.Repeat("text ", 1000)), 0o644)
 		}, []string{"not a database"}},
-		{"a damaged histogram", func(dir string) { exec(dir, "UPDATE histogram SET bins = x'80'") }, []string{"trial 1", "damaged"}},
+		{"a damaged histogram", func(dir string) { exec(dir, "UPDATE histogram SET bins = x'80'") },
+			[]string{"trial 1", "damaged"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(root, strings.ReplaceAll(c.name, " ", "-"))
@@ -342,7 +320,8 @@ func setSchema(t *testing.T, dir string, schema int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changed := strings.Replace(string(text), fmt.Sprintf(`"schema": %d`, result.SchemaVersion), fmt.Sprintf(`"schema": %d`, schema), 1)
+	changed := strings.Replace(string(text), fmt.Sprintf(`"schema": %d`, result.SchemaVersion),
+		fmt.Sprintf(`"schema": %d`, schema), 1)
 	if changed == string(text) {
 		t.Fatal("no schema in the snapshot")
 	}

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/stack/line"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/suggest"
 )
 
@@ -29,11 +29,11 @@ type Options struct {
 // Mkfs returns what checks the options of a mkfs program, separated by blanks.
 // Every short option that has a value has it attached or in the next word, as
 // getopt(3) does; so the lists have to agree with the program on which have one.
-func (o Options) Mkfs() func(text string) []line.Problem {
-	return func(text string) (problems []line.Problem) {
+func (o Options) Mkfs() func(text string) problem.List {
+	return func(text string) (problems problem.List) {
 		words := strings.Fields(text)
 		for len(words) > 0 {
-			var found []line.Problem
+			var found problem.List
 			found, words = o.word(words)
 			problems = append(problems, found...)
 		}
@@ -43,11 +43,11 @@ func (o Options) Mkfs() func(text string) []line.Problem {
 
 // word checks the first of the words, and returns those that follow it and its
 // value.
-func (o Options) word(words []string) (problems []line.Problem, rest []string) {
+func (o Options) word(words []string) (problems problem.List, rest []string) {
 	word := words[0]
 	rest = words[1:]
 	if len(word) < 2 || word[0] != '-' || word == "--" {
-		return problem(fmt.Sprintf("%q is no option: %s would take it for a device, a file or a size", word, o.Of),
+		return wrong(fmt.Sprintf("%q is no option: %s would take it for a device, a file or a size", word, o.Of),
 			"leave it out: plimsoll names the device"), rest
 	}
 	name, value, attached := word[:2], word[2:], len(word) > 2
@@ -62,11 +62,11 @@ func (o Options) word(words []string) (problems []line.Problem, rest []string) {
 		}
 		return o.unknown(name), rest
 	case v == None && attached:
-		return problem(fmt.Sprintf("%s takes no value, and %q has one", name, word), "write each option as a word of its own"), rest
+		return wrong(fmt.Sprintf("%s takes no value, and %q has one", name, word), "write each option as a word of its own"), rest
 	case v == None:
 		return nil, rest
 	case !attached && len(rest) == 0:
-		return problem(name+" needs a value", "write "+v.usage+" behind it"), rest
+		return wrong(name+" needs a value", "write "+v.usage+" behind it"), rest
 	case !attached:
 		value = rest[0]
 		rest = rest[1:]
@@ -75,8 +75,8 @@ func (o Options) word(words []string) (problems []line.Problem, rest []string) {
 }
 
 // Mount returns what checks mount options, separated by commas.
-func (o Options) Mount() func(text string) []line.Problem {
-	return func(text string) []line.Problem {
+func (o Options) Mount() func(text string) problem.List {
+	return func(text string) problem.List {
 		if text == "" {
 			return nil
 		}
@@ -86,20 +86,20 @@ func (o Options) Mount() func(text string) []line.Problem {
 
 // check checks a list with commas of NAME and NAME=VALUE. Within is the option
 // that has the list as its value.
-func (o Options) check(within, text string) (problems []line.Problem) {
+func (o Options) check(within, text string) (problems problem.List) {
 	for entry := range strings.SplitSeq(text, ",") {
 		name, value, valued := strings.Cut(entry, "=")
 		v, known := o.Known[name]
 		full := strings.TrimSpace(within + " " + name)
 		switch {
 		case name == "":
-			problems = append(problems, problem(fmt.Sprintf("there is an empty option in %q", text), "leave out the comma that is too many")...)
+			problems = append(problems, wrong(fmt.Sprintf("there is an empty option in %q", text), "leave out the comma that is too many")...)
 		case !known:
 			problems = append(problems, o.within(within).unknown(name)...)
 		case v == None && valued:
-			problems = append(problems, problem(full+" takes no value", "write "+name)...)
+			problems = append(problems, wrong(full+" takes no value", "write "+name)...)
 		case v != None && !valued && !v.optional:
-			problems = append(problems, problem(full+" needs a value", "write "+v.usage+" behind it")...)
+			problems = append(problems, wrong(full+" needs a value", "write "+v.usage+" behind it")...)
 		case valued:
 			problems = append(problems, v.check(full, value)...)
 		}
@@ -116,9 +116,9 @@ func (o Options) within(option string) Options {
 }
 
 // unknown returns why an option is refused.
-func (o Options) unknown(name string) []line.Problem {
+func (o Options) unknown(name string) problem.List {
 	if why, ok := o.Refused[name]; ok {
-		return problem(fmt.Sprintf("%s of %s is refused: it %s", name, o.Of, why), "leave it out")
+		return wrong(fmt.Sprintf("%s of %s is refused: it %s", name, o.Of, why), "leave it out")
 	}
 	known := slices.Sorted(maps.Keys(o.Known))
 	const few = 8 // as a sub-option has; a mount has some seventy
@@ -129,7 +129,7 @@ func (o Options) unknown(name string) []line.Problem {
 	if meant := suggest.Closest(name, known); meant != "" && meant != name && len(name) > 2 {
 		remedy = fmt.Sprintf("did you mean %q? %s", meant, remedy)
 	}
-	return problem(fmt.Sprintf("%q is no option of %s that plimsoll takes: nobody has looked whether it leaves the stack", name, o.Of), remedy)
+	return wrong(fmt.Sprintf("%q is no option of %s that plimsoll takes: nobody has looked whether it leaves the stack", name, o.Of), remedy)
 }
 
 // With returns these options and those of another list.

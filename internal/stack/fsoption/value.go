@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/stack/line"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/suggest"
 )
 
@@ -86,26 +86,28 @@ func (v *Value) Parts() (Options, bool) {
 }
 
 // check returns what is wrong with the text behind an option.
-func (v *Value) check(option, text string) []line.Problem {
+func (v *Value) check(option, text string) problem.List {
 	switch {
 	case v.parts != nil:
 		return v.parts.check(option, text)
 	case v.names != nil:
 		return v.checkNames(option, text)
 	case !v.fits(text):
-		return problem(fmt.Sprintf("%s is not written %q", option, text), "write "+v.usage)
+		return wrong(fmt.Sprintf("%s is not written %q", option, text), "write "+v.usage)
 	}
 	return nil
 }
 
-func (v *Value) checkNames(option, text string) (problems []line.Problem) {
+func (v *Value) checkNames(option, text string) (problems problem.List) {
 	for name := range strings.SplitSeq(text, ",") {
 		name = strings.TrimPrefix(name, "^")
 		if !slices.Contains(v.names, name) {
-			problems = append(problems, problem(fmt.Sprintf("%s: plimsoll knows no feature %q", option, name), suggest.DidYouMean(name, v.names))...)
+			problems = append(problems, wrong(fmt.Sprintf("%s: plimsoll knows no feature %q", option, name), suggest.DidYouMean(name, v.names))...)
 		}
 	}
 	return problems
 }
 
-func problem(what, remedy string) []line.Problem { return []line.Problem{{What: what, Remedy: remedy}} }
+func wrong(what, remedy string) problem.List {
+	return problem.List{{What: what, Remedy: remedy}}
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/suggest"
 	"plimsoll/internal/units"
 )
@@ -124,7 +125,7 @@ func (o OptionDef) usage() string {
 
 // Check gives everything that is wrong with the line, in its order; nothing
 // when it can be brought up as far as its text tells.
-func (c *Catalog) Check(l Line) []Problem {
+func (c *Catalog) Check(l Line) problem.List {
 	_, problems := l.Resolve(c)
 	return problems
 }
@@ -132,7 +133,7 @@ func (c *Catalog) Check(l Line) []Problem {
 // Resolve gives for each node what it is; for sources that are joined, what
 // the first of them is. With problems, the definitions of nodes that are
 // unknown are empty.
-func (l Line) Resolve(c *Catalog) ([]Def, []Problem) {
+func (l Line) Resolve(c *Catalog) ([]Def, problem.List) {
 	k := &checker{catalog: c, line: l}
 	if len(l.Nodes) == 0 {
 		k.problem(Node{}, "the stack is empty", "write its source first: "+strings.Join(c.sources(), ", "))
@@ -157,7 +158,34 @@ func (l Line) Resolve(c *Catalog) ([]Def, []Problem) {
 		last := sources[len(sources)-1]
 		k.problem(last, fmt.Sprintf("%d devices are joined, and nothing makes one of them", len(sources)), "put "+k.onBlocks()+" behind them")
 	}
+	if len(k.problems) == 0 {
+		k.sizes(defs)
+	}
 	return defs, k.problems
+}
+
+// sizes notes what stands on less than it has to. How much a device of the host holds is
+// only known there.
+func (k *checker) sizes(defs []Def) {
+	sources := k.line.Sources()
+	var bytes int64
+	for _, n := range sources {
+		d, _ := k.catalog.Lookup(n.Name, Nothing)
+		option, _ := d.Option("size")
+		held, err := units.ParseSize(d.Setting(n, "size"))
+		if option.Value != Size || err != nil {
+			return
+		}
+		bytes += held
+	}
+	for i, d := range defs {
+		if d.Least <= bytes {
+			continue
+		}
+		each := (d.Least + int64(len(sources)) - 1) / int64(len(sources))
+		k.problem(k.line.Nodes[i], fmt.Sprintf("%s stands on %s: %s", d.Name, units.FormatSize(bytes), d.WhyLeast),
+			fmt.Sprintf("write %s(size=%s) or more, or take another file system", sources[0].Name, units.FormatSize(each)))
+	}
 }
 
 // onBlocks names what makes one device of several.
@@ -206,11 +234,11 @@ func (c *Catalog) sources() []string {
 type checker struct {
 	catalog  *Catalog
 	line     Line
-	problems []Problem
+	problems problem.List
 }
 
 func (k *checker) problem(n Node, what, remedy string) {
-	k.problems = append(k.problems, Problem{Column: n.Column, What: what, Remedy: remedy})
+	k.problems.InColumn(n.Column, what, remedy)
 }
 
 // find gives what node i is. below is what the node before it gives, "" when
@@ -467,11 +495,11 @@ func checkValue(def OptionDef, o Option) (what, remedy string) {
 }
 
 // OneOf returns what checks that a value is one of these words.
-func OneOf(words ...string) func(value string) []Problem {
-	return func(value string) []Problem {
+func OneOf(words ...string) func(value string) problem.List {
+	return func(value string) problem.List {
 		if slices.Contains(words, value) {
 			return nil
 		}
-		return []Problem{{What: fmt.Sprintf("%q is none of its values", value), Remedy: suggest.DidYouMean(value, words)}}
+		return problem.List{{What: fmt.Sprintf("%q is none of its values", value), Remedy: suggest.DidYouMean(value, words)}}
 	}
 }

@@ -11,7 +11,11 @@
 // Catalog of nodes; what the nodes do is internal/stack's business.
 package line
 
-import "slices"
+import (
+	"slices"
+
+	"plimsoll/internal/problem"
+)
 
 // Line is a parsed stack: Nodes[0] is the source, the others stand on it in
 // order. Several sources are one node, joined: see Sources.
@@ -101,6 +105,9 @@ type Def struct {
 	Gives   Kind
 	Arg     string      // what stands behind the colon ("PATH"); "" when the node takes none
 	Options []OptionDef // none other is accepted
+
+	Least    int64  // bytes that what it stands on has to hold; 0 for any
+	WhyLeast string // "mkfs.xfs makes none below 300 MiB"
 }
 
 // OptionDef declares one option of a node.
@@ -113,5 +120,5 @@ type OptionDef struct {
 	Repeats  bool // may be given more than once
 	// Check returns what is wrong with a value that has the right type; nil for
 	// an option of which every such value will do. Columns are filled in for it.
-	Check func(value string) []Problem
+	Check func(value string) problem.List
 }

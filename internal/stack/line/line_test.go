@@ -9,6 +9,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"pgregory.net/rapid"
+
+	"plimsoll/internal/problem"
 )
 
 // testCatalog has the nodes of the first release, so that stories read like
@@ -30,7 +32,8 @@ func testCatalog() *Catalog {
 		{Name: "dir", Below: Nothing, Gives: FileSystem, Arg: "PATH"},
 		{Name: "tmpfs", Below: Nothing, Gives: FileSystem, Options: []OptionDef{required}},
 		{Name: "ext4", Below: Block, Gives: FileSystem, Options: fs},
-		{Name: "xfs", Below: Block, Gives: FileSystem, Options: fs},
+		{Name: "xfs", Below: Block, Gives: FileSystem, Options: fs,
+			Least: 300 << 20, WhyLeast: "mkfs.xfs makes none of less than 300MiB"},
 		{Name: "btrfs", Below: Block, Gives: FileSystem, Options: append(fs[:2:2], OptionDef{Key: "nodatacow", Value: Flag})},
 		{Name: "lvm-stripe", Below: Blocks, Gives: Block, Options: []OptionDef{{Key: "stripe", Value: Chunk, Default: "64KiB"}}},
 		{Name: "thin", Below: FileSystem, Gives: Pool, Options: []OptionDef{{Key: "loop-lvm", Value: Flag, Required: true}}},
@@ -58,10 +61,10 @@ func TestStories(t *testing.T) {
 
 func story(t *testing.T, command, text string) string {
 	l, err := Parse(text)
-	var syntax *SyntaxError
+	var syntax problem.List
 	if errors.As(err, &syntax) {
 		lines := []string{text}
-		for _, p := range syntax.Problems {
+		for _, p := range syntax.Within("") {
 			lines = append(lines, "  "+p.String())
 		}
 		return strings.Join(lines, "\n")
@@ -219,10 +222,10 @@ func TestCheckNeverPanicsAndNamesColumns(t *testing.T) {
 		}
 		column := 0
 		for _, p := range catalog.Check(l) {
-			if p.Column < max(column, 1) || p.What == "" {
+			if p.At.Column < max(column, 1) || p.What == "" {
 				t.Fatalf("problem %+v of %s is out of order or says nothing", p, l)
 			}
-			column = p.Column
+			column = p.At.Column
 		}
 	})
 }
@@ -235,12 +238,12 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		l, err := Parse(text)
 		if err != nil {
-			var syntax *SyntaxError
-			if !errors.As(err, &syntax) || len(syntax.Problems) == 0 {
+			var syntax problem.List
+			if !errors.As(err, &syntax) || len(syntax) == 0 {
 				t.Fatalf("Parse(%q) gives the error %#v", text, err)
 			}
-			for _, p := range syntax.Problems {
-				if p.Column < 1 || p.Column > len([]rune(text))+1 || p.What == "" {
+			for _, p := range syntax {
+				if p.At.Column < 1 || p.At.Column > len([]rune(text))+1 || p.What == "" {
 					t.Fatalf("Parse(%q) finds %+v", text, p)
 				}
 			}
@@ -252,7 +255,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q prints as %q, which parses to %#v, %v", text, canonical, back, err)
 		}
 		for _, p := range catalog.Check(l) {
-			if p.Column < 1 || p.What == "" {
+			if p.At.Column < 1 || p.What == "" {
 				t.Fatalf("Check(%q) finds %+v", text, p)
 			}
 		}

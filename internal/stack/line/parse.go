@@ -5,43 +5,13 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"plimsoll/internal/problem"
 )
 
-// Problem is something wrong with a line, for the person who wrote it.
-type Problem struct {
-	Column int    // where in the text, in characters from 1; 0 when the line was built by hand
-	What   string // `unknown option "siz" of loop`
-	Remedy string // `did you mean "size"?`
-}
-
-func (p Problem) String() string {
-	s := p.What
-	if p.Column > 0 {
-		s = fmt.Sprintf("column %d: %s", p.Column, p.What)
-	}
-	if p.Remedy != "" {
-		s += " (" + p.Remedy + ")"
-	}
-	return s
-}
-
-// SyntaxError tells where a text is not a line, one problem for each node at
-// most.
-type SyntaxError struct {
-	Text     string
-	Problems []Problem // never empty, in the order of the text
-}
-
-func (e *SyntaxError) Error() string {
-	lines := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		lines[i] = fmt.Sprintf("stack %q: %s", e.Text, p)
-	}
-	return strings.Join(lines, "\n")
-}
-
 // Parse reads the notation. It knows the grammar only; Catalog.Check tells
-// whether the line means something. The error is a *SyntaxError.
+// whether the line means something. The error is a problem.List, with at most one
+// problem for each node.
 //
 //	line    = node { "+" node } { ">" node }
 //	node    = ( name [ ":" value ] | path ) [ "(" [ option { "," option } ] ")" ]
@@ -65,7 +35,7 @@ func Parse(text string) (Line, error) {
 		l = p.line()
 	}
 	if len(p.problems) > 0 {
-		return Line{}, &SyntaxError{Text: text, Problems: p.problems}
+		return Line{}, p.problems.Within(fmt.Sprintf("stack %q", text))
 	}
 	return l, nil
 }
@@ -83,7 +53,7 @@ func validPrefix(text string) int {
 type parser struct {
 	text     []rune
 	pos      int
-	problems []Problem
+	problems problem.List
 }
 
 // end stands for the end of the text. Being a control character, it is never
@@ -112,7 +82,7 @@ func (p *parser) blanks() {
 }
 
 func (p *parser) problem(column int, what, remedy string) {
-	p.problems = append(p.problems, Problem{Column: column, What: what, Remedy: remedy})
+	p.problems.InColumn(column, what, remedy)
 }
 
 // expected notes that something else stands at the current position, and is

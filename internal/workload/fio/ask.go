@@ -6,22 +6,25 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/workload"
 )
 
-// File implements workload.Asker.
-func (w *userFile) File() string { return w.name }
+// Abilities implements workload.Workload.
+func (w *userFile) Abilities() workload.Abilities {
+	return workload.Abilities{Asking: &workload.Question{File: w.name, Ask: w.ask, Answer: w.answer}}
+}
 
-// Ask implements workload.Asker: fio reads the job file and goes no further.
-func (w *userFile) Ask(known []workload.Problem) workload.Question {
+// ask has fio read the job file and go no further.
+func (w *userFile) ask(known problem.List) workload.Command {
 	var rest bytes.Buffer
 	for number, line := range w.numbered() {
-		if !slices.ContainsFunc(known, func(p workload.Problem) bool { return p.Line == number }) {
+		if !slices.ContainsFunc(known, func(p problem.Problem) bool { return p.At.Line == number }) {
 			rest.WriteString(line)
 		}
 		rest.WriteByte('\n')
 	}
-	return workload.Question{Argv: []string{name, "--parse-only", "-"}, Stdin: rest.Bytes()}
+	return workload.Command{Argv: []string{name, "--parse-only", "-"}, Stdin: rest.Bytes()}
 }
 
 // numbered gives the lines of the file, from 1, without their ends.
@@ -44,14 +47,14 @@ type complaint struct {
 	unknown bool // else it is the value that fio does not take
 }
 
-// Answer implements workload.Asker. fio tells of all unknown options of a
+// answer reads what fio said. It tells of all unknown options of a
 // section, names the section, and stops there.
-func (w *userFile) Answer(known []workload.Problem, code int, said string) []workload.Problem {
+func (w *userFile) answer(known problem.List, code int, said string) problem.List {
 	if code == 0 {
 		return nil
 	}
 	var (
-		problems []workload.Problem
+		problems problem.List
 		pending  []complaint
 	)
 	for line := range strings.Lines(said) {
@@ -69,8 +72,8 @@ func (w *userFile) Answer(known []workload.Problem, code int, said string) []wor
 }
 
 // locate finds the lines of a section that fio complains about.
-func (w *userFile) locate(known []workload.Problem, complaints []complaint, section string) []workload.Problem {
-	var problems []workload.Problem
+func (w *userFile) locate(known problem.List, complaints []complaint, section string) problem.List {
+	var problems problem.List
 	current := ""
 	for number, line := range w.numbered() {
 		line = strings.Trim(line, " \t")
@@ -79,18 +82,17 @@ func (w *userFile) locate(known []workload.Problem, complaints []complaint, sect
 			continue
 		}
 		at := slices.IndexFunc(complaints, func(c complaint) bool { return c.key == keyOf(line) })
-		if current != section || at < 0 || slices.ContainsFunc(known, func(p workload.Problem) bool { return p.Line == number }) {
+		if current != section || at < 0 ||
+			slices.ContainsFunc(known, func(p problem.Problem) bool { return p.At.Line == number }) {
 			continue
 		}
-		p := workload.Problem{
-			Line: number, What: fmt.Sprintf("the fio of this host does not take %q", line),
-			Remedy: "write a value that this fio has (fio --cmdhelp=" + keyOf(line) + "), or install a newer fio",
-		}
+		what := fmt.Sprintf("the fio of this host does not take %q", line)
+		remedy := "write a value that this fio has (fio --cmdhelp=" + keyOf(line) + "), or install a newer fio"
 		if complaints[at].unknown {
-			p.What = fmt.Sprintf("the fio of this host does not know the option %q, or not with this ioengine", keyOf(line))
-			p.Remedy = "install a newer fio (fio --version tells which one this is), or leave the option out"
+			what = fmt.Sprintf("the fio of this host does not know the option %q, or not with this ioengine", keyOf(line))
+			remedy = "install a newer fio (fio --version tells which one this is), or leave the option out"
 		}
-		problems = append(problems, p)
+		problems.InLine(number, what, remedy)
 	}
 	return problems
 }

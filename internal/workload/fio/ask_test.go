@@ -6,21 +6,22 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/workload"
+	"plimsoll/internal/problem"
 )
 
 // TestAskingFioSectionBySection replays what fio 3.33 says, which stops at the
 // first section that it does not take.
 func TestAskingFioSectionBySection(t *testing.T) {
-	w := &userFile{name: "my.fio", text: []byte("[global]\nsize=1m\nthinkcycles = 100\n[a]\nhipri\n[b]\nhipri=1\nrw=nonsense\n")}
+	w := &userFile{name: "my.fio", text: []byte("[global]\nsize=1m\nthinkcycles = " +
+		"100\n[a]\nhipri\n[b]\nhipri=1\nrw=nonsense\n")}
 	said := []string{
 		"Bad option <thinkcycles= 100>\nDid you mean thinktime?\nfio: job global dropped\n",
 		"Bad option <hipri>\nfio: job a dropped\n",
 		"Bad option <hipri=1>\nfio: failed parsing rw=nonsense\nfio: job b dropped\n",
 	}
-	var known []workload.Problem
+	var known problem.List
 	for i, text := range said {
-		more := w.Answer(known, 1, text)
+		more := w.answer(known, 1, text)
 		if len(more) == 0 {
 			t.Fatalf("nothing new in answer %d", i)
 		}
@@ -28,7 +29,7 @@ func TestAskingFioSectionBySection(t *testing.T) {
 	}
 	var got []string
 	for _, p := range known {
-		got = append(got, fmt.Sprintf("%d %s", p.Line, p.What))
+		got = append(got, fmt.Sprintf("%d %s", p.At.Line, p.What))
 	}
 	want := []string{
 		`3 the fio of this host does not know the option "thinkcycles", or not with this ioengine`,
@@ -39,13 +40,13 @@ func TestAskingFioSectionBySection(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	if rest := string(w.Ask(known).Stdin); rest != "[global]\nsize=1m\n\n[a]\n\n[b]\n\n\n" {
+	if rest := string(w.ask(known).Stdin); rest != "[global]\nsize=1m\n\n[a]\n\n[b]\n\n\n" {
 		t.Errorf("the last question is %q", rest)
 	}
-	if more := w.Answer(known, 1, said[2]); len(more) > 0 {
+	if more := w.answer(known, 1, said[2]); len(more) > 0 {
 		t.Errorf("told twice: %v", more)
 	}
-	if more := w.Answer(nil, 0, said[0]); len(more) > 0 {
+	if more := w.answer(nil, 0, said[0]); len(more) > 0 {
 		t.Errorf("fio took the file, and yet: %v", more)
 	}
 	if strings.Contains(string(w.text), "\n\n") {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/workload"
 )
@@ -55,8 +56,42 @@ func (w *builtin) Prepare(target workload.Target) (*workload.Step, error) {
 	return layoutStep(target, file, w.NeedBytes(), w.Engine, w.Direct), nil
 }
 
-// Fill implements workload.Filler.
-func (w *builtin) Fill(target workload.Target) (*workload.Step, error) {
+// warm reads the whole file through the page cache, once from start to end; nil
+// where the measured job goes past it or begins without.
+func (w *builtin) warm(target workload.Target) (*workload.Step, error) {
+	if w.Cache != warm {
+		return nil, nil
+	}
+	file, err := fileName(target)
+	if err != nil {
+		return nil, err
+	}
+	text := fmt.Sprintf(`; plimsoll: read %s into the page cache
+[global]
+filename=%s
+rw=read
+bs=%d
+size=%d
+ioengine=psync
+allow_file_create=0
+; What other trials left in the cache stays.
+invalidate=0
+thread=1
+group_reporting=1
+disk_util=0
+
+[warm]
+`, Size(w.NeedBytes()), file, min(w.NeedBytes()&-w.NeedBytes(), mib), w.NeedBytes())
+	return &workload.Step{
+		Argv:    command(warmOutput, warmFileName),
+		Files:   map[string][]byte{warmFileName: []byte(text)},
+		Outputs: []string{warmOutput},
+		Dir:     directory(target),
+	}, nil
+}
+
+// fill writes a block device once.
+func (w *builtin) fill(target workload.Target) (*workload.Step, error) {
 	file, err := fileName(target)
 	if err != nil {
 		return nil, err
@@ -64,8 +99,8 @@ func (w *builtin) Fill(target workload.Target) (*workload.Step, error) {
 	return layoutStep(target, file, target.SizeBytes, w.Engine, true), nil
 }
 
-// Filled implements workload.Filler.
-func (w *builtin) Filled(outputs map[string][]byte, exit workload.Exit) error {
+// filled reads the outputs of fill.
+func (w *builtin) filled(outputs map[string][]byte, exit workload.Exit) error {
 	_, err := w.Read(outputs, exit)
 	return err
 }
@@ -88,6 +123,7 @@ func (w *builtin) Drive(target workload.Target, t workload.Timing) (*workload.St
 		Files:   map[string][]byte{jobFileName: []byte(w.jobFile(file, t))},
 		Outputs: []string{outputName},
 		Dir:     directory(target),
+		Gate:    jobFileName,
 	}
 	if t.Sample > 0 {
 		step.Argv, step.Live = command(outputName, jobFileName, statusInterval(t.Sample)), outputName
@@ -110,7 +146,8 @@ func (w *builtin) reader() reader {
 func (w *builtin) jobFile(file string, t workload.Timing) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "; plimsoll: %s\n", w.summary())
-	fmt.Fprintf(&b, "; over %s that %s laid out. Sizes are in bytes: to fio, 4KiB would be 4000.\n", Size(w.NeedBytes()), layoutFileName)
+	fmt.Fprintf(&b, "; over %s that %s laid out. Sizes are in bytes: to fio, 4KiB would be 4000.\n",
+		Size(w.NeedBytes()), layoutFileName)
 	b.WriteString("[global]\n")
 	w.load(&b, file)
 	fmt.Fprintf(&b, `
@@ -123,6 +160,8 @@ runtime=%s
 		fmt.Fprintf(&b, "ramp_time=%s\n", fioTime(t.Ramp))
 	}
 	b.WriteString(honestly)
+	b.WriteString(w.start())
+	b.WriteString(merged)
 	b.WriteString("\n[job]\n")
 	return b.String()
 }
@@ -140,6 +179,10 @@ func (w *builtin) load(b *strings.Builder, file string) {
 	set("iodepth", w.IODepth)
 	set("direct", digit(w.Direct))
 	set("numjobs", w.Jobs)
+	if w.ThinkTime > 0 {
+		b.WriteString("; Each job waits, in microseconds, before it asks for the next I/O.\n")
+		set("thinktime", time.Duration(w.ThinkTime).Microseconds())
+	}
 	if sequential(w.RW) {
 		b.WriteString("; Each job walks through a region of its own.\n")
 		set("size", w.region())
@@ -166,9 +209,22 @@ const honestly = `
 allow_file_create=0
 overwrite=1
 fallocate=none
-; Start cold: drop what the page cache holds of the file.
-invalidate=1
+`
 
+// start says what the page cache holds when the measured job begins.
+func (w *builtin) start() string {
+	if w.Cache == warm {
+		return `; What the page cache holds of the file stays: it was read before.
+invalidate=0
+`
+	}
+	return `; Start cold: drop what the page cache holds of the file.
+invalidate=1
+`
+}
+
+// merged is the rest of what every measured job says.
+const merged = `
 ; Data that does not compress within a block, and differs from write to write
 ; by a stamp in every 512 bytes. Fresh random data for every write would cost
 ; more CPU (0.8 us per 4 KiB, measured) than many stacks take for the I/O.
@@ -278,6 +334,6 @@ func digit(b bool) int {
 	return 0
 }
 
-func failure(what, why, remedy string) *workload.Error {
-	return &workload.Error{Problem: result.Problem{What: what, Why: why, Remedy: remedy}}
+func failure(what, why, remedy string) *problem.Problem {
+	return problem.New(problem.Failed, what, why, remedy)
 }

@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/suggest"
 	"plimsoll/internal/workload"
 )
@@ -28,7 +29,7 @@ const (
 
 // decode reads the YAML below the key "fio". It goes on after a problem, so
 // that all of them come at once.
-func decode(node *yaml.Node, open func(string) ([]byte, error)) (workload.Workload, []workload.Problem) {
+func decode(node *yaml.Node, open func(string) ([]byte, error)) (workload.Workload, problem.List) {
 	d := decoder{p: defaults(), line: map[string]int{}, good: map[string]bool{}}
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -43,7 +44,7 @@ func decode(node *yaml.Node, open func(string) ([]byte, error)) (workload.Worklo
 	}
 	d.check(node.Line)
 	if len(d.problems) > 0 {
-		return nil, d.byLine()
+		return nil, d.problems.Sorted()
 	}
 	declared, err := yaml.Marshal(node)
 	if err != nil {
@@ -63,17 +64,11 @@ type decoder struct {
 	p        Params
 	line     map[string]int  // of each option given
 	good     map[string]bool // given, and its value could be read
-	problems []workload.Problem
+	problems problem.List
 }
 
 func (d *decoder) problem(line int, what, remedy string) {
-	d.problems = append(d.problems, workload.Problem{Line: line, What: what, Remedy: remedy})
-}
-
-// byLine gives the problems in the order of the file.
-func (d *decoder) byLine() []workload.Problem {
-	slices.SortStableFunc(d.problems, func(a, b workload.Problem) int { return a.Line - b.Line })
-	return d.problems
+	d.problems.InLine(line, what, remedy)
 }
 
 func (d *decoder) given(key string) bool { return d.line[key] > 0 }
@@ -99,6 +94,8 @@ var options = []option{
 	}},
 	{"engine", oneOf(func(p *Params) *string { return &p.Engine }, engines)},
 	{"rwmixread", count(func(p *Params) *int { return &p.RWMixRead }, 1, 99)},
+	{"cache", oneOf(func(p *Params) *string { return &p.Cache }, caches)},
+	{"thinktime", duration(func(p *Params) *Duration { return &p.ThinkTime }, time.Millisecond)},
 	{"runtime", duration(func(p *Params) *Duration { return &p.Runtime }, minRuntime)},
 	{"ramp", duration(func(p *Params) *Duration { return &p.Ramp }, 0)},
 	{"file", func(d *decoder, n *yaml.Node) error {
@@ -175,7 +172,8 @@ func (d *decoder) mapping(node *yaml.Node) {
 		case at < 0:
 			d.problem(key.Line, fmt.Sprintf("unknown option %q of fio", key.Value), suggest.DidYouMean(key.Value, keys))
 		case d.given(key.Value):
-			d.problem(key.Line, fmt.Sprintf("%s is given twice", key.Value), fmt.Sprintf("the first is in line %d", d.line[key.Value]))
+			d.problem(key.Line, fmt.Sprintf("%s is given twice", key.Value),
+				fmt.Sprintf("the first is in line %d", d.line[key.Value]))
 		case value.Kind != yaml.ScalarNode || value.Tag == "!!null":
 			d.line[key.Value] = key.Line
 			d.problem(key.Line, fmt.Sprintf("%s needs one value", key.Value), "")
@@ -195,28 +193,42 @@ func (d *decoder) mapping(node *yaml.Node) {
 func (d *decoder) check(line int) {
 	p := d.p
 	if !d.given("rw") {
-		d.problem(line, "fio lacks rw", "write one of randread, randwrite, read, write, randrw, rw; or file: for a job file of your own")
+		d.problem(line, "fio lacks rw", "write one of randread, randwrite, read, write, randrw, rw; or file: for a "+
+			"job file of your own")
 	}
 	if !d.given("size") {
 		d.problem(line, "fio lacks size", "write how large the file is; larger than every cache that is not to answer")
 	}
 	if p.BS%512 != 0 || p.BS <= 0 || p.BS > Size(64*mib) {
-		d.problem(d.line["bs"], fmt.Sprintf("bs of %s", p.BS), "write a multiple of 512 bytes from 512 to 64MiB: no device has smaller blocks")
+		d.problem(d.line["bs"], fmt.Sprintf("bs of %s", p.BS),
+			"write a multiple of 512 bytes from 512 to 64MiB: no device has smaller blocks")
 		p.BS = defaults().BS
 	} else if d.good["size"] {
 		d.checkSize(p)
 	}
 	if buffers := int64(p.Jobs) * int64(p.IODepth) * int64(p.BS); buffers > maxBuffers {
-		d.problem(line, fmt.Sprintf("jobs x iodepth x bs takes %s of memory for buffers alone", Size(buffers)), fmt.Sprintf("stay below %s", Size(maxBuffers)))
+		d.problem(line, fmt.Sprintf("jobs x iodepth x bs takes %s of memory for buffers alone", Size(buffers)),
+			fmt.Sprintf("stay below %s", Size(maxBuffers)))
 	}
 	if d.given("rwmixread") && d.good["rw"] && !mixed(p.RW) {
 		d.problem(d.line["rwmixread"], "rwmixread has no effect on "+p.RW, "leave it out, or write rw: randrw or rw")
 	}
+	if p.Cache == warm && p.Direct {
+		d.problem(d.line["cache"], "cache: warm has no effect: direct goes past the page cache",
+			"write direct: false, or leave cache out")
+	}
 	if p.IODepth > 1 && synchronous(p.Engine) {
-		d.problem(d.line["iodepth"], fmt.Sprintf("iodepth %d has no effect: engine %s does one I/O at a time", p.IODepth, p.Engine), "use more jobs, or engine libaio or io_uring")
+		d.problem(d.line["iodepth"],
+			fmt.Sprintf("iodepth %d has no effect: engine %s does one I/O at a time", p.IODepth, p.Engine),
+			"use more jobs, or engine libaio or io_uring")
+	}
+	if p.IODepth > 1 && p.ThinkTime > 0 {
+		d.problem(d.line["thinktime"], fmt.Sprintf("thinktime does not go with iodepth %d: a job waits for one I/O "+
+			"at a time", p.IODepth), "use more jobs, each with an iodepth of 1")
 	}
 	if p.IODepth > 1 && p.Engine == "libaio" && !p.Direct {
-		d.problem(d.line["iodepth"], fmt.Sprintf("iodepth %d has no effect: without direct, libaio finishes each I/O before it takes the next", p.IODepth), "use more jobs, or engine io_uring, or direct: true")
+		d.problem(d.line["iodepth"], fmt.Sprintf("iodepth %d has no effect: without direct, libaio finishes each I/O "+
+			"before it takes the next", p.IODepth), "use more jobs, or engine io_uring, or direct: true")
 	}
 }
 
@@ -225,14 +237,16 @@ func (d *decoder) checkSize(p Params) {
 	case p.Size <= 0:
 		d.problem(line, "size is 0", "write how large the file is")
 	case p.Size%p.BS != 0:
-		d.problem(line, fmt.Sprintf("size of %s is no multiple of bs, %s", p.Size, p.BS), fmt.Sprintf("write %d", roundUp(int64(p.Size), int64(p.BS))))
+		d.problem(line, fmt.Sprintf("size of %s is no multiple of bs, %s", p.Size, p.BS),
+			fmt.Sprintf("write %d", roundUp(int64(p.Size), int64(p.BS))))
 	case d.good["rw"] && p.region() < int64(p.BS):
-		d.problem(line, fmt.Sprintf("size of %s is too small: each of %d sequential jobs has a region of its own, and a block of %s does not fit", p.Size, p.Jobs, p.BS), fmt.Sprintf("write at least %d", int64(p.Jobs)*int64(p.BS)))
+		d.problem(line, fmt.Sprintf("size of %s is too small: each of %d sequential jobs has a region of its own, "+
+			"and a block of %s does not fit", p.Size, p.Jobs, p.BS), fmt.Sprintf("write at least %d", int64(p.Jobs)*int64(p.BS)))
 	}
 }
 
 // userFile goes on with the job file that the option file names.
-func (d *decoder) userFile(open func(string) ([]byte, error)) (workload.Workload, []workload.Problem) {
+func (d *decoder) userFile(open func(string) ([]byte, error)) (workload.Workload, problem.List) {
 	line := d.line["file"]
 	for _, o := range options {
 		if o.key != "file" && d.given(o.key) {
@@ -240,19 +254,20 @@ func (d *decoder) userFile(open func(string) ([]byte, error)) (workload.Workload
 		}
 	}
 	if d.p.File == "" {
-		return nil, d.byLine()
+		return nil, d.problems.Sorted()
 	}
 	text, err := open(d.p.File)
 	if err != nil {
-		d.problem(line, fmt.Sprintf("the job file %s cannot be read: %v", d.p.File, err), "file is relative to the experiment file")
-		return nil, d.byLine()
+		d.problem(line, fmt.Sprintf("the job file %s cannot be read: %v", d.p.File, err),
+			"file is relative to the experiment file")
+		return nil, d.problems.Sorted()
 	}
 	w, mistakes := newUserFile(d.p.File, text)
 	for _, m := range mistakes {
-		d.problem(line, fmt.Sprintf("%s:%d: %s", d.p.File, m.Line, m.What), m.Remedy)
+		d.problem(line, fmt.Sprintf("%s:%d: %s", d.p.File, m.At.Line, m.What), m.Remedy)
 	}
 	if len(d.problems) > 0 {
-		return nil, d.byLine()
+		return nil, d.problems.Sorted()
 	}
 	return w, nil
 }

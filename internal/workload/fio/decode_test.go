@@ -14,18 +14,19 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/workload"
 )
 
 // decodeText decodes YAML; line numbers are those of the text. files are what
 // the option file may name.
-func decodeText(text string, files map[string]string) (workload.Workload, []workload.Problem) {
+func decodeText(text string, files map[string]string) (workload.Workload, problem.List) {
 	var document yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
-		return nil, []workload.Problem{{What: err.Error()}}
+		return nil, problem.List{{What: err.Error()}}
 	}
 	if len(document.Content) == 0 {
-		return nil, []workload.Problem{{What: "empty"}}
+		return nil, problem.List{{What: "empty"}}
 	}
 	return decode(document.Content[0], func(name string) ([]byte, error) {
 		if text, ok := files[name]; ok {
@@ -35,10 +36,10 @@ func decodeText(text string, files map[string]string) (workload.Workload, []work
 	})
 }
 
-func tell(problems []workload.Problem) string {
+func tell(problems problem.List) string {
 	var b strings.Builder
 	for _, p := range problems {
-		fmt.Fprintf(&b, "line %d: %s\n", p.Line, p.What)
+		fmt.Fprintf(&b, "line %d: %s\n", p.At.Line, p.What)
 		if p.Remedy != "" {
 			fmt.Fprintf(&b, "    %s\n", p.Remedy)
 		}
@@ -55,7 +56,7 @@ func TestStories(t *testing.T) {
 	experiment := workload.Timing{Ramp: 2 * time.Second, Runtime: 10 * time.Second}
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
 		var last workload.Workload
-		describe := func(w workload.Workload, problems []workload.Problem) string {
+		describe := func(w workload.Workload, problems problem.List) string {
 			if len(problems) > 0 {
 				return tell(problems)
 			}
@@ -94,7 +95,7 @@ func TestStories(t *testing.T) {
 }
 
 func show(step *workload.Step, err error) string {
-	var e *workload.Error
+	var e *problem.Problem
 	if errors.As(err, &e) {
 		return e.Error() + "\n"
 	}
@@ -206,5 +207,33 @@ func TestSchemaTagsMatchDecoder(t *testing.T) {
 				t.Errorf("%s: %d is the schema's %s and was refused: %s", key, inside, word, tell(problems))
 			}
 		}
+	}
+}
+
+// The think time reaches fio in its own unit, and says that the load is not all
+// that a stack can do.
+func TestThinkTime(t *testing.T) {
+	const declared = "{rw: randread, size: 256MiB, jobs: 8, engine: psync, direct: false, thinktime: 5ms}"
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(declared), &doc); err != nil {
+		t.Fatal(err)
+	}
+	w, problems := decode(doc.Content[0], nil)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	step, err := w.Drive(workload.Target{Path: "/data", SizeBytes: 1 << 30}, workload.Timing{Runtime: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for _, file := range step.Files {
+		text += string(file)
+	}
+	if !strings.Contains(text, "\nthinktime=5000\n") {
+		t.Errorf("the job is\n%s", text)
+	}
+	if load, ok := LoadOf(declared); ok {
+		t.Errorf("jobs that wait are read as %+v", load)
 	}
 }

@@ -26,6 +26,8 @@ const (
 	outputName     = "fio.json"
 	layoutFileName = "prepare.fio"
 	layoutOutput   = "prepare.json"
+	warmFileName   = "warm.fio"
+	warmOutput     = "warm.json"
 )
 
 // dataFile is the file that the built-in form reads and writes, in the

@@ -4,47 +4,57 @@ import (
 	"fmt"
 	"strings"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/workload"
 )
 
 // killed tells who ended fio before it could report, if anybody did.
-func killed(exit workload.Exit) *workload.Error {
+func killed(exit workload.Exit) *problem.Problem {
 	switch {
 	case exit.OOMKilled:
 		return failure("", "the kernel's OOM killer ended it: its memory limit, or the host's memory, is used up",
-			"raise the memory limit, or lower jobs, iodepth or bs (buffers take jobs x iodepth x bs); what the page cache holds of a buffered job counts too")
+			"raise the memory limit, or lower jobs, iodepth or bs (buffers take jobs x iodepth x bs); what the page "+
+				"cache holds of a buffered job counts too")
 	case exit.Signal != "":
-		return failure("", fmt.Sprintf("a signal ended it (%s)", exit.Signal), "run the trial again; somebody or something on this host sent the signal")
+		return failure("", fmt.Sprintf("a signal ended it (%s)", exit.Signal),
+			"run the trial again; somebody or something on this host sent the signal")
 	case exit.Code == 137:
-		return failure("", "a signal ended it (SIGKILL)", "run the trial again; if no person sent it, see the kernel's log for the OOM killer")
+		return failure("", "a signal ended it (SIGKILL)", "run the trial again; if no person sent it, see the "+
+			"kernel's log for the OOM killer")
 	}
 	return nil
 }
 
 // noOutput explains an output without JSON.
-func (r reader) noOutput(notes string, exit workload.Exit) *workload.Error {
+func (r reader) noOutput(notes string, exit workload.Exit) *problem.Problem {
 	said := gist(exit.Stderr, notes)
 	switch {
 	case exit.Code == 127, exit.Code == 126, strings.Contains(said, "executable file not found"):
-		return failure("", because("the program fio could not be started", said), "install fio "+MinVersion.String()+" or newer: apt-get install fio")
+		return failure("", because("the program fio could not be started", said),
+			"install fio "+MinVersion.String()+" or newer: apt-get install fio")
 	case strings.Contains(said, "not loadable"), strings.Contains(said, "failed to load engine"):
-		return failure("", because("this build of fio lacks the engine", said), "install the package that brings it (Debian: fio), or choose another engine; fio --enghelp lists those it has")
+		return failure("", because("this build of fio lacks the engine", said),
+			"install the package that brings it (Debian: fio), or choose another engine; fio --enghelp lists those it has")
 	case strings.Contains(said, "Bad option"):
-		return failure("", because("fio does not know an option", said), "install a newer fio, or leave the option out of the job file")
+		return failure("", because("fio does not know an option", said),
+			"install a newer fio, or leave the option out of the job file")
 	}
-	return failure("", because(fmt.Sprintf("it exited with code %d and left no result", exit.Code), said), "see the trial's artifacts; the command line there shows the same by hand")
+	return failure("", because(fmt.Sprintf("it exited with code %d and left no result", exit.Code), said),
+		"see the trial's artifacts; the command line there shows the same by hand")
 }
 
 // exited explains a failure that is not in the JSON.
-func (r reader) exited(notes string, exit workload.Exit) *workload.Error {
+func (r reader) exited(notes string, exit workload.Exit) *problem.Problem {
 	said := gist(exit.Stderr, notes)
 	switch {
 	case strings.Contains(said, "allow_file_create=0"):
-		return failure("", because("the file that was laid out for it is gone", said), "nothing but the trial may touch the stack while it runs; run it again")
+		return failure("", because("the file that was laid out for it is gone", said),
+			"nothing but the trial may touch the stack while it runs; run it again")
 	case strings.Contains(said, "terminating on signal"), exit.Code == 128:
 		return failure("", because("a signal ended it early", said), "run the trial again")
 	}
-	return failure("", because(fmt.Sprintf("it exited with code %d", exit.Code), said), "see the trial's artifacts; the command line there shows the same by hand")
+	return failure("", because(fmt.Sprintf("it exited with code %d", exit.Code), said),
+		"see the trial's artifacts; the command line there shows the same by hand")
 }
 
 func because(why, said string) string {
@@ -88,7 +98,7 @@ var errnoText = map[int]string{
 }
 
 // errno explains the error that a job ended with.
-func (r reader) errno(j job, notes string) *workload.Error {
+func (r reader) errno(j job, notes string) *problem.Problem {
 	text, known := errnoText[j.Error]
 	if !known {
 		text = fmt.Sprintf("error %d", j.Error)
@@ -104,7 +114,8 @@ func (r reader) remedy(errno int) string {
 		return "give the stack a larger size or the workload a smaller one; file systems keep some space for themselves"
 	case ePERM, eNOSYS, eACCES:
 		if uring {
-			return "use engine libaio; or allow io_uring: containers need a seccomp profile that does (seccomp=unconfined), and the sysctl kernel.io_uring_disabled must be 0"
+			return "use engine libaio; or allow io_uring: containers need a seccomp profile that does " +
+				"(seccomp=unconfined), and the sysctl kernel.io_uring_disabled must be 0"
 		}
 		if errno == eNOSYS {
 			return "use another engine, or a kernel that has this one"
@@ -120,9 +131,11 @@ func (r reader) remedy(errno int) string {
 		return "lower jobs x iodepth x bs, or free memory"
 	case eINVAL, eOPNOT:
 		if r.direct && r.blockSize > 0 {
-			return fmt.Sprintf("this stack may not serve O_DIRECT, or not in blocks of %s: use direct: false, or a bs that is a multiple of the device's block size", r.blockSize)
+			return fmt.Sprintf("this stack may not serve O_DIRECT, or not in blocks of %s: use direct: false, or a "+
+				"bs that is a multiple of the device's block size", r.blockSize)
 		}
-		return "this stack may not serve O_DIRECT, or not in blocks of this size: use buffered I/O, or a block size that is a multiple of the device's"
+		return "this stack may not serve O_DIRECT, or not in blocks of this size: use buffered I/O, or a block size " +
+			"that is a multiple of the device's"
 	case eIO, eREMOTE:
 		return "the device or a layer failed: see the kernel's log (dmesg)"
 	case eROFS:

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"plimsoll/internal/hist"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
-	"plimsoll/internal/workload"
 )
 
 // Foreign is one result in the output of a fio that plimsoll did not start:
@@ -34,7 +34,7 @@ type Foreign struct {
 	Logs    []string            // prefixes of the logs that the jobs wrote
 
 	Measurement *result.Measurement // nil when there is none, and Problem says why
-	Problem     *result.Problem
+	Problem     *problem.Problem
 	Lacks       []Lack   // what the file does not tell of the measurement
 	Disks       bool     // fio noted what devices did, for all its jobs and their ramp together
 	Series      []Sample // earlier states of the measurement, from --status-interval
@@ -71,14 +71,15 @@ var MinForeign = Version{3, 0}
 // several documents: those that --status-interval made become one result with
 // a series. Problems carry the line of the file; there are results only when
 // there are no problems.
-func ReadForeign(text []byte) ([]Foreign, []workload.Problem) {
+func ReadForeign(text []byte) ([]Foreign, problem.List) {
 	f := foreignFile{text: text}
 	f.split()
+	if len(f.problems) == 0 && len(f.documents) == 0 {
+		what, remedy := noDocument(text)
+		f.problem(0, what, remedy)
+	}
 	if len(f.problems) > 0 {
 		return nil, f.problems
-	}
-	if len(f.documents) == 0 {
-		return nil, []workload.Problem{noDocument(text)}
 	}
 	var all []Foreign
 	for at := 0; at < len(f.documents); {
@@ -114,7 +115,8 @@ func (f *foreignFile) results(states []document) []Foreign {
 		r.Line, r.Document = lineAt(f.text, states[0].at), f.text[states[0].at:last.end]
 		for _, state := range states[first : len(states)-1] {
 			s := state.sample(group)
-			if n := len(r.Series); s.Seconds > 0 && (n == 0 || r.Series[n-1].Seconds < s.Seconds) { // not before it began, nor after it ended
+			// not before it began, nor after it ended
+			if n := len(r.Series); s.Seconds > 0 && (n == 0 || r.Series[n-1].Seconds < s.Seconds) {
 				r.Series = append(r.Series, s)
 			}
 		}
@@ -178,9 +180,9 @@ func (r *Foreign) measure(d document, jobs []job) {
 	if len(r.Options) == 1 {
 		explain.engine, explain.direct = r.Options[0]["ioengine"], r.Options[0]["direct"] == "1"
 	}
-	fail := func(e *workload.Error) {
-		e.What = "fio, job " + r.Job
-		r.Problem = &e.Problem
+	fail := func(p *problem.Problem) {
+		p.What = "fio, job " + r.Job
+		r.Problem = p
 	}
 	for i, j := range jobs {
 		switch {
@@ -195,7 +197,8 @@ func (r *Foreign) measure(d document, jobs []job) {
 		}
 		for _, part := range []direction{j.Read, j.Write} {
 			if part.KBytes != nil && part.Bytes/1024 != *part.KBytes {
-				fail(failure("", fmt.Sprintf("its %d bytes are not its %d KiB", part.Bytes, *part.KBytes), "name files as fio wrote them"))
+				fail(failure("", fmt.Sprintf("its %d bytes are not its %d KiB", part.Bytes, *part.KBytes),
+					"name files as fio wrote them"))
 				return
 			}
 		}
@@ -210,8 +213,9 @@ func (r *Foreign) measure(d document, jobs []job) {
 
 // latencies makes one distribution of those of several jobs, with what the
 // file has, and notes what it lacks.
-func (r *Foreign) latencies(what, kind string, parts []latency) (hist.Histogram, *workload.Error) {
-	parts = slices.DeleteFunc(slices.Clone(parts), func(l latency) bool { return l.N == 0 && l.Max == 0 && l.Mean == 0 && len(l.Bins) == 0 })
+func (r *Foreign) latencies(what, kind string, parts []latency) (hist.Histogram, *problem.Problem) {
+	parts = slices.DeleteFunc(slices.Clone(parts),
+		func(l latency) bool { return l.N == 0 && l.Max == 0 && l.Mean == 0 && len(l.Bins) == 0 })
 	var merged hist.Histogram
 	if len(parts) == 0 {
 		if kind == "total" {
@@ -246,7 +250,8 @@ func (r *Foreign) latencies(what, kind string, parts []latency) (hist.Histogram,
 		}
 		r.lacks(Lack{What: Histogram, Latency: kind, Because: "only the percentiles that fio printed are known"})
 	case merged.Count == 0:
-		r.lacks(Lack{What: "the mean", Latency: kind, Because: "the means of several jobs do not merge without their numbers"})
+		r.lacks(Lack{What: "the mean", Latency: kind,
+			Because: "the means of several jobs do not merge without their numbers"})
 		fallthrough
 	default:
 		r.lacks(Lack{What: Percentiles, Latency: kind, Because: "those of several jobs do not merge without histograms"})
@@ -267,7 +272,7 @@ func summary(parts []latency) hist.Histogram {
 		return all[0]
 	case counted:
 		merged := hist.Merge(all...)
-		merged.Bins = nil
+		merged.Bins = hist.Bins{}
 		return merged
 	}
 	merged := hist.Histogram{MinNS: all[0].MinNS}

@@ -11,14 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"plimsoll/internal/workload"
+	"plimsoll/internal/problem"
 )
 
 // foreignFile goes through a file.
 type foreignFile struct {
 	text      []byte
 	documents []document
-	problems  []workload.Problem
+	problems  problem.List
 }
 
 // document is one JSON document of a file.
@@ -34,7 +34,7 @@ type document struct {
 const allClients = "All clients"
 
 func (f *foreignFile) problem(at int, what, remedy string) {
-	f.problems = append(f.problems, workload.Problem{Line: lineAt(f.text, at), What: what, Remedy: remedy})
+	f.problems.InLine(lineAt(f.text, at), what, remedy)
 }
 
 // lineAt is the number of the line, from 1, that an offset lies in.
@@ -113,7 +113,8 @@ func (f *foreignFile) mistyped(start int, err error) {
 	var typed *json.UnmarshalTypeError
 	if errors.As(err, &typed) {
 		at := start + int(typed.Offset)
-		f.problem(at, fmt.Sprintf("%s at offset %d is a %s, which no fio writes there", typed.Field, at, typed.Value), "copy the file again, as fio wrote it")
+		f.problem(at, fmt.Sprintf("%s at offset %d is a %s, which no fio writes there", typed.Field, at, typed.Value),
+			"copy the file again, as fio wrote it")
 		return
 	}
 	f.problem(start, err.Error(), "copy the file again, as fio wrote it")
@@ -122,7 +123,8 @@ func (f *foreignFile) mistyped(start int, err error) {
 // check says why a document cannot be read as fio's, and finds its jobs.
 func (f *foreignFile) check(d *document) {
 	if d.Version == "" {
-		f.problem(d.at, `the JSON document has no "fio version"`, "name files that fio --output-format=json or json+ printed; a run of plimsoll's own needs no import")
+		f.problem(d.at, `the JSON document has no "fio version"`,
+			"name files that fio --output-format=json or json+ printed; a run of plimsoll's own needs no import")
 		return
 	}
 	version, err := ParseVersion(d.Version)
@@ -131,7 +133,8 @@ func (f *foreignFile) check(d *document) {
 		f.problem(d.at, err.Error(), "name files as fio wrote them")
 		return
 	case version.Less(MinForeign):
-		f.problem(d.at, fmt.Sprintf("fio %s is too old: before %s its latencies were in microseconds and its sizes in KiB", version, MinForeign), "measure again with a newer fio")
+		f.problem(d.at, fmt.Sprintf("fio %s is too old: before %s its latencies were in microseconds and its sizes "+
+			"in KiB", version, MinForeign), "measure again with a newer fio")
 		return
 	}
 	d.jobs = d.Jobs
@@ -148,19 +151,21 @@ func (f *foreignFile) check(d *document) {
 }
 
 // noDocument says what a file is that has no JSON.
-func noDocument(text []byte) workload.Problem {
+func noDocument(text []byte) (what, remedy string) {
 	first, _, _ := strings.Cut(strings.TrimLeft(string(text[:min(len(text), 500)]), " \t\r\n"), "\n")
 	switch {
 	case len(bytes.TrimSpace(text)) == 0:
-		return workload.Problem{Line: 1, What: "the file is empty", Remedy: "see whether fio ended well"}
+		return "the file is empty", "see whether fio ended well"
 	case strings.HasPrefix(first, "3;fio-"), strings.HasPrefix(first, "4;fio-"), strings.HasPrefix(first, "5;fio-"):
-		return workload.Problem{Line: 1, What: "this is fio's terse output, which is not read", Remedy: "print it with fio --output-format=json+"}
+		return "this is fio's terse output, which is not read", "print it with fio --output-format=json+"
 	case bytes.Contains(text, []byte("IOPS=")):
-		return workload.Problem{Line: 1, What: "this is fio's output for people, which is rounded", Remedy: "print it with fio --output-format=json+"}
+		return "this is fio's output for people, which is rounded", "print it with fio --output-format=json+"
 	case logLine(first):
-		return workload.Problem{Line: 1, What: "this looks like a log of fio, but its name does not say which", Remedy: "call it as fio did: PREFIX_bw.1.log, _iops, _lat, _clat, _slat or _clat_hist"}
+		return "this looks like a log of fio, but its name does not say which",
+			"call it as fio did: PREFIX_bw.1.log, _iops, _lat, _clat, _slat or _clat_hist"
 	}
-	return workload.Problem{Line: 1, What: "there is no JSON document in it", Remedy: "name files that fio --output-format=json or json+ printed, or its logs"}
+	return "there is no JSON document in it",
+		"name files that fio --output-format=json or json+ printed, or its logs"
 }
 
 // rampTime is the time that the jobs of a document are not measured for.
@@ -217,7 +222,8 @@ func continues(a, b document) bool {
 		}
 	}
 	begunA, begunB := a.written()-a.measured(), b.written()-b.measured()
-	if ramp := a.rampTime().Milliseconds(); ramp > 0 && a.measured() <= ramp+1000 && begunB-begunA <= ramp+1000 && b.written() >= a.written() {
+	if ramp := a.rampTime().Milliseconds(); ramp > 0 && a.measured() <= ramp+1000 && begunB-begunA <= ramp+1000 &&
+		b.written() >= a.written() {
 		return true
 	}
 	before, after := a.ios(), b.ios()

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"plimsoll/internal/hist"
-	"plimsoll/internal/workload"
+	"plimsoll/internal/problem"
 )
 
 // LogKind is what a log of fio records.
@@ -78,10 +78,12 @@ const maxProblems = 5
 
 // ReadLog reads a log. Problems carry the line; there is a log only when
 // there are no problems.
-func ReadLog(name LogName, text []byte) (*Log, []workload.Problem) {
+func ReadLog(name LogName, text []byte) (*Log, problem.List) {
 	p := logParser{log: Log{Name: name}}
 	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
-		return nil, []workload.Problem{{Line: 1, What: "this is no text", Remedy: "a log that fio compressed (log_store_compressed) is made readable with fio --inflate-log=FILE"}}
+		p.problem(1, "this is no text",
+			"a log that fio compressed (log_store_compressed) is made readable with fio --inflate-log=FILE")
+		return nil, p.problems
 	}
 	number := 0
 	for line := range bytes.Lines(text) {
@@ -118,7 +120,7 @@ type logParser struct {
 	lines    int
 	columns  int // of a histogram log
 	wrong    int // lines
-	problems []workload.Problem
+	problems problem.List
 	samples  [2][]logSample // reads, writes
 	counts   [2]histogram
 }
@@ -132,7 +134,7 @@ type logSample struct {
 }
 
 func (p *logParser) problem(line int, what, remedy string) {
-	p.problems = append(p.problems, workload.Problem{Line: line, What: what, Remedy: remedy})
+	p.problems.InLine(line, what, remedy)
 }
 
 // logLine tells whether a line may be one of a log.
@@ -165,15 +167,20 @@ func (p *logParser) line(number int, line string) bool {
 	histogram := p.log.Name.Kind == LogHistogram
 	switch {
 	case !ok:
-		return say("no line of a log of fio: it begins with time, value and direction", "name files as fio wrote them; the last line of a file that was cut short can be removed")
+		return say("no line of a log of fio: it begins with time, value and direction",
+			"name files as fio wrote them; the last line of a file that was cut short can be removed")
 	case !histogram && (len(fields) < 4 || len(fields) > 7):
-		return say(fmt.Sprintf("%d fields, where fio writes 4 to 7: time, value, direction, block size, offset, priority, issue time", len(fields)), "name files as fio wrote them; the last line of a file that was cut short can be removed")
+		return say(fmt.Sprintf("%d fields, where fio writes 4 to 7: time, value, direction, block size, offset, "+
+			"priority, issue time", len(fields)), "name files as fio wrote them; the last line of a file that was "+
+			"cut short can be removed")
 	case histogram && p.columns == 0:
 		if p.columns = len(fields); !p.shape(len(fields) - 3) {
-			return say(fmt.Sprintf("%d bins, which no log_hist_coarseness makes", len(fields)-3), "name files as fio wrote them: time, direction, block size, and a count for each bin")
+			return say(fmt.Sprintf("%d bins, which no log_hist_coarseness makes", len(fields)-3),
+				"name files as fio wrote them: time, direction, block size, and a count for each bin")
 		}
 	case histogram && len(fields) != p.columns:
-		return say(fmt.Sprintf("%d fields, where the first line has %d", len(fields), p.columns), "name files as fio wrote them; the last line of a file that was cut short can be removed")
+		return say(fmt.Sprintf("%d fields, where the first line has %d", len(fields), p.columns),
+			"name files as fio wrote them; the last line of a file that was cut short can be removed")
 	}
 	if histogram {
 		return p.histogramLine(fields) || say("a count that is no whole number", "name files as fio wrote them")
@@ -186,7 +193,8 @@ func (p *logParser) line(number int, line string) bool {
 		}
 	}
 	if n[2] > 2 || n[3] > math.MaxUint32 {
-		return say(fmt.Sprintf("direction %d and block size %d", n[2], n[3]), "fio writes 0 for reads, 1 for writes and 2 for trims")
+		return say(fmt.Sprintf("direction %d and block size %d", n[2], n[3]),
+			"fio writes 0 for reads, 1 for writes and 2 for trims")
 	}
 	p.lines++
 	if n[2] == 2 {
@@ -328,7 +336,7 @@ func (p *logParser) sumIOs(to *LogCounts, samples []logSample) {
 	case LogIOPS:
 		return
 	}
-	l.MeanNS, l.Bins = sum/float64(len(samples)), h.bins()
+	l.MeanNS, l.Bins = sum/float64(len(samples)), hist.Pack(h.bins())
 	to.Latency = l
 }
 
@@ -336,7 +344,8 @@ func (p *logParser) sumIOs(to *LogCounts, samples []logSample) {
 // common is a block size, or the bytes are not known.
 func (p *logParser) sumHistogram(to *LogCounts, samples []logSample, counts histogram) {
 	lengths := windows(samples)
-	l := hist.Histogram{Bins: counts.bins()}
+	bins := counts.bins()
+	l := hist.Histogram{Bins: hist.Pack(bins)}
 	for i, s := range samples {
 		to.Seconds += lengths[i]
 		l.Count += s.value
@@ -350,10 +359,10 @@ func (p *logParser) sumHistogram(to *LogCounts, samples []logSample, counts hist
 		return
 	}
 	// As near as bins are.
-	for _, b := range l.Bins {
+	for _, b := range bins {
 		l.MeanNS += float64(b.NS) * float64(b.Count) / float64(l.Count)
 	}
-	l.MinNS, l.MaxNS = l.Bins[0].NS, l.Bins[len(l.Bins)-1].NS
+	l.MinNS, l.MaxNS = bins[0].NS, bins[len(bins)-1].NS
 	to.Latency = l
 }
 

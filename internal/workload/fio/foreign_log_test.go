@@ -37,8 +37,9 @@ func TestBinsAreThoseOfFio(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range []result.Direction{m.Read, m.Write} {
-			for _, b := range slices.Concat(d.Submission.Bins, d.Completion.Bins, d.Total.Bins) {
+		for _, d := range []result.Operation{m.Operation(result.Read), m.Operation(result.Write)} {
+			for _, b := range slices.Concat(d.Latency[result.Submission].Bins.Unpack(),
+				d.Latency[result.Completion].Bins.Unpack(), d.Latency[result.Total].Bins.Unpack()) {
 				seen++
 				if got := binValue(binIndex(b.NS)); got != b.NS {
 					t.Errorf("fio has a bin %d, here it falls into that of %d", b.NS, got)
@@ -77,29 +78,31 @@ func TestBinIndex(t *testing.T) {
 func TestLogOfEachIO(t *testing.T) {
 	text := foreignFileNamed(t, "each.json")
 	m := one(t, text).Measurement
-	for name, of := range map[string]func(result.Direction) hist.Histogram{
-		"each_slat.1.log": func(d result.Direction) hist.Histogram { return d.Submission },
-		"each_clat.1.log": func(d result.Direction) hist.Histogram { return d.Completion },
-		"each_lat.1.log":  func(d result.Direction) hist.Histogram { return d.Total },
+	for name, stage := range map[string]result.Stage{
+		"each_slat.1.log": result.Submission,
+		"each_clat.1.log": result.Completion,
+		"each_lat.1.log":  result.Total,
 	} {
 		log := readLog(t, name)
 		for _, d := range []struct {
 			got  LogCounts
-			want result.Direction
-		}{{log.Read, m.Read}, {log.Write, m.Write}} {
-			got, want := d.got.Latency, of(d.want)
-			if !slices.Equal(got.Bins, want.Bins) || got.Count != want.Count || got.MinNS != want.MinNS || got.MaxNS != want.MaxNS || !near(got.MeanNS, want.MeanNS) {
+			want result.Operation
+		}{{log.Read, m.Operation(result.Read)}, {log.Write, m.Operation(result.Write)}} {
+			got, want := d.got.Latency, d.want.Latency[stage]
+			if got.Bins != want.Bins || got.Count != want.Count || got.MinNS != want.MinNS ||
+				got.MaxNS != want.MaxNS || !near(got.MeanNS, want.MeanNS) {
 				t.Errorf("%s: %+v\nfio says %+v", name, got, want)
 			}
-			if uint64(d.got.IOs) != d.want.IOs || uint64(d.got.Bytes) != d.want.Bytes {
-				t.Errorf("%s: %v I/Os, %v bytes; fio says %d and %d", name, d.got.IOs, d.got.Bytes, d.want.IOs, d.want.Bytes)
+			if uint64(d.got.IOs) != d.want.Count || uint64(d.got.Bytes) != d.want.Bytes {
+				t.Errorf("%s: %v I/Os, %v bytes; fio says %d and %d", name, d.got.IOs, d.got.Bytes, d.want.Count, d.want.Bytes)
 			}
 		}
-		if !log.PerIO || m.Read.IOs == 0 || m.Write.IOs == 0 {
+		if !log.PerIO || m.Operation(result.Read).Count == 0 || m.Operation(result.Write).Count == 0 {
 			t.Errorf("%s: a line for each I/O: %v", name, log.PerIO)
 		}
 	}
-	if log := readLog(t, "each_iops.1.log"); !log.PerIO || uint64(log.Read.IOs) != m.Read.IOs || uint64(log.Read.Bytes) != m.Read.Bytes || log.Read.Latency.Count != 0 {
+	if log := readLog(t, "each_iops.1.log"); !log.PerIO || uint64(log.Read.IOs) != m.Operation(result.Read).Count ||
+		uint64(log.Read.Bytes) != m.Operation(result.Read).Bytes || log.Read.Latency.Count != 0 {
 		t.Errorf("IOPS of each I/O: %+v", log.Read)
 	}
 	if log := readLog(t, "each_bw.1.log"); log.Read.IOs != 0 || log.Read.Bytes != 0 {
@@ -123,9 +126,9 @@ func TestHistogramLog(t *testing.T) {
 		}
 		for name, d := range map[string]struct {
 			got LogCounts
-			all result.Direction
-		}{"read": {log.Read, m.Read}, "write": {log.Write, m.Write}} {
-			if d.all.IOs == 0 {
+			all result.Operation
+		}{"read": {log.Read, m.Operation(result.Read)}, "write": {log.Write, m.Operation(result.Write)}} {
+			if d.all.Count == 0 {
 				continue
 			}
 			checked := 0
@@ -138,13 +141,14 @@ func TestHistogramLog(t *testing.T) {
 				checked++
 				_, width := binRange(binIndex(want))
 				if diff := math.Abs(float64(got) - float64(want)); diff > float64(width*c.merged) {
-					t.Errorf("%s: percentile %s of %ss is %d, fio printed %d; a bin is %d wide", c.log, p, name, got, want, width*c.merged)
+					t.Errorf("%s: percentile %s of %ss is %d, fio printed %d; a bin is %d wide", c.log, p, name, got,
+						want, width*c.merged)
 				}
 			}
 			if checked < 10 {
 				t.Errorf("only %d percentiles were checked", checked)
 			}
-			share := float64(d.got.Latency.Count) / float64(d.all.Completion.Count)
+			share := float64(d.got.Latency.Count) / float64(d.all.Latency[result.Completion].Count)
 			if share < 0.9 || share > 1 {
 				t.Errorf("%s has %.2f of the I/Os", c.log, share)
 			}
@@ -153,10 +157,10 @@ func TestHistogramLog(t *testing.T) {
 			}
 			// Bin by bin, the log never has more than fio's whole histogram.
 			whole := map[uint64]uint64{}
-			for _, b := range d.all.Completion.Bins {
+			for b := range d.all.Latency[result.Completion].Bins.All() {
 				whole[b.NS] = b.Count
 			}
-			for _, b := range d.got.Latency.Bins {
+			for b := range d.got.Latency.Bins.All() {
 				if b.Count > whole[b.NS] {
 					t.Errorf("%s: %d latencies in bin %d, fio has %d", c.log, b.Count, b.NS, whole[b.NS])
 				}
@@ -175,10 +179,10 @@ func TestLogOfWindows(t *testing.T) {
 	iops, bw := readLog(t, "logs_iops.1.log"), readLog(t, "logs_bw.1.log")
 	for _, d := range []struct {
 		iops, bw LogCounts
-		want     result.Direction
-	}{{iops.Read, bw.Read, m.Read}, {iops.Write, bw.Write, m.Write}} {
-		if rate := d.iops.IOs / d.iops.Seconds; math.Abs(rate/d.want.IOPS-1) > 0.1 {
-			t.Errorf("%v IOPS, fio says %v", rate, d.want.IOPS)
+		want     result.Operation
+	}{{iops.Read, bw.Read, m.Operation(result.Read)}, {iops.Write, bw.Write, m.Operation(result.Write)}} {
+		if rate := d.iops.IOs / d.iops.Seconds; math.Abs(rate/d.want.Rate-1) > 0.1 {
+			t.Errorf("%v IOPS, fio says %v", rate, d.want.Rate)
 		}
 		if rate := d.bw.Bytes / d.bw.Seconds; math.Abs(rate/d.want.BytesPerSecond-1) > 0.1 {
 			t.Errorf("%v bytes/s, fio says %v", rate, d.want.BytesPerSecond)
@@ -222,13 +226,16 @@ func TestLogShapes(t *testing.T) {
 		}
 		return log
 	}
-	if log := read(LogTotal, "5, 1000, 0, 4096\n1005, 3000, 0, 4096\n"); log.Read.IOs != 2 || log.Read.Seconds != 1.005 || log.Read.Latency.MeanNS != 2000 {
+	if log := read(LogTotal, "5, 1000, 0, 4096\n1005, 3000, 0, 4096\n"); log.Read.IOs != 2 ||
+		log.Read.Seconds != 1.005 || log.Read.Latency.MeanNS != 2000 {
 		t.Errorf("without offsets: %+v", log.Read)
 	}
-	if log := read(LogTotal, "5, 1000, 0, 4096, 0, 0x0000, 123456\n7, 3000, 1, 4096, 8192, 0x2001, 123457\n9, 1, 2, 4096, 0, 0x0, 1\n"); log.Read.IOs != 1 || log.Write.IOs != 1 || log.Trims != 1 {
+	if log := read(LogTotal, "5, 1000, 0, 4096, 0, 0x0000, 123456\n7, 3000, 1, 4096, 8192, 0x2001, 123457\n9, 1, 2, "+
+		"4096, 0, 0x0, 1\n"); log.Read.IOs != 1 || log.Write.IOs != 1 || log.Trims != 1 {
 		t.Errorf("with priority and issue time: %+v", log)
 	}
-	if log := read(LogIOPS, "1795250507950, 100, 0, 0, 0\n1795250508950, 300, 0, 0, 0\n"); log.Read.Seconds != 2 || log.Read.IOs != 400 {
+	if log := read(LogIOPS, "1795250507950, 100, 0, 0, 0\n1795250508950, 300, 0, 0, 0\n"); log.Read.Seconds != 2 ||
+		log.Read.IOs != 400 {
 		t.Errorf("with the time since 1970: %+v", log.Read)
 	}
 	if log := read(LogTotal, "1795251992700, 5, 0, 4096\n1795251994700, 5, 0, 4096\n"); log.Read.Seconds != 2 {
@@ -241,7 +248,7 @@ func TestLogShapes(t *testing.T) {
 		t.Errorf("nobody can tell whose windows these are: %+v", log.Read)
 	}
 	old := "1000, 0, 4096" + strings.Repeat(", 0", 100) + ", 5" + strings.Repeat(", 0", oldBinCount-101) + "\n"
-	if log := read(LogHistogram, old); !slices.Equal(log.Read.Latency.Bins, []hist.Bin{{NS: 100_000, Count: 5}}) {
+	if log := read(LogHistogram, old); log.Read.Latency.Bins != hist.Pack([]hist.Bin{{NS: 100_000, Count: 5}}) {
 		t.Errorf("bins in microseconds: %+v", log.Read.Latency.Bins)
 	}
 }
@@ -269,7 +276,7 @@ func TestLogRefusals(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			log, problems := ReadLog(LogName{Kind: c.kind, Thread: 1}, []byte(c.text))
-			if log != nil || len(problems) == 0 || problems[0].Line != c.line || !strings.Contains(problems[0].What, c.what) {
+			if log != nil || len(problems) == 0 || problems[0].At.Line != c.line || !strings.Contains(problems[0].What, c.what) {
 				t.Errorf("%+v", problems)
 			}
 		})
@@ -287,7 +294,8 @@ func FuzzReadLog(f *testing.F) {
 	f.Add([]byte("5, 1000, 0, 4096, 0\n7, 3000, 1, 4096, 8192, 0x2001\n"), 4)
 	f.Add([]byte("500, 100, 0, 0, 0\n1000, 300, 1, 0, 0\n\n"), 1)
 	f.Add([]byte("500, 100, 2, 0, 0\n1000, 300, 1"), 0)
-	f.Add([]byte("1, 0, 4096"+strings.Repeat(", 1", oldBinCount>>6)+"\n2, 1, 512"+strings.Repeat(", 0", oldBinCount>>6)+"\n"), 5)
+	f.Add([]byte("1, 0, 4096"+strings.Repeat(", 1", oldBinCount>>6)+"\n2, 1, 512"+strings.Repeat(", 0", oldBinCount>>6)+
+		"\n"), 5)
 	f.Add([]byte("1, 0, 4096"+strings.Repeat(", 274877906880", binCount>>6)+"\n"), 5)
 	f.Add([]byte("18446744073709551615, 18446744073709551615, 0, 4294967295\n0, 1, 0, 0\n"), 1)
 	f.Fuzz(func(t *testing.T, text []byte, kind int) {
@@ -299,7 +307,7 @@ func FuzzReadLog(f *testing.F) {
 			t.Fatalf("%v and %v", log, problems)
 		}
 		for _, p := range problems {
-			if p.What == "" || p.Line < 1 {
+			if p.What == "" || p.At.Line < 1 {
 				t.Fatalf("a problem that explains nothing: %+v", p)
 			}
 		}

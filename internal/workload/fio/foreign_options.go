@@ -73,7 +73,8 @@ func (r *Foreign) describe(d document, jobs []job) {
 			fmt.Fprintf(&declared, "%s=%s\n", key, said[key])
 		}
 	}
-	r.Info = result.Workload{Kind: name, Summary: r.Job + ": " + w.summary(), Pattern: w.pattern(), Declared: declared.String()}
+	r.Info = result.Workload{Kind: name, Summary: r.Job + ": " + w.summary(), Pattern: w.pattern(),
+		Declared: declared.String()}
 }
 
 // jobSection makes options a section of a job file.

@@ -74,15 +74,17 @@ func TestForeignWithoutHistograms(t *testing.T) {
 	text := foreignFileNamed(t, "json.json")
 	f := one(t, text)
 	said := saidOf(t, jobsOf(t, text)[0], "read")
-	got := f.Measurement.Read
-	if !near(got.IOPS, said.IOPS) || !near(got.BytesPerSecond, said.Bytes) {
-		t.Errorf("%v IOPS, %v bytes/s; fio says %v and %v", got.IOPS, got.BytesPerSecond, said.IOPS, said.Bytes)
+	got := f.Measurement.Operation(result.Read)
+	if !near(got.Rate, said.IOPS) || !near(got.BytesPerSecond, said.Bytes) {
+		t.Errorf("%v IOPS, %v bytes/s; fio says %v and %v", got.Rate, got.BytesPerSecond, said.IOPS, said.Bytes)
 	}
 	for _, l := range []struct {
 		got  hist.Histogram
 		want saidLatency
-	}{{got.Submission, said.Slat}, {got.Completion, said.Clat}, {got.Total, said.Lat}} {
-		if l.got.Count != l.want.N || l.got.MinNS != l.want.Min || l.got.MaxNS != l.want.Max || !near(l.got.MeanNS, l.want.Mean) || l.got.Bins != nil {
+	}{{got.Latency[result.Submission], said.Slat}, {got.Latency[result.Completion], said.Clat},
+		{got.Latency[result.Total], said.Lat}} {
+		if l.got.Count != l.want.N || l.got.MinNS != l.want.Min || l.got.MaxNS != l.want.Max ||
+			!near(l.got.MeanNS, l.want.Mean) || !l.got.Bins.IsEmpty() {
 			t.Errorf("%+v, fio says %+v", l.got, l.want)
 		}
 		if len(l.got.Printed) != len(l.want.Percentiles) {
@@ -94,14 +96,17 @@ func TestForeignWithoutHistograms(t *testing.T) {
 			}
 		}
 	}
-	if !slices.IsSortedFunc(got.Completion.Printed, func(a, b hist.Quantile) int { return int(100 * (a.Percent - b.Percent)) }) {
+	if !slices.IsSortedFunc(got.Latency[result.Completion].Printed,
+		func(a, b hist.Quantile) int { return int(100 * (a.Percent - b.Percent)) }) {
 		t.Error("percentiles do not ascend")
 	}
-	want := []Lack{{Percentiles, "submission", ""}, {Histogram, "completion", "only the percentiles that fio printed are known"}, {Percentiles, "total", ""}}
+	want := []Lack{{Percentiles, "submission", ""},
+		{Histogram, "completion", "only the percentiles that fio printed are known"}, {Percentiles, "total", ""}}
 	if !slices.Equal(f.Lacks, want) {
 		t.Errorf("lacks %v", f.Lacks)
 	}
-	if f.Info.Summary != "job: randread 4 KiB, 1 job x depth 4, libaio, direct" || f.Info.Pattern != "randread" || !slices.Equal(f.Targets, []string{"data"}) {
+	if f.Info.Summary != "job: randread 4 KiB, 1 job x depth 4, libaio, direct" || f.Info.Pattern != "randread" ||
+		!slices.Equal(f.Targets, []string{"data"}) {
 		t.Errorf("%+v of %v", f.Info, f.Targets)
 	}
 	if f.Version != (Version{3, 33}) || f.Written.IsZero() || !f.Started.IsZero() || !f.Disks {
@@ -116,11 +121,12 @@ func TestForeignWithHistograms(t *testing.T) {
 	said := saidOf(t, jobsOf(t, text)[0], "read")
 	for p, want := range said.Clat.Percentiles {
 		q, _ := strconv.ParseFloat(p, 64)
-		if got, ok := hist.Percentile(f.Measurement.Read.Completion.Bins, q); !ok || got != want {
+		if got, ok := hist.Percentile(f.Measurement.Operation(result.Read).Latency[result.Completion].Bins, q); !ok ||
+			got != want {
 			t.Errorf("percentile %s is %d, fio printed %d", p, got, want)
 		}
 	}
-	if f.Measurement.Read.Completion.Printed != nil || len(said.Clat.Percentiles) == 0 {
+	if f.Measurement.Operation(result.Read).Latency[result.Completion].Printed != nil || len(said.Clat.Percentiles) == 0 {
 		t.Error("percentiles stand beside the histogram that they are of")
 	}
 	// And plimsoll's own outputs, which have all three, read the same both ways.
@@ -156,7 +162,7 @@ func TestForeignSeries(t *testing.T) {
 			t.Errorf("the series goes from %+v to %+v", a, b)
 		}
 	}
-	if end := f.Series[len(f.Series)-1]; end.Read.IOs > f.Measurement.IOs() || end.Seconds > f.Measurement.RuntimeSeconds {
+	if end := f.Series[len(f.Series)-1]; end.Read.IOs > f.Measurement.IOs() || end.Seconds > f.Measurement.Seconds {
 		t.Errorf("the series ends with %+v, the result is %+v", end, f.Measurement)
 	}
 }
@@ -198,19 +204,24 @@ func TestForeignGroups(t *testing.T) {
 		t.Fatalf("%d results", len(all))
 	}
 	reads, writes := all[0], all[1]
-	if reads.Job != "reads" || reads.Info.Pattern != "randread" || reads.Measurement.Write.IOs != 0 || !slices.Equal(reads.Threads, []int{1}) {
+	if reads.Job != "reads" || reads.Info.Pattern != "randread" ||
+		reads.Measurement.Operation(result.Write).Count != 0 || !slices.Equal(reads.Threads, []int{1}) {
 		t.Errorf("reads: %s %+v, jobs %v", reads.Job, reads.Info, reads.Threads)
 	}
-	if writes.Job != "writes" || !strings.Contains(writes.Info.Summary, "randwrite 8 KiB, 2 jobs") || !slices.Equal(writes.Threads, []int{2, 3}) {
+	if writes.Job != "writes" || !strings.Contains(writes.Info.Summary, "randwrite 8 KiB, 2 jobs") ||
+		!slices.Equal(writes.Threads, []int{2, 3}) {
 		t.Errorf("writes: %s %+v, jobs %v", writes.Job, writes.Info, writes.Threads)
 	}
 	jobs := jobsOf(t, text)
 	one, two := saidOf(t, jobs[1], "write"), saidOf(t, jobs[2], "write")
-	got := writes.Measurement.Write
-	if got.Completion.Count != one.Clat.N+two.Clat.N || got.Completion.MaxNS != max(one.Clat.Max, two.Clat.Max) || got.Completion.Printed != nil {
-		t.Errorf("completion latency of two jobs: %+v of %+v and %+v", got.Completion, one.Clat, two.Clat)
+	got := writes.Measurement.Operation(result.Write)
+	if got.Latency[result.Completion].Count != one.Clat.N+two.Clat.N ||
+		got.Latency[result.Completion].MaxNS != max(one.Clat.Max, two.Clat.Max) ||
+		got.Latency[result.Completion].Printed != nil {
+		t.Errorf("completion latency of two jobs: %+v of %+v and %+v", got.Latency[result.Completion], one.Clat, two.Clat)
 	}
-	if !slices.Contains(writes.Lacks, Lack{Percentiles, "completion", "those of several jobs do not merge without histograms"}) {
+	if !slices.Contains(writes.Lacks,
+		Lack{Percentiles, "completion", "those of several jobs do not merge without histograms"}) {
 		t.Errorf("lacks %v", writes.Lacks)
 	}
 }
@@ -226,22 +237,25 @@ func TestForeignClients(t *testing.T) {
 		if string(clients[2]["jobname"]) != `"All clients"` {
 			t.Fatal("the recording has no sum over clients")
 		}
-		got := f.Measurement.Read
-		if !near(got.IOPS, sum.IOPS) || !near(got.BytesPerSecond, sum.Bytes) || got.Total.MinNS != sum.Lat.Min || got.Total.MaxNS != sum.Lat.Max {
-			t.Errorf("%s: %v IOPS, %+v; fio's sum says %v, %+v", name, got.IOPS, got.Total, sum.IOPS, sum.Lat)
+		got := f.Measurement.Operation(result.Read)
+		if !near(got.Rate, sum.IOPS) || !near(got.BytesPerSecond, sum.Bytes) ||
+			got.Latency[result.Total].MinNS != sum.Lat.Min || got.Latency[result.Total].MaxNS != sum.Lat.Max {
+			t.Errorf("%s: %v IOPS, %+v; fio's sum says %v, %+v", name, got.Rate, got.Latency[result.Total], sum.IOPS, sum.Lat)
 		}
-		if histogram := len(got.Completion.Bins) > 0; histogram != (name == "clients-plus.json") || got.Completion.Printed != nil {
-			t.Errorf("%s: completion latency %+v", name, got.Completion)
+		if histogram := !got.Latency[result.Completion].Bins.IsEmpty(); histogram != (name == "clients-plus.json") ||
+			got.Latency[result.Completion].Printed != nil {
+			t.Errorf("%s: completion latency %+v", name, got.Latency[result.Completion])
 		}
-		if got.Completion.Count != sum.Clat.N {
-			t.Errorf("%s: %d latencies, fio's sum says %d", name, got.Completion.Count, sum.Clat.N)
+		if got.Latency[result.Completion].Count != sum.Clat.N {
+			t.Errorf("%s: %d latencies, fio's sum says %d", name, got.Latency[result.Completion].Count, sum.Clat.N)
 		}
 		slices.Sort(f.Hosts)
 		if !slices.Equal(f.Hosts, []string{"host-a", "host-b"}) || f.Threads != nil || f.Written.IsZero() {
 			t.Errorf("%s: hosts %v, threads %v, written %v", name, f.Hosts, f.Threads, f.Written)
 		}
 	}
-	if f := one(t, foreignFileNamed(t, "client.json")); len(f.Hosts) != 1 || len(f.Measurement.Read.Completion.Bins) == 0 {
+	if f := one(t, foreignFileNamed(t, "client.json")); len(f.Hosts) != 1 ||
+		f.Measurement.Operation(result.Read).Latency[result.Completion].Bins.IsEmpty() {
 		t.Errorf("one client: %+v", f)
 	}
 }
@@ -262,23 +276,31 @@ func TestForeignVersions(t *testing.T) {
 	v31 := strings.ReplaceAll(text, "fio-3.33", "fio-3.1")
 	v31 = without(without(v31, counts), `()\s*"bw_bytes" : \d+,`)
 	v31 = without(without(v31, `()\s*"job_runtime" : \d+,`), `()\s*"timestamp_ms" : \d+,`)
-	v31 = strings.ReplaceAll(v31, "\"99.990000\" : ", "\"0.00\" : 0,\n            \"0.00\" : 0,\n            \"99.990000\" : ")
+	v31 = strings.ReplaceAll(v31, "\"99.990000\" : ", "\"0.00\" : 0,\n            \"0.00\" : 0,\n            "+
+		"\"99.990000\" : ")
 	v342 := strings.ReplaceAll(text, "fio-3.33", "fio-3.42-6-g219f")
-	v342 = strings.Replace(v342, `"groupid" : 0,`, `"groupid" : 0, "job_start" : 1795250507950, "latency_target_ns" : 0,`, 1)
-	v342 = "/dev/nvme0n1: (g=0): rw=randread\nfio-3.42\nStarting 1 process\n" + v342 + "\njob: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=16.0k\n"
+	v342 = strings.Replace(v342, `"groupid" : 0,`,
+		`"groupid" : 0, "job_start" : 1795250507950, "latency_target_ns" : 0,`, 1)
+	v342 = "/dev/nvme0n1: (g=0): rw=randread\nfio-3.42\nStarting 1 process\n" + v342 +
+		"\njob: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=16.0k\n"
 	for _, c := range []struct {
 		name, text string
 		version    Version
 		counted    bool
-	}{{"3.1", v31, Version{3, 1}, false}, {"3.16", strings.ReplaceAll(without(text, counts), "fio-3.33", "fio-3.16"), Version{3, 16}, false}, {"3.42", v342, Version{3, 42}, true}} {
+	}{{"3.1", v31, Version{3, 1}, false},
+		{"3.16", strings.ReplaceAll(without(text, counts), "fio-3.33", "fio-3.16"), Version{3, 16}, false},
+		{"3.42", v342, Version{3, 42}, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			f := one(t, []byte(c.text))
-			got, want := f.Measurement.Read, now.Measurement.Read
-			if f.Version != c.version || got.IOPS != want.IOPS || got.BytesPerSecond != want.BytesPerSecond || !slices.Equal(got.Completion.Printed, want.Completion.Printed) {
+			got, want := f.Measurement.Operation(result.Read), now.Measurement.Operation(result.Read)
+			if f.Version != c.version || got.Rate != want.Rate || got.BytesPerSecond != want.BytesPerSecond ||
+				!slices.Equal(got.Latency[result.Completion].Printed, want.Latency[result.Completion].Printed) {
 				t.Errorf("fio %v: %+v, want %+v", f.Version, got, want)
 			}
-			if known := got.Completion.Count > 0; known != c.counted || got.Completion.MaxNS != want.Completion.MaxNS || got.Completion.MeanNS != want.Completion.MeanNS {
-				t.Errorf("completion latency %+v", got.Completion)
+			if known := got.Latency[result.Completion].Count > 0; known != c.counted ||
+				got.Latency[result.Completion].MaxNS != want.Latency[result.Completion].MaxNS ||
+				got.Latency[result.Completion].MeanNS != want.Latency[result.Completion].MeanNS {
+				t.Errorf("completion latency %+v", got.Latency[result.Completion])
 			}
 			if lacks := slices.Contains(f.Lacks, Lack{"the number", "completion", ""}); lacks == c.counted {
 				t.Errorf("lacks %v", f.Lacks)
@@ -298,15 +320,20 @@ func TestForeignProblems(t *testing.T) {
 		why  string
 	}{
 		{"fio failed", recorded(t, "enospc"), "No space left on device"},
-		{"errors that fio went on after", bytes.ReplaceAll(foreignFileNamed(t, "json.json"), []byte(`"error" : 0,`), []byte(`"error" : 0, "total_err" : 7,`)), "7 failed I/Os"},
+		{"errors that fio went on after",
+			bytes.ReplaceAll(foreignFileNamed(t, "json.json"), []byte(`"error" : 0,`),
+				[]byte(`"error" : 0, "total_err" : 7,`)), "7 failed I/Os"},
 		{"reads and writes as one", recorded(t, "unified"), "as one"},
 		{"trims", foreignFileNamed(t, "trim.json"), ""},
 		{"nothing done", recorded(t, "layout-only"), "not one I/O"},
-		{"bytes in other units", regexp.MustCompile(`"io_kbytes" : \d{3,}`).ReplaceAll(foreignFileNamed(t, "json.json"), []byte(`"io_kbytes" : 7`)), "are not its 7 KiB"},
+		{"bytes in other units",
+			regexp.MustCompile(`"io_kbytes" : \d{3,}`).ReplaceAll(foreignFileNamed(t, "json.json"),
+				[]byte(`"io_kbytes" : 7`)), "are not its 7 KiB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			all := readForeign(t, c.text)
-			if len(all) != 1 || all[0].Measurement != nil || all[0].Problem == nil || !strings.Contains(all[0].Problem.Why, c.why) || all[0].Problem.What == "" {
+			if len(all) != 1 || all[0].Measurement != nil || all[0].Problem == nil ||
+				!strings.Contains(all[0].Problem.Why, c.why) || all[0].Problem.What == "" {
 				t.Errorf("%+v", all)
 			}
 		})
@@ -316,19 +343,24 @@ func TestForeignProblems(t *testing.T) {
 // Reported as one and also apart is enough; latencies that were switched off
 // are named.
 func TestForeignOddities(t *testing.T) {
-	if f := one(t, foreignFileNamed(t, "unified-both.json")); f.Measurement.Read.IOs == 0 || f.Measurement.Write.IOs == 0 {
+	if f := one(t, foreignFileNamed(t, "unified-both.json")); f.Measurement.Operation(result.Read).Count == 0 ||
+		f.Measurement.Operation(result.Write).Count == 0 {
 		t.Errorf("%+v", f.Measurement)
 	}
 	f := one(t, foreignFileNamed(t, "no-latencies.json"))
-	if f.Measurement.Read.IOPS == 0 || f.Measurement.Read.Total.Count != 0 || !slices.Contains(f.Lacks, Lack{What: "latencies"}) {
+	if f.Measurement.Operation(result.Read).Rate == 0 ||
+		f.Measurement.Operation(result.Read).Latency[result.Total].Count != 0 ||
+		!slices.Contains(f.Lacks, Lack{What: "latencies"}) {
 		t.Errorf("%+v lacks %v", f.Measurement, f.Lacks)
 	}
 	f = one(t, foreignFileNamed(t, "normal-json.txt"))
-	if f.Measurement.Read.IOPS == 0 || f.Threads != nil {
+	if f.Measurement.Operation(result.Read).Rate == 0 || f.Threads != nil {
 		t.Errorf("%+v", f)
 	}
-	f = one(t, []byte(strings.Replace(strings.Replace(string(foreignFileNamed(t, "json.json")), `"global options"`, `"x"`, 1), `"job options"`, `"y"`, 1)))
-	if f.Options != nil || f.Info.Summary != "job: options unknown" || !slices.Contains(f.Lacks, Lack{What: "the options of its jobs"}) {
+	f = one(t, []byte(strings.Replace(strings.Replace(string(foreignFileNamed(t, "json.json")), `"global options"`,
+		`"x"`, 1), `"job options"`, `"y"`, 1)))
+	if f.Options != nil || f.Info.Summary != "job: options unknown" ||
+		!slices.Contains(f.Lacks, Lack{What: "the options of its jobs"}) {
 		t.Errorf("without options: %+v", f)
 	}
 }
@@ -351,19 +383,25 @@ func TestForeignRefusals(t *testing.T) {
 		{"other JSON", "\n{\n \"name\": 1 }\n", 2, `no "fio version"`, "fio --output-format"},
 		{"too old", strings.Replace(good, "fio-3.33", "fio-2.2.10", 1), 1, "2.2 is too old", "newer fio"},
 		{"no version", strings.Replace(good, "fio-3.33", "3.33", 1), 1, "no version of fio", ""},
-		{"no jobs", "note: fio: engine failed\n{ \"fio version\" : \"fio-3.33\", \"jobs\" : [] }\n", 2, "no jobs; before it stands: note: fio: engine failed", "measure again"},
-		{"cut short", good[:len(good)*2/3], 1 + strings.Count(good[:len(good)*2/3], "\n"), "begins in line 1 is cut short", "copy the file again"},
-		{"second cut short", good + good[:500], 1 + lines + strings.Count(good[:500], "\n"), fmt.Sprintf("begins in line %d is cut short", lines+1), "cut this document off"},
-		{"not a number", strings.Replace(good, `"usr_cpu" : `, `"usr_cpu" : -nan, "x" : `, 1), 1 + strings.Count(good[:strings.Index(good, `"usr_cpu"`)], "\n"), "no JSON at offset", "a number that is none"},
-		{"text for a number", strings.Replace(good, `"total_ios" : `, `"total_ios" : "many", "x" : `, 1), 1 + strings.Count(good[:strings.Index(good, `"total_ios"`)], "\n"), "total_ios", "as fio wrote it"},
+		{"no jobs", "note: fio: engine failed\n{ \"fio version\" : \"fio-3.33\", \"jobs\" : [] }\n", 2,
+			"no jobs; before it stands: note: fio: engine failed", "measure again"},
+		{"cut short", good[:len(good)*2/3], 1 + strings.Count(good[:len(good)*2/3], "\n"),
+			"begins in line 1 is cut short", "copy the file again"},
+		{"second cut short", good + good[:500], 1 + lines + strings.Count(good[:500], "\n"),
+			fmt.Sprintf("begins in line %d is cut short", lines+1), "cut this document off"},
+		{"not a number", strings.Replace(good, `"usr_cpu" : `, `"usr_cpu" : -nan, "x" : `, 1),
+			1 + strings.Count(good[:strings.Index(good, `"usr_cpu"`)], "\n"), "no JSON at offset", "a number that is none"},
+		{"text for a number", strings.Replace(good, `"total_ios" : `, `"total_ios" : "many", "x" : `, 1),
+			1 + strings.Count(good[:strings.Index(good, `"total_ios"`)], "\n"), "total_ios", "as fio wrote it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			all, problems := ReadForeign([]byte(c.text))
 			if len(all) > 0 || len(problems) != 1 {
 				t.Fatalf("%d results, problems %+v", len(all), problems)
 			}
-			if p := problems[0]; p.Line != c.line || !strings.Contains(p.What, c.what) || !strings.Contains(p.Remedy, c.remedy) {
-				t.Errorf("line %d: %s; %s\nwant line %d: %s; %s", p.Line, p.What, p.Remedy, c.line, c.what, c.remedy)
+			p := problems[0]
+			if p.At.Line != c.line || !strings.Contains(p.What, c.what) || !strings.Contains(p.Remedy, c.remedy) {
+				t.Errorf("line %d: %s; %s\nwant line %d: %s; %s", p.At.Line, p.What, p.Remedy, c.line, c.what, c.remedy)
 			}
 		})
 	}
@@ -372,8 +410,10 @@ func TestForeignRefusals(t *testing.T) {
 // Every spelling of an option is the same workload, and what only names files
 // is none of it.
 func TestSpelled(t *testing.T) {
-	a := spelled(map[string]string{"rw": "randread", "bs": "4k", "runtime": "30", "time_based": "", "filename": "a", "direct": "1"})
-	b := spelled(map[string]string{"readwrite": "randread", "blocksize": "4096B", "runtime": "30s", "time_based": "1", "filename": "a", "buffered": "0", "iodepth": "1"})
+	a := spelled(map[string]string{"rw": "randread", "bs": "4k", "runtime": "30", "time_based": "", "filename": "a",
+		"direct": "1"})
+	b := spelled(map[string]string{"readwrite": "randread", "blocksize": "4096B", "runtime": "30s", "time_based": "1",
+		"filename": "a", "buffered": "0", "iodepth": "1"})
 	for key := range b {
 		if a[key] != b[key] {
 			t.Errorf("%s is %q and %q", key, a[key], b[key])
@@ -404,7 +444,7 @@ func FuzzForeign(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		all, problems := ReadForeign(text)
 		for _, p := range problems {
-			if p.What == "" || p.Line < 1 || p.Line > 1+bytes.Count(text, []byte("\n")) {
+			if p.What == "" || p.At.Line < 1 || p.At.Line > 1+bytes.Count(text, []byte("\n")) {
 				t.Fatalf("a problem that explains nothing: %+v", p)
 			}
 		}
@@ -421,8 +461,9 @@ func FuzzForeign(f *testing.F) {
 			if _, err := json.Marshal(r); err != nil {
 				t.Fatalf("cannot be stored: %v", err)
 			}
-			for _, d := range []result.Direction{r.Measurement.Read, r.Measurement.Write} {
-				for _, l := range []hist.Histogram{d.Submission, d.Completion, d.Total} {
+			for _, d := range []result.Operation{r.Measurement.Operation(result.Read), r.Measurement.Operation(result.Write)} {
+				for _, l := range []hist.Histogram{d.Latency[result.Submission], d.Latency[result.Completion],
+					d.Latency[result.Total]} {
 					checkLatency(t, l)
 				}
 			}
@@ -433,13 +474,14 @@ func FuzzForeign(f *testing.F) {
 func checkLatency(t *testing.T, l hist.Histogram) {
 	t.Helper()
 	var sum uint64
-	for i, b := range l.Bins {
-		if i > 0 && l.Bins[i-1].NS >= b.NS {
+	bins := l.Bins.Unpack()
+	for i, b := range bins {
+		if i > 0 && bins[i-1].NS >= b.NS {
 			t.Fatalf("bins do not ascend at %d", i)
 		}
 		sum += b.Count
 	}
-	if len(l.Bins) > 0 && sum != l.Count || math.IsNaN(l.MeanNS) || math.IsInf(l.MeanNS, 0) {
+	if len(bins) > 0 && sum != l.Count || math.IsNaN(l.MeanNS) || math.IsInf(l.MeanNS, 0) {
 		t.Fatalf("%d in bins, %d counted, mean %v", sum, l.Count, l.MeanNS)
 	}
 	for i, q := range l.Printed {

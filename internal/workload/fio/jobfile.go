@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/suggest"
 )
 
@@ -29,13 +30,6 @@ type setting struct {
 	line  int
 }
 
-// mistake is a problem at a line of the job file.
-type mistake struct {
-	Line   int
-	What   string
-	Remedy string
-}
-
 // maxLine bounds a line. fio reads lines into a buffer, and takes what does
 // not fit for the next line; the smallest buffer of any version has 4096
 // bytes.
@@ -53,16 +47,16 @@ type fileParser struct {
 	current  *section // nil in [global], and before the first section
 	inGlobal bool
 	seen     map[string]bool
-	mistakes []mistake
+	mistakes problem.List
 }
 
 func (p *fileParser) mistake(line int, what, remedy string) {
-	p.mistakes = append(p.mistakes, mistake{line, what, remedy})
+	p.mistakes.InLine(line, what, remedy)
 }
 
 // parseJobFile parses and checks a user's job file. It gives all mistakes at
 // once, and a job file only when there are none.
-func parseJobFile(text []byte) (*jobFile, []mistake) {
+func parseJobFile(text []byte) (*jobFile, problem.List) {
 	p := &fileParser{global: map[string]setting{}, seen: map[string]bool{}}
 	if !utf8.Valid(text) {
 		p.mistake(1, "this is not text in UTF-8", "")
@@ -81,15 +75,15 @@ func parseJobFile(text []byte) (*jobFile, []mistake) {
 		p.checkJob(j)
 	}
 	if len(p.mistakes) > 0 {
-		slices.SortStableFunc(p.mistakes, func(a, b mistake) int { return a.Line - b.Line })
-		return nil, slices.Compact(p.mistakes)
+		return nil, slices.Compact(p.mistakes.Sorted())
 	}
 	return &p.file, nil
 }
 
 func (p *fileParser) line(number int, line string) {
 	if len(line) > maxLine {
-		p.mistake(number, fmt.Sprintf("a line of %d characters", len(line)), fmt.Sprintf("stay below %d: fio cuts long lines in two", maxLine))
+		p.mistake(number, fmt.Sprintf("a line of %d characters", len(line)),
+			fmt.Sprintf("stay below %d: fio cuts long lines in two", maxLine))
 		return
 	}
 	if i := strings.IndexFunc(line, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }); i >= 0 {
@@ -112,7 +106,8 @@ func (p *fileParser) open(number int, line string) {
 	p.current, p.inGlobal = nil, false
 	title, ok := strings.CutSuffix(line[1:], "]")
 	if !ok || !sectionName.MatchString(title) || strings.Contains(title, "..") {
-		p.mistake(number, fmt.Sprintf("section %s", line), "write [name] alone on its line, with a name of letters, digits and . _ + -: fio makes file names of it")
+		p.mistake(number, fmt.Sprintf("section %s", line), "write [name] alone on its line, with a name of letters, "+
+			"digits and . _ + -: fio makes file names of it")
 		// Go on as if it were a job, so that its options are checked too.
 		title = "?"
 	}
@@ -121,7 +116,8 @@ func (p *fileParser) open(number int, line string) {
 		p.inGlobal = true
 		return
 	case strings.HasPrefix(title, "global"):
-		p.mistake(number, fmt.Sprintf("section [%s]", title), "fio takes every name that begins with global for [global]: choose another")
+		p.mistake(number, fmt.Sprintf("section [%s]", title),
+			"fio takes every name that begins with global for [global]: choose another")
 	case p.seen[title] && title != "?":
 		p.mistake(number, fmt.Sprintf("a second section [%s]", title), "choose another name: the jobs would share a file")
 	}
@@ -143,7 +139,8 @@ func (p *fileParser) close() {
 // option reads "key=value" or a bare key.
 func (p *fileParser) option(number int, line string) {
 	if strings.Contains(line, "$") {
-		p.mistake(number, "$ in an option", "write the value: fio would take it from the environment or from this host, and the workload would differ from host to host")
+		p.mistake(number, "$ in an option", "write the value: fio would take it from the environment or from this "+
+			"host, and the workload would differ from host to host")
 		return
 	}
 	key, value, assigned := strings.Cut(line, "=")
@@ -168,7 +165,8 @@ func (p *fileParser) option(number int, line string) {
 		return
 	}
 	if blank && (value[0] < '0' || value[0] > '9') {
-		p.mistake(number, fmt.Sprintf("a blank before the value of %s", key), fmt.Sprintf("write %s=%s: fio would take the blank for a part of it", key, value))
+		p.mistake(number, fmt.Sprintf("a blank before the value of %s", key),
+			fmt.Sprintf("write %s=%s: fio would take the blank for a part of it", key, value))
 	}
 	if !assigned {
 		value = "1" // a flag
@@ -218,7 +216,8 @@ func (p *fileParser) known(number int, key string) bool {
 // checkPath refuses names that may lie outside the directory of the stack.
 func (p *fileParser) checkPath(number int, key, value, line string) {
 	if !plainPath.MatchString(value) || strings.ContainsAny(line, ";#") {
-		p.mistake(number, fmt.Sprintf("%s %q", key, value), "use letters, digits and . _ + - / only, and put comments on lines of their own")
+		p.mistake(number, fmt.Sprintf("%s %q", key, value),
+			"use letters, digits and . _ + - / only, and put comments on lines of their own")
 		return
 	}
 	for part := range strings.SplitSeq(value, ":") {
@@ -226,7 +225,8 @@ func (p *fileParser) checkPath(number int, key, value, line string) {
 		case part == "" || part == "-":
 			p.mistake(number, fmt.Sprintf("%s %q names no file", key, value), "")
 		case path.IsAbs(part):
-			p.mistake(number, fmt.Sprintf("%s %q leaves the stack: it is absolute", key, part), "write a name relative to the stack's directory; on a raw device leave filename out")
+			p.mistake(number, fmt.Sprintf("%s %q leaves the stack: it is absolute", key, part),
+				"write a name relative to the stack's directory; on a raw device leave filename out")
 		case slices.Contains(strings.Split(part, "/"), ".."):
 			p.mistake(number, fmt.Sprintf("%s %q leaves the stack", key, part), "write a name without ..")
 		}
@@ -241,7 +241,8 @@ func (p *fileParser) checkValue(number int, key, value string) {
 	switch key {
 	case "ioengine":
 		if !slices.Contains(fileEngines, value) {
-			p.mistake(number, fmt.Sprintf("ioengine %q does no I/O on the stack's files, or is not known", value), suggest.DidYouMean(value, fileEngines))
+			p.mistake(number, fmt.Sprintf("ioengine %q does no I/O on the stack's files, or is not known", value),
+				suggest.DidYouMean(value, fileEngines))
 		}
 	case "rw", "readwrite":
 		pattern, _, _ := strings.Cut(value, ":")
@@ -258,6 +259,7 @@ func (p *fileParser) checkValue(number int, key, value string) {
 		}
 	}
 	if m := decimalUnit.FindStringSubmatch(value); m != nil && key != "description" {
-		p.mistake(number, fmt.Sprintf("%s %q: to fio, an iB unit is a power of 1000", key, value), fmt.Sprintf("write %s for the power of 1024", strings.ToLower(m[1])))
+		p.mistake(number, fmt.Sprintf("%s %q: to fio, an iB unit is a power of 1000", key, value),
+			fmt.Sprintf("write %s for the power of 1024", strings.ToLower(m[1])))
 	}
 }

@@ -28,7 +28,7 @@ func FuzzJobFile(f *testing.F) {
 		w, mistakes := newUserFile("my.fio", text)
 		if len(mistakes) > 0 {
 			for _, m := range mistakes {
-				if m.Line < 1 || m.Line > strings.Count(string(text), "\n")+1 || m.What == "" {
+				if m.At.Line < 1 || m.At.Line > strings.Count(string(text), "\n")+1 || m.What == "" {
 					t.Fatalf("a mistake that says nothing: %+v", m)
 				}
 			}
@@ -39,7 +39,8 @@ func FuzzJobFile(f *testing.F) {
 			if line == "" || line[0] == ';' || line[0] == '#' {
 				continue
 			}
-			for _, danger := range []string{"exec_", "include", "$", "external", "directory=/", "filename=/", "filename= /", "/../"} {
+			for _, danger := range []string{"exec_", "include", "$", "external", "directory=/", "filename=/",
+				"filename= /", "/../"} {
 				if strings.HasPrefix(line, danger) || danger == "$" && strings.Contains(line, "$") {
 					t.Fatalf("taken: %q", line)
 				}
@@ -101,7 +102,8 @@ func TestParseSize(t *testing.T) {
 		{"99999999999999999999", 0, "whole number"},
 	} {
 		got, err := parseSize(c.text)
-		if c.says == "" && (err != nil || got != c.want) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+		if c.says == "" && (err != nil || got != c.want) || c.says != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("parseSize(%q) = %d, %v", c.text, got, err)
 		}
 	}
@@ -116,8 +118,10 @@ func TestANameInGlobalIsALabel(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"[global]\nname=../../etc/x\n" + job + "[a]\n", "[global]\nname\n" + job + "[a]\n", "[global]\nname=\n" + job + "[a]\n",
-		"[global]\nname=a;b\n" + job + "[a]\n" + "name=b\n", "[a]\nname=b\n" + job, "name=b\n[a]\n" + job, "[global]\nname=$HOME\n" + job + "[a]\n",
+		"[global]\nname=../../etc/x\n" + job + "[a]\n", "[global]\nname\n" + job + "[a]\n",
+		"[global]\nname=\n" + job + "[a]\n",
+		"[global]\nname=a;b\n" + job + "[a]\n" + "name=b\n", "[a]\nname=b\n" + job, "name=b\n[a]\n" + job,
+		"[global]\nname=$HOME\n" + job + "[a]\n",
 	} {
 		if _, mistakes := newUserFile("x.fio", []byte(text)); len(mistakes) == 0 {
 			t.Errorf("taken: %q", text)

@@ -120,8 +120,8 @@ func TestRealFio(t *testing.T) {
 				t.Fatal(tell(problems))
 			}
 			m, text := trial(t, w, workload.Target{Path: t.TempDir()})
-			if (m.Read.IOs > 0) != c.reads || (m.Write.IOs > 0) != c.writes {
-				t.Errorf("%d reads, %d writes", m.Read.IOs, m.Write.IOs)
+			if (m.Operation(result.Read).Count > 0) != c.reads || (m.Operation(result.Write).Count > 0) != c.writes {
+				t.Errorf("%d reads, %d writes", m.Operation(result.Read).Count, m.Operation(result.Write).Count)
 			}
 			compareWithFio(t, text, m, exactPercentile)
 		})
@@ -204,7 +204,7 @@ func TestRealFioRunsUserFiles(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			dir := t.TempDir()
 			m, _ := trial(t, w, workload.Target{Path: dir})
-			if m.IOs() == 0 || m.Read.Total.Count == 0 {
+			if m.IOs() == 0 || m.Operation(result.Read).Latency[result.Total].Count == 0 {
 				t.Errorf("%+v", m)
 			}
 			var taken int64
@@ -230,7 +230,8 @@ func TestFioSizesAreFios(t *testing.T) {
 		t.Skip("fio is not installed: apt-get install fio")
 	}
 	for _, text := range []string{"8k", "8K", "8kb", "8KB", "8ki", "8192", "1m", "1M", "1mb"} {
-		said, err := exec.Command("fio", "--name=x", "--ioengine=null", "--filename=none", "--rw=read", "--bs=4096", "--output-format=json", "--size="+text).Output()
+		said, err := exec.Command("fio", "--name=x", "--ioengine=null", "--filename=none", "--rw=read", "--bs=4096",
+			"--output-format=json", "--size="+text).Output()
 		if err != nil {
 			t.Fatalf("%v: %s", err, said)
 		}

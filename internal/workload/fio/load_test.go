@@ -8,10 +8,12 @@ func TestLoadOf(t *testing.T) {
 		want     Load
 		ok       bool
 	}{
-		{"{rw: randread, bs: 4KiB, jobs: 2, iodepth: 16, size: 256MiB, engine: libaio, direct: true}\n", Load{"randread", 4096, 2, 16, true}, true},
+		{"{rw: randread, bs: 4KiB, jobs: 2, iodepth: 16, size: 256MiB, engine: libaio, direct: true}\n",
+			Load{"randread", 4096, 2, 16, true}, true},
 		{"rw: write\nbs: 131072\n", Load{"write", 131072, 1, 1, true}, true},
 		{"{rw: randread, jobs: 8, iodepth: 4, engine: psync, direct: false}", Load{"randread", 4096, 8, 1, false}, true},
-		{"[global]\nrw=randwrite\nsize=1g\nioengine=libaio\ndirect=1\n[a]\nbs=4k\niodepth=32\nnumjobs=16\n", Load{"randwrite", 4096, 16, 32, true}, true},
+		{"[global]\nrw=randwrite\nsize=1g\nioengine=libaio\ndirect=1\n[a]\nbs=4k\niodepth=32\nnumjobs=16\n",
+			Load{"randwrite", 4096, 16, 32, true}, true},
 		{"[a]\nrw=randread\nsize=1g\niodepth=32\n", Load{"randread", 4096, 1, 1, false}, true}, // psync does one at a time
 		{"[a]\nrw=read\nsize=1g\n[b]\nrw=write\nsize=1g\n", Load{}, false},
 		{"[a]\nrw=read\nbs=4k-64k\nsize=1g\n", Load{}, false},

@@ -48,33 +48,49 @@ var refused = refusals(map[string]string{
 	"exec_prerun exec_postrun": "runs a program on the host",
 	"include":                  "brings in a file that is not kept with the results: put its text here",
 	"filename_format opendir":  "names files in a way that cannot be checked: use filename",
-	"name":                     "renames the job behind its section's back: rename the section; in [global] it is accepted",
-	"ioscheduler":              "changes the host's I/O scheduler for everybody",
-	"cgroup cgroup_weight cgroup_nodelete uid gid":                                           "changes who the job runs as: limits belong to the experiment",
-	"read_iolog read_iolog_chunked write_iolog replay_no_stall replay_redirect replay_scale": "replays I/O to whatever files the log names",
-	"replay_align replay_time_scale replay_skip merge_blktrace_file":                         "replays I/O to whatever files the log names",
-	"merge_blktrace_scalars merge_blktrace_iters":                                            "replays I/O to whatever files the log names",
-	"verify do_verify verify_only verify_interval verify_offset verify_pattern verify_fatal": "mixes reads that check data into the measurement",
-	"verify_dump verify_async verify_backlog verify_backlog_batch experimental_verify":       "mixes reads that check data into the measurement",
-	"verify_state_load verify_state_save verify_async_cpus":                                  "mixes reads that check data into the measurement",
+	"name": "renames the job behind its section's back: rename the section; in [global] it is " +
+		"accepted",
+	"ioscheduler": "changes the host's I/O scheduler for everybody",
+	"cgroup cgroup_weight cgroup_nodelete uid gid": "changes who the job " +
+		"runs as: limits belong to the experiment",
+	"read_iolog read_iolog_chunked write_iolog replay_no_stall replay_redirect replay_scale": "replays I/O to " +
+		"whatever files the log names",
+	"replay_align replay_time_scale replay_skip merge_blktrace_file": "replays I/O to " +
+		"whatever files the log names",
+	"merge_blktrace_scalars merge_blktrace_iters": "replays I/O to " +
+		"whatever files the log names",
+	"verify do_verify verify_only verify_interval verify_offset verify_pattern verify_fatal": "mixes reads that " +
+		"check data into the measurement",
+	"verify_dump verify_async verify_backlog verify_backlog_batch experimental_verify": "mixes reads that check data " +
+		"into the measurement",
+	"verify_state_load verify_state_save verify_async_cpus": "mixes reads that check data into the measurement",
 	"buffer_pattern": "may read the pattern from a file of the host",
-	"trim_percentage trim_verify_zero trim_backlog trim_backlog_batch":                "trims: only reads and writes are measured",
-	"zonemode zonesize zonecapacity zonerange zoneskip read_beyond_wp max_open_zones": "resets zones: zoned devices are not supported",
-	"job_max_open_zones ignore_zone_limits zone_reset_threshold zone_reset_frequency": "resets zones: zoned devices are not supported",
-	"ignore_error continue_on_error":                                                  "hides errors: a stack that fails I/Os has no speed",
-	"fill_device fill_fs":                                                             "runs until the stack is full: give a size",
-	"file_append":                                                                     "grows files without a bound: give a size",
-	"create_only allow_file_create":                                                   "is set by plimsoll, which lays files out before it measures",
-	"unlink unlink_each_loop":                                                         "removes files that were laid out for the measured job; plimsoll removes them at the end",
-	"allow_mounted_write":                                                             "overrides a protection of devices",
-	"startdelay":                                                                      "lets jobs start at different times, and one measurement cannot tell them apart: declare a workload for each",
-	"wait_for":                                                                        "runs jobs one after another, and one measurement cannot tell them apart: declare a workload for each",
-	"profile steadystate ss steadystate_duration ss_dur steadystate_ramp_time ss_ramp": "takes the length of the run out of the experiment's hands",
+	"trim_percentage trim_verify_zero trim_backlog trim_backlog_batch": "trims: only reads and writes " +
+		"are measured",
+	"zonemode zonesize zonecapacity zonerange zoneskip read_beyond_wp max_open_zones": "resets zones: zoned devices " +
+		"are not supported",
+	"job_max_open_zones ignore_zone_limits zone_reset_threshold zone_reset_frequency": "resets zones: zoned devices " +
+		"are not supported",
+	"ignore_error continue_on_error": "hides errors: a stack that fails I/Os has no speed",
+	"fill_device fill_fs":            "runs until the stack is full: give a size",
+	"file_append":                    "grows files without a bound: give a size",
+	"create_only allow_file_create":  "is set by plimsoll, which lays files out before it measures",
+	"unlink unlink_each_loop": "removes files that were laid out for the measured job; plimsoll removes them " +
+		"at the end",
+	"allow_mounted_write": "overrides a protection of devices",
+	"startdelay": "lets jobs start at different times, and one measurement cannot tell them apart: declare " +
+		"a workload for each",
+	"wait_for": "runs jobs one after another, and one measurement cannot tell them apart: declare a workload for each",
+	"profile steadystate ss steadystate_duration ss_dur steadystate_ramp_time ss_ramp": "takes the length of the run " +
+		"out of the experiment's hands",
 	"stats":         "takes jobs out of the measurement",
 	"write_barrier": "is not supported",
-	"output output-format append-terse minimal eta eta-newline eta-interval status-interval":     "belongs to fio's command line, which plimsoll writes",
-	"client server daemonize remote-config section debug max-jobs warnings-fatal aux-path":       "belongs to fio's command line, which plimsoll writes",
-	"trigger trigger-file trigger-timeout trigger-remote idle-prof inflate-log showcmd readonly": "belongs to fio's command line, which plimsoll writes",
+	"output output-format append-terse minimal eta eta-newline eta-interval status-interval": "belongs to fio's " +
+		"command line, which plimsoll writes",
+	"client server daemonize remote-config section debug max-jobs warnings-fatal aux-path": "belongs to fio's " +
+		"command line, which plimsoll writes",
+	"trigger trigger-file trigger-timeout trigger-remote idle-prof inflate-log showcmd readonly": "belongs to fio's " +
+		"command line, which plimsoll writes",
 })
 
 // fixed are options that may be given, but with one value only.

@@ -17,6 +17,8 @@ type Params struct {
 	Direct    bool     `yaml:"direct,omitempty" jsonschema:"default=true" jsonschema_description:"O_DIRECT: bypass the page cache"`
 	Engine    string   `yaml:"engine,omitempty" jsonschema:"enum=libaio,enum=io_uring,enum=psync,enum=pvsync2,default=libaio" jsonschema_description:"how I/O is submitted; psync and pvsync2 do one I/O at a time"`
 	RWMixRead int      `yaml:"rwmixread,omitempty" jsonschema:"minimum=1,maximum=99,default=50" jsonschema_description:"percentage of reads of randrw and rw"`
+	Cache     string   `yaml:"cache,omitempty" jsonschema:"enum=cold,enum=warm,default=cold" jsonschema_description:"what the page cache holds when a trial begins: nothing of the file, or what is left of it after it was read once from start to end; without direct only"`
+	ThinkTime Duration `yaml:"thinktime,omitempty" jsonschema:"oneof_type=string;integer,example=5ms" jsonschema_description:"time that each job waits after an I/O before it asks for the next, as a client does; none unless given"`
 	Runtime   Duration `yaml:"runtime,omitempty" jsonschema:"oneof_type=string;integer,example=30s" jsonschema_description:"measured time; overrides the experiment's"`
 	Ramp      Duration `yaml:"ramp,omitempty" jsonschema:"oneof_type=string;integer,example=5s" jsonschema_description:"time before the measured time; overrides the experiment's"`
 	File      string   `yaml:"file,omitempty" jsonschema:"example=my.fio" jsonschema_description:"a fio job file to run as it is, relative to the experiment file; excludes every other option"`
@@ -29,11 +31,15 @@ type Duration time.Duration
 var (
 	patterns = []string{"randread", "randwrite", "read", "write", "randrw", "rw"}
 	engines  = []string{"libaio", "io_uring", "psync", "pvsync2"}
+	caches   = []string{"cold", warm}
 )
 
 func defaults() Params {
-	return Params{BS: Size(4 * kib), Jobs: 1, IODepth: 1, Direct: true, Engine: "libaio", RWMixRead: 50}
+	return Params{BS: Size(4 * kib), Jobs: 1, IODepth: 1, Direct: true, Engine: "libaio", RWMixRead: 50, Cache: "cold"}
 }
+
+// warm is Params.Cache of a file that is read before a trial.
+const warm = "warm"
 
 // maxBuffers bounds the memory that fio's I/O buffers may take.
 const maxBuffers = 16 * gib
@@ -54,7 +60,15 @@ func (p Params) summary() string {
 	if mixed(rw) {
 		rw += fmt.Sprintf(" (%d%% reads)", p.RWMixRead)
 	}
-	return fmt.Sprintf("%s %s, %s, %s, %s", rw, p.BS, parallelism(p.Jobs, p.IODepth), p.Engine, directOrBuffered(p.Direct))
+	text := fmt.Sprintf("%s %s, %s, %s, %s", rw, p.BS, parallelism(p.Jobs, p.IODepth), p.Engine,
+		directOrBuffered(p.Direct))
+	if p.Cache == warm {
+		text += ", cache warm"
+	}
+	if p.ThinkTime > 0 {
+		text += fmt.Sprintf(", %s between I/Os", time.Duration(p.ThinkTime))
+	}
+	return text
 }
 
 func parallelism(jobs, depth int) string {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/hist"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/workload"
 )
@@ -73,12 +74,16 @@ type latency struct {
 }
 
 // read turns the outputs of a step into a measurement. The outputs of Prepare
-// give an empty one, or an error.
+// and of warming the page cache give an empty one, or an error.
 func (r reader) read(outputs map[string][]byte, exit workload.Exit) (result.Measurement, error) {
 	what, text, measured := "fio", outputs[outputName], true
 	if _, driven := outputs[outputName]; !driven {
-		if layout, ok := outputs[layoutOutput]; ok {
-			what, text, measured = "fio, laying out its file", layout, false
+		for _, step := range []struct{ output, what string }{
+			{layoutOutput, "fio, laying out its file"}, {warmOutput, "fio, reading its file into the page cache"},
+		} {
+			if said, ok := outputs[step.output]; ok {
+				what, text, measured = step.what, said, false
+			}
 		}
 	}
 	m, problem := r.measure(text, exit, measured)
@@ -90,7 +95,7 @@ func (r reader) read(outputs map[string][]byte, exit workload.Exit) (result.Meas
 }
 
 // measure gives the measurement, or an error without its What.
-func (r reader) measure(text []byte, exit workload.Exit, measured bool) (result.Measurement, *workload.Error) {
+func (r reader) measure(text []byte, exit workload.Exit, measured bool) (result.Measurement, *problem.Problem) {
 	var none result.Measurement
 	if err := killed(exit); err != nil {
 		return none, err
@@ -101,23 +106,27 @@ func (r reader) measure(text []byte, exit workload.Exit, measured bool) (result.
 	}
 	out, err := decodeOutput(document)
 	if err != nil {
-		return none, failure("", fmt.Sprintf("its output is cut short or damaged: %v; it exited with code %d", err, exit.Code),
-			"see whether the disk that holds the run directory is full, and run the trial again")
+		return none,
+			failure("", fmt.Sprintf("its output is cut short or damaged: %v; it exited with code %d", err, exit.Code),
+				"see whether the disk that holds the run directory is full, and run the trial again")
 	}
 	version, err := ParseVersion(out.Version)
 	if err != nil {
 		return none, failure("", err.Error(), "install fio "+MinVersion.String()+" or newer")
 	}
 	if version.Less(MinVersion) {
-		return none, failure("", fmt.Sprintf("fio %s is too old: histograms of all three latencies came with %s", version, MinVersion),
-			"install fio "+MinVersion.String()+" or newer")
+		return none,
+			failure("", fmt.Sprintf("fio %s is too old: histograms of all three latencies came with %s", version, MinVersion),
+				"install fio "+MinVersion.String()+" or newer")
 	}
 	for _, j := range out.Jobs {
 		if j.Error != 0 {
 			return none, r.errno(j, notes)
 		}
 		if j.Errors != 0 {
-			return none, failure("", fmt.Sprintf("job %q had %d failed I/Os", j.Name, j.Errors), "see the trial's artifacts; a stack that fails I/Os has no speed")
+			return none,
+				failure("", fmt.Sprintf("job %q had %d failed I/Os", j.Name, j.Errors),
+					"see the trial's artifacts; a stack that fails I/Os has no speed")
 		}
 	}
 	if exit.Code != 0 {
@@ -135,10 +144,11 @@ func (r reader) measure(text []byte, exit workload.Exit, measured bool) (result.
 	}
 	for _, d := range []struct {
 		name string
-		result.Direction
-	}{{"reads", m.Read}, {"writes", m.Write}} {
-		if d.IOs > 0 && d.Total.Count == 0 {
-			return none, failure("", "it reported no latencies of its "+d.name, "leave gtod_reduce and disable_lat out of the job file")
+		result.Operation
+	}{{"reads", m.Operation(result.Read)}, {"writes", m.Operation(result.Write)}} {
+		if d.Count > 0 && d.Latency[result.Total].Count == 0 {
+			return none,
+				failure("", "it reported no latencies of its "+d.name, "leave gtod_reduce and disable_lat out of the job file")
 		}
 	}
 	return m, nil
@@ -168,17 +178,19 @@ func split(text []byte) (notes string, document []byte) {
 
 // combine makes one distribution of those of several jobs. what says what was
 // done ("reads"), kind is that of the latency ("total").
-type combine func(what, kind string, parts []latency) (hist.Histogram, *workload.Error)
+type combine func(what, kind string, parts []latency) (hist.Histogram, *problem.Problem)
 
 // merge adds jobs up as if fio had reported them as one group: what all did,
 // in the time of the longest.
-func merge(jobs []job, latencies combine) (result.Measurement, *workload.Error) {
+func merge(jobs []job, latencies combine) (result.Measurement, *problem.Problem) {
 	var m result.Measurement
 	var reads, writes []direction
 	var cpu, user, system float64
 	for _, j := range jobs {
 		if j.Mixed != nil {
-			return m, failure("", fmt.Sprintf("job %q reports reads and writes as one", j.Name), "leave unified_rw_reporting out of the job file")
+			return m,
+				failure("", fmt.Sprintf("job %q reports reads and writes as one", j.Name),
+					"leave unified_rw_reporting out of the job file")
 		}
 		if j.Trim.IOs > 0 {
 			return m, failure("", fmt.Sprintf("job %q trimmed", j.Name), "only reads and writes are measured: choose another rw")
@@ -186,20 +198,23 @@ func merge(jobs []job, latencies combine) (result.Measurement, *workload.Error) 
 		reads, writes = append(reads, j.Read), append(writes, j.Write)
 		w := float64(j.RuntimeMS)
 		cpu, user, system = cpu+w, user+w*j.UserCPU, system+w*j.SystemCPU
-		m.RuntimeSeconds = max(m.RuntimeSeconds, float64(max(j.Read.RuntimeMS, j.Write.RuntimeMS))/1000)
+		m.Seconds = max(m.Seconds, float64(max(j.Read.RuntimeMS, j.Write.RuntimeMS))/1000)
 	}
 	if cpu > 0 {
 		m.UserCPU, m.SystemCPU = user/cpu/100, system/cpu/100
 	}
-	var err *workload.Error
-	if m.Read, err = mergeDirections("reads", reads, latencies); err != nil {
+	read, err := mergeDirections("reads", reads, latencies)
+	if err != nil {
 		return m, err
 	}
-	if m.Write, err = mergeDirections("writes", writes, latencies); err != nil {
+	written, err := mergeDirections("writes", writes, latencies)
+	if err != nil {
 		return m, err
 	}
+	m.Operations = result.ReadsWrites(read, written)
 	if m.IOs() == 0 {
-		return m, failure("", "not one I/O was completed in the measured time", "give it a longer runtime; a stack that takes longer than this for one I/O may hang")
+		return m, failure("", "not one I/O was completed in the measured time",
+			"give it a longer runtime; a stack that takes longer than this for one I/O may hang")
 	}
 	for _, v := range []float64{m.UserCPU, m.SystemCPU, m.IOPS(), m.BytesPerSecond()} {
 		if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
@@ -209,46 +224,49 @@ func merge(jobs []job, latencies combine) (result.Measurement, *workload.Error) 
 	return m, nil
 }
 
-func mergeDirections(name string, parts []direction, latencies combine) (result.Direction, *workload.Error) {
-	var d result.Direction
+func mergeDirections(name string, parts []direction, latencies combine) (result.Operation, *problem.Problem) {
+	var d result.Operation
 	var milliseconds uint64
 	var submission, completion, total []latency
 	for _, p := range parts {
-		if d.IOs+p.IOs < d.IOs || d.Bytes+p.Bytes < d.Bytes {
+		if d.Count+p.IOs < d.Count || d.Bytes+p.Bytes < d.Bytes {
 			return d, implausible(name)
 		}
-		d.IOs += p.IOs
+		d.Count += p.IOs
 		d.Bytes += p.Bytes
 		milliseconds = max(milliseconds, p.RuntimeMS)
-		submission, completion, total = append(submission, p.Submission), append(completion, p.Completion), append(total, p.Total)
+		submission, completion, total = append(submission, p.Submission), append(completion, p.Completion),
+			append(total, p.Total)
 	}
-	if d.IOs == 0 {
-		return result.Direction{}, nil
+	if d.Count == 0 {
+		return result.Operation{}, nil
 	}
 	if milliseconds == 0 {
-		return d, failure("", fmt.Sprintf("its %d %s took less than a millisecond: too short to measure", d.IOs, name), "give it a longer runtime, or time_based in the job file")
+		return d, failure("",
+			fmt.Sprintf("its %d %s took less than a millisecond: too short to measure", d.Count, name),
+			"give it a longer runtime, or time_based in the job file")
 	}
 	seconds := float64(milliseconds) / 1000
-	d.IOPS, d.BytesPerSecond = float64(d.IOs)/seconds, float64(d.Bytes)/seconds
+	d.Rate, d.BytesPerSecond = float64(d.Count)/seconds, float64(d.Bytes)/seconds
+	d.Latency = map[result.Stage]hist.Histogram{}
 	for _, l := range []struct {
-		kind  string
+		stage result.Stage
 		parts []latency
-		to    *hist.Histogram
-	}{{"submission", submission, &d.Submission}, {"completion", completion, &d.Completion}, {"total", total, &d.Total}} {
-		merged, err := latencies(name, l.kind, l.parts)
+	}{{result.Submission, submission}, {result.Completion, completion}, {result.Total, total}} {
+		merged, err := latencies(name, string(l.stage), l.parts)
 		if err != nil {
 			return d, err
 		}
-		*l.to = merged
+		d.Latency[l.stage] = merged
 	}
 	return d, nil
 }
 
 // mergeHistograms merges distributions that all have histograms.
-func mergeHistograms(what, _ string, parts []latency) (hist.Histogram, *workload.Error) {
+func mergeHistograms(what, _ string, parts []latency) (hist.Histogram, *problem.Problem) {
 	all := make([]hist.Histogram, len(parts))
 	for i, p := range parts {
-		var err *workload.Error
+		var err *problem.Problem
 		if all[i], err = p.latency(what); err != nil {
 			return hist.Histogram{}, err
 		}
@@ -262,37 +280,32 @@ func mergeHistograms(what, _ string, parts []latency) (hist.Histogram, *workload
 
 // latency turns fio's distribution into ours. The count is that of the bins,
 // because percentiles are.
-func (l latency) latency(name string) (hist.Histogram, *workload.Error) {
+func (l latency) latency(name string) (hist.Histogram, *problem.Problem) {
 	if l.N == 0 {
 		return hist.Histogram{}, nil // also slat of engines that submit and complete in one call
 	}
 	r := hist.Histogram{MeanNS: l.Mean, MinNS: l.Min, MaxNS: l.Max}
+	var bins []hist.Bin
 	for key, n := range l.Bins {
 		ns, err := strconv.ParseUint(key, 10, 64)
 		if err != nil || r.Count+n < r.Count || l.Mean < 0 {
 			return r, implausible("latencies of " + name)
 		}
 		r.Count += n
-		if n > 0 {
-			r.Bins = append(r.Bins, hist.Bin{NS: ns, Count: n})
-		}
+		bins = append(bins, hist.Bin{NS: ns, Count: n})
 	}
 	if r.Count == 0 {
-		return r, failure("", "it reported no histograms of the latencies of its "+name, "leave output options, and slat_, clat_ and lat_percentiles=0, out of the job file")
+		return r, failure("", "it reported no histograms of the latencies of its "+name,
+			"leave output options, and slat_, clat_ and lat_percentiles=0, out of the job file")
 	}
-	slices.SortFunc(r.Bins, func(a, b hist.Bin) int {
-		if a.NS < b.NS {
-			return -1
-		}
-		return 1
-	})
+	r.Bins = hist.Pack(bins)
 	return r, nil
 }
 
 // addsUp guards against counts that overflowed.
 func addsUp(l hist.Histogram) bool {
 	var sum uint64
-	for _, b := range l.Bins {
+	for b := range l.Bins.All() {
 		if sum+b.Count < sum {
 			return false
 		}
@@ -301,7 +314,7 @@ func addsUp(l hist.Histogram) bool {
 	return sum == l.Count
 }
 
-func implausible(what string) *workload.Error {
+func implausible(what string) *problem.Problem {
 	return failure("", "its output has "+what+" that cannot be", "see the trial's artifacts, and report this")
 }
 

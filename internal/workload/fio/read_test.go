@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/hist"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/workload"
 )
@@ -55,7 +56,8 @@ type saidLatency struct {
 // and finds every number that fio printed: percentiles computed from the
 // histograms are fio's own, exactly.
 func TestAgainstFio(t *testing.T) {
-	for _, name := range []string{"libaio-randread", "libaio-randwrite", "libaio-randrw", "psync-randread", "io_uring-write"} {
+	for _, name := range []string{"libaio-randread", "libaio-randwrite", "libaio-randrw", "psync-randread",
+		"io_uring-write"} {
 		t.Run(name, func(t *testing.T) {
 			text := recorded(t, name)
 			m, err := readOutput(reader{}, text, workload.Exit{})
@@ -69,8 +71,9 @@ func TestAgainstFio(t *testing.T) {
 
 // exactPercentile is the first bin at which the count reaches p/100 of all,
 // without any rounding.
-func exactPercentile(bins []hist.Bin, p float64) (uint64, bool) {
+func exactPercentile(packed hist.Bins, p float64) (uint64, bool) {
 	var total, running uint64
+	bins := packed.Unpack()
 	for _, b := range bins {
 		total += b.Count
 	}
@@ -86,28 +89,33 @@ func exactPercentile(bins []hist.Bin, p float64) (uint64, bool) {
 }
 
 // compareWithFio compares a measurement with what fio printed of its only job.
-func compareWithFio(t *testing.T, text []byte, m result.Measurement, percentile func([]hist.Bin, float64) (uint64, bool)) {
+func compareWithFio(t *testing.T, text []byte, m result.Measurement,
+	percentile func(hist.Bins, float64) (uint64, bool)) {
 	t.Helper()
 	var fio said
 	if err := json.Unmarshal(text, &fio); err != nil || len(fio.Jobs) != 1 {
 		t.Fatalf("%d jobs, %v", len(fio.Jobs), err)
 	}
 	checked := 0
-	for key, got := range map[string]result.Direction{"read": m.Read, "write": m.Write} {
+	for key, got := range map[string]result.Operation{"read": m.Operation(result.Read),
+		"write": m.Operation(result.Write)} {
 		var want saidDirection
 		if err := json.Unmarshal(fio.Jobs[0][key], &want); err != nil {
 			t.Fatal(err)
 		}
-		if !near(got.IOPS, want.IOPS) || !near(got.BytesPerSecond, want.Bytes) {
-			t.Errorf("%s: %v IOPS and %v bytes/s, fio says %v and %v", key, got.IOPS, got.BytesPerSecond, want.IOPS, want.Bytes)
+		if !near(got.Rate, want.IOPS) || !near(got.BytesPerSecond, want.Bytes) {
+			t.Errorf("%s: %v IOPS and %v bytes/s, fio says %v and %v", key, got.Rate, got.BytesPerSecond, want.IOPS, want.Bytes)
 		}
 		for _, l := range []struct {
 			name string
 			got  hist.Histogram
 			want saidLatency
-		}{{"slat", got.Submission, want.Slat}, {"clat", got.Completion, want.Clat}, {"lat", got.Total, want.Lat}} {
-			if l.got.Count != l.want.N || l.got.MinNS != l.want.Min || l.got.MaxNS != l.want.Max || !near(l.got.MeanNS, l.want.Mean) {
-				t.Errorf("%s %s: n %d min %d max %d mean %v, fio says %+v", key, l.name, l.got.Count, l.got.MinNS, l.got.MaxNS, l.got.MeanNS, l.want)
+		}{{"slat", got.Latency[result.Submission], want.Slat}, {"clat", got.Latency[result.Completion], want.Clat},
+			{"lat", got.Latency[result.Total], want.Lat}} {
+			if l.got.Count != l.want.N || l.got.MinNS != l.want.Min || l.got.MaxNS != l.want.Max ||
+				!near(l.got.MeanNS, l.want.Mean) {
+				t.Errorf("%s %s: n %d min %d max %d mean %v, fio says %+v", key, l.name, l.got.Count, l.got.MinNS,
+					l.got.MaxNS, l.got.MeanNS, l.want)
 			}
 			for p, want := range l.want.Percentiles {
 				q, err := strconv.ParseFloat(p, 64)
@@ -136,14 +144,16 @@ func TestPsyncHasNoSubmissionLatency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Read.Submission.Count != 0 || m.Read.Total.Count == 0 {
-		t.Errorf("slat of %d I/Os, lat of %d", m.Read.Submission.Count, m.Read.Total.Count)
+	if m.Operation(result.Read).Latency[result.Submission].Count != 0 ||
+		m.Operation(result.Read).Latency[result.Total].Count == 0 {
+		t.Errorf("slat of %d I/Os, lat of %d", m.Operation(result.Read).Latency[result.Submission].Count,
+			m.Operation(result.Read).Latency[result.Total].Count)
 	}
 	m, err = readOutput(reader{}, recorded(t, "libaio-randread"), workload.Exit{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Read.Submission.Count == 0 {
+	if m.Operation(result.Read).Latency[result.Submission].Count == 0 {
 		t.Error("libaio has no slat")
 	}
 }
@@ -174,16 +184,17 @@ func TestUngroupedJobsAreMerged(t *testing.T) {
 		means = append(means, d.Lat.Mean)
 		iops += d.IOPS
 	}
-	got := m.Read.Total
+	got := m.Operation(result.Read).Latency[result.Total]
 	if len(fio.Jobs) != 3 || got.Count != count || got.MinNS != lowest || got.MaxNS != highest {
-		t.Errorf("%d jobs: %d I/Os from %d to %d ns; merged %d from %d to %d", len(fio.Jobs), count, lowest, highest, got.Count, got.MinNS, got.MaxNS)
+		t.Errorf("%d jobs: %d I/Os from %d to %d ns; merged %d from %d to %d", len(fio.Jobs), count, lowest, highest,
+			got.Count, got.MinNS, got.MaxNS)
 	}
 	if got.MeanNS < slices.Min(means) || got.MeanNS > slices.Max(means) {
 		t.Errorf("mean %v of means %v", got.MeanNS, means)
 	}
 	// The jobs ran for the same time, but for a millisecond.
-	if math.Abs(m.Read.IOPS-iops)/iops > 0.02 {
-		t.Errorf("%v IOPS; the jobs' add up to %v", m.Read.IOPS, iops)
+	if math.Abs(m.Operation(result.Read).Rate-iops)/iops > 0.02 {
+		t.Errorf("%v IOPS; the jobs' add up to %v", m.Operation(result.Read).Rate, iops)
 	}
 }
 
@@ -200,37 +211,60 @@ func TestFailures(t *testing.T) {
 		why    string
 		remedy string
 	}{
-		{name: "disk full", text: recorded(t, "enospc"), exit: workload.Exit{Code: 1}, why: "No space left on device", remedy: "larger size or the workload a smaller"},
-		{name: "disk full, nothing written", text: recorded(t, "enospc-none"), exit: workload.Exit{Code: 1}, why: "ENOSPC", remedy: "larger size"},
-		{name: "unaligned direct I/O", reader: reader{direct: true, blockSize: 1000}, text: recorded(t, "einval"), exit: workload.Exit{Code: 1}, why: "Invalid argument", remedy: "O_DIRECT"},
-		{name: "io_uring refused by seccomp", reader: uring, text: recorded(t, "io_uring-eperm"), exit: workload.Exit{Code: 1}, why: "Operation not permitted", remedy: "seccomp=unconfined"},
-		{name: "laid out file gone", text: recorded(t, "file-gone"), exit: workload.Exit{Code: 1}, why: "laid out for it is gone", remedy: "run it again"},
-		{name: "no such engine", text: recorded(t, "no-engine"), exit: workload.Exit{Code: 1}, why: "lacks the engine", remedy: "another engine"},
-		{name: "unknown option", text: recorded(t, "bad-option"), exit: workload.Exit{Code: 1}, why: "nosuch", remedy: "newer fio"},
-		{name: "asked to end", text: recorded(t, "terminated"), exit: workload.Exit{Code: 128}, why: "terminating on signal 15", remedy: "again"},
+		{name: "disk full", text: recorded(t, "enospc"), exit: workload.Exit{Code: 1}, why: "No space left on device",
+			remedy: "larger size or the workload a smaller"},
+		{name: "disk full, nothing written", text: recorded(t, "enospc-none"), exit: workload.Exit{Code: 1},
+			why: "ENOSPC", remedy: "larger size"},
+		{name: "unaligned direct I/O", reader: reader{direct: true, blockSize: 1000}, text: recorded(t, "einval"),
+			exit: workload.Exit{Code: 1}, why: "Invalid argument", remedy: "O_DIRECT"},
+		{name: "io_uring refused by seccomp", reader: uring, text: recorded(t, "io_uring-eperm"),
+			exit: workload.Exit{Code: 1}, why: "Operation not permitted", remedy: "seccomp=unconfined"},
+		{name: "laid out file gone", text: recorded(t, "file-gone"), exit: workload.Exit{Code: 1},
+			why: "laid out for it is gone", remedy: "run it again"},
+		{name: "no such engine", text: recorded(t, "no-engine"), exit: workload.Exit{Code: 1}, why: "lacks the engine",
+			remedy: "another engine"},
+		{name: "unknown option", text: recorded(t, "bad-option"), exit: workload.Exit{Code: 1}, why: "nosuch",
+			remedy: "newer fio"},
+		{name: "asked to end", text: recorded(t, "terminated"), exit: workload.Exit{Code: 128},
+			why: "terminating on signal 15", remedy: "again"},
 		{name: "killed", exit: workload.Exit{Code: 137, Signal: "killed"}, why: "signal ended it (killed)", remedy: "again"},
 		{name: "killed in a container", exit: workload.Exit{Code: 137}, why: "SIGKILL", remedy: "OOM"},
-		{name: "killed for memory", exit: workload.Exit{Code: 137, Signal: "killed", OOMKilled: true}, why: "OOM killer", remedy: "raise the memory limit"},
-		{name: "killed for memory, one job left", text: good, exit: workload.Exit{OOMKilled: true}, why: "OOM killer", remedy: "lower jobs"},
-		{name: "not installed", exit: workload.Exit{Code: 127, Stderr: "sh: fio: not found"}, why: "could not be started: sh: fio: not found", remedy: "install fio 3.18"},
-		{name: "not in the image", exit: workload.Exit{Code: 1, Stderr: `exec: "fio": executable file not found in $PATH`}, why: "could not be started", remedy: "install"},
-		{name: "no output", exit: workload.Exit{Code: 1, Stderr: "fio: out of luck"}, why: "code 1 and left no result: fio: out of luck", remedy: "artifacts"},
+		{name: "killed for memory", exit: workload.Exit{Code: 137, Signal: "killed", OOMKilled: true},
+			why: "OOM killer", remedy: "raise the memory limit"},
+		{name: "killed for memory, one job left", text: good, exit: workload.Exit{OOMKilled: true}, why: "OOM killer",
+			remedy: "lower jobs"},
+		{name: "not installed", exit: workload.Exit{Code: 127, Stderr: "sh: fio: not found"},
+			why: "could not be started: sh: fio: not found", remedy: "install fio 3.18"},
+		{name: "not in the image",
+			exit: workload.Exit{Code: 1, Stderr: `exec: "fio": executable file not found in $PATH`},
+			why:  "could not be started", remedy: "install"},
+		{name: "no output", exit: workload.Exit{Code: 1, Stderr: "fio: out of luck"},
+			why: "code 1 and left no result: fio: out of luck", remedy: "artifacts"},
 		{name: "empty output, exit 0", text: []byte{}, why: "left no result", remedy: "artifacts"},
 		{name: "cut short", text: good[:len(good)/2], why: "cut short or damaged: unexpected EOF", remedy: "full"},
-		{name: "damaged", text: []byte(`{"fio version": "fio-3.33", "jobs": [{"error": "many"}]}`), why: "damaged", remedy: "again"},
+		{name: "damaged", text: []byte(`{"fio version": "fio-3.33", "jobs": [{"error": "many"}]}`), why: "damaged",
+			remedy: "again"},
 		{name: "too old", text: replace(good, `"fio-3.33"`, `"fio-3.1"`), why: "fio 3.1 is too old", remedy: "3.18"},
 		{name: "no version", text: replace(good, `"fio version"`, `"version"`), why: "no version of fio", remedy: "3.18"},
 		{name: "no jobs", text: []byte(`{"fio version": "fio-3.33", "jobs": []}`), why: "no jobs", remedy: "report this"},
 		{name: "no I/O", text: recorded(t, "layout-only"), why: "not one I/O", remedy: "longer runtime"},
-		{name: "good output, bad exit", text: good, exit: workload.Exit{Code: 3, Stderr: "oh"}, why: "exited with code 3: oh", remedy: "artifacts"},
+		{name: "good output, bad exit", text: good, exit: workload.Exit{Code: 3, Stderr: "oh"},
+			why: "exited with code 3: oh", remedy: "artifacts"},
 		{name: "error hidden behind exit 0", text: recorded(t, "enospc"), why: "No space left", remedy: "larger size"},
-		{name: "unknown errno", text: replace(recorded(t, "enospc-none"), `"error" : 28`, `"error" : 4711`), why: "error 4711", remedy: "by hand"},
-		{name: "errors that the job went on after", text: replace(good, `"error" : 0,`, `"error" : 0, "total_err" : 7, "first_error": 5,`), why: "7 failed I/Os", remedy: "no speed"},
+		{name: "unknown errno", text: replace(recorded(t, "enospc-none"), `"error" : 28`, `"error" : 4711`),
+			why: "error 4711", remedy: "by hand"},
+		{name: "errors that the job went on after",
+			text: replace(good, `"error" : 0,`, `"error" : 0, "total_err" : 7, "first_error": 5,`),
+			why:  "7 failed I/Os", remedy: "no speed"},
 		{name: "latencies switched off", text: recorded(t, "no-histograms"), why: "no latencies", remedy: "gtod_reduce"},
 		{name: "reads and writes as one", text: recorded(t, "unified"), why: "as one", remedy: "unified_rw_reporting"},
-		{name: "a histogram switched off", text: recorded(t, "one-percentile"), why: "no histograms", remedy: "lat_percentiles"},
-		{name: "time without I/O time", text: replace(good, `"runtime" : 40`, `"runtime" : 0, "x" : 40`), why: "less than a millisecond", remedy: "longer"},
-		{name: "trims", text: []byte(`{"fio version": "fio-3.33", "jobs": [{"jobname": "j", "trim": {"total_ios": 5}}]}`), why: "trimmed", remedy: "another rw"},
+		{name: "a histogram switched off", text: recorded(t, "one-percentile"), why: "no histograms",
+			remedy: "lat_percentiles"},
+		{name: "time without I/O time", text: replace(good, `"runtime" : 40`, `"runtime" : 0, "x" : 40`),
+			why: "less than a millisecond", remedy: "longer"},
+		{name: "trims",
+			text: []byte(`{"fio version": "fio-3.33", "jobs": [{"jobname": "j", "trim": {"total_ios": 5}}]}`),
+			why:  "trimmed", remedy: "another rw"},
 		{name: "counts that overflow", text: []byte(`{"fio version": "fio-3.33", "jobs": [
 			{"read": {"total_ios": 18446744073709551615, "runtime": 1}}, {"read": {"total_ios": 1, "runtime": 1}}]}`), why: "cannot be", remedy: "report this"},
 		{name: "a bin without a number", text: []byte(`{"fio version": "fio-3.33", "jobs": [
@@ -238,14 +272,14 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := readOutput(c.reader, c.text, c.exit)
-			var e *workload.Error
+			var e *problem.Problem
 			if !errors.As(err, &e) {
-				t.Fatalf("no *workload.Error but %v", err)
+				t.Fatalf("no *problem.Problem but %v", err)
 			}
 			if e.What == "" || !strings.Contains(e.Why, c.why) || !strings.Contains(e.Remedy, c.remedy) {
 				t.Errorf("got  %v\nwant %s (%s)", e, c.why, c.remedy)
 			}
-			if m.IOs() != 0 || m.RuntimeSeconds != 0 {
+			if m.IOs() != 0 || m.Seconds != 0 {
 				t.Errorf("a failure gave the measurement %+v", m)
 			}
 		})
@@ -277,7 +311,8 @@ func TestReadOfLayout(t *testing.T) {
 		t.Errorf("%v, %+v", err, m)
 	}
 	_, err = reader{}.read(map[string][]byte{layoutOutput: recorded(t, "enospc")}, workload.Exit{Code: 1})
-	if err == nil || !strings.HasPrefix(err.Error(), "fio, laying out its file: ") || !strings.Contains(err.Error(), "larger size") {
+	if err == nil || !strings.HasPrefix(err.Error(), "fio, laying out its file: ") ||
+		!strings.Contains(err.Error(), "larger size") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -309,7 +344,8 @@ func TestParseVersion(t *testing.T) {
 	for _, c := range []struct {
 		a, b Version
 		less bool
-	}{{Version{3, 17}, MinVersion, true}, {MinVersion, MinVersion, false}, {Version{2, 99}, MinVersion, true}, {Version{4, 0}, MinVersion, false}} {
+	}{{Version{3, 17}, MinVersion, true}, {MinVersion, MinVersion, false}, {Version{2, 99}, MinVersion, true},
+		{Version{4, 0}, MinVersion, false}} {
 		if c.a.Less(c.b) != c.less {
 			t.Errorf("%v < %v is not %v", c.a, c.b, c.less)
 		}
@@ -334,7 +370,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, code int) {
 		m, err := readOutput(reader{engine: "libaio"}, text, workload.Exit{Code: code})
 		if err != nil {
-			var e *workload.Error
+			var e *problem.Problem
 			if !errors.As(err, &e) || e.What == "" || e.Why == "" || e.Remedy == "" {
 				t.Fatalf("an error that explains nothing: %#v", err)
 			}
@@ -343,14 +379,16 @@ func FuzzRead(f *testing.F) {
 		if _, err := json.Marshal(m); err != nil {
 			t.Fatalf("the measurement cannot be stored: %v", err)
 		}
-		if code != 0 || m.IOs() == 0 && m.Read.IOs == 0 && m.Write.IOs == 0 {
+		if code != 0 || m.IOs() == 0 && m.Operation(result.Read).Count == 0 && m.Operation(result.Write).Count == 0 {
 			t.Fatalf("a measurement of nothing: code %d, %+v", code, m)
 		}
-		for _, d := range []result.Direction{m.Read, m.Write} {
-			for _, l := range []hist.Histogram{d.Submission, d.Completion, d.Total} {
+		for _, d := range []result.Operation{m.Operation(result.Read), m.Operation(result.Write)} {
+			for _, l := range []hist.Histogram{d.Latency[result.Submission], d.Latency[result.Completion],
+				d.Latency[result.Total]} {
 				var sum uint64
-				for i, b := range l.Bins {
-					if i > 0 && l.Bins[i-1].NS >= b.NS {
+				bins := l.Bins.Unpack()
+				for i, b := range bins {
+					if i > 0 && bins[i-1].NS >= b.NS {
 						t.Fatalf("bins do not ascend at %d", i)
 					}
 					sum += b.Count

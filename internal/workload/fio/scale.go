@@ -1,21 +1,28 @@
 package fio
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/workload"
 )
 
-// NumJobs implements workload.Scalable.
-func (w *builtin) NumJobs() int { return w.Jobs }
+// Abilities implements workload.Workload.
+func (w *builtin) Abilities() workload.Abilities {
+	return workload.Abilities{
+		Watch:   w.watch,
+		Warm:    w.warm,
+		Scaling: &workload.Scaling{Jobs: w.Jobs, To: w.scale},
+		Filling: &workload.Filling{Fill: w.fill, Filled: w.filled},
+	}
+}
 
-// Scale implements workload.Scalable. The file's size is rounded up to whole
-// blocks.
-func (w *builtin) Scale(jobs int, bytes int64) (workload.Workload, error) {
+// scale returns the workload with so many jobs and a file of so many bytes,
+// rounded up to whole blocks.
+func (w *builtin) scale(jobs int, bytes int64) (workload.Workload, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(w.declared), &doc); err != nil || len(doc.Content) != 1 {
 		return nil, fmt.Errorf("its declaration cannot be read back: %w", err)
@@ -27,11 +34,10 @@ func (w *builtin) Scale(jobs int, bytes int64) (workload.Workload, error) {
 		set(doc.Content[0], "size", strconv.FormatInt(roundUp(bytes, int64(w.BS)), 10))
 	}
 	scaled, problems := decode(doc.Content[0], nil)
-	var all []error
-	for _, p := range problems {
-		all = append(all, fmt.Errorf("%s (%s)", p.What, p.Remedy))
+	for i := range problems {
+		problems[i].At = problem.Position{} // of the declaration as it was printed here, which nobody wrote
 	}
-	return scaled, errors.Join(all...)
+	return scaled, problems.Err()
 }
 
 // set gives a key of a mapping a value.

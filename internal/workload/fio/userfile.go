@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/workload"
 )
@@ -38,7 +39,7 @@ type plan struct {
 }
 
 // newUserFile parses a job file, and gives all its mistakes at once.
-func newUserFile(name string, text []byte) (*userFile, []mistake) {
+func newUserFile(name string, text []byte) (*userFile, problem.List) {
 	file, mistakes := parseJobFile(text)
 	if len(mistakes) > 0 {
 		return nil, mistakes
@@ -53,7 +54,8 @@ func newUserFile(name string, text []byte) (*userFile, []mistake) {
 // checkJob reports what is wrong with a job as a whole.
 func (p *fileParser) checkJob(j section) {
 	if s, ok := j.settings["stonewall"]; ok && s.value != "0" && len(p.file.jobs) > 1 {
-		p.mistake(s.line, "stonewall runs jobs one after another, and one measurement cannot tell them apart", "declare a workload for each")
+		p.mistake(s.line, "stonewall runs jobs one after another, and one measurement cannot tell them apart",
+			"declare a workload for each")
 	}
 	newPlan(j, p.mistake)
 }
@@ -140,7 +142,8 @@ func (s settings) bytes(key string) (int64, bool) {
 	}
 	n, err := fioSize(value)
 	if err != nil {
-		s.report(v.line, fmt.Sprintf("%s %q: %v", key, v.value, err), "write bytes, or a whole number with k, m, g or t: plimsoll must know what the workload takes")
+		s.report(v.line, fmt.Sprintf("%s %q: %v", key, v.value, err),
+			"write bytes, or a whole number with k, m, g or t: plimsoll must know what the workload takes")
 	}
 	return n, true
 }
@@ -152,7 +155,8 @@ func (s settings) time(key string) time.Duration {
 	}
 	d, err := fioDuration(v.value)
 	if err != nil || d > maxRuntime {
-		s.report(v.line, fmt.Sprintf("%s %q", key, v.value), fmt.Sprintf("write seconds, or a whole number with ms, s, m or h, up to %v", maxRuntime))
+		s.report(v.line, fmt.Sprintf("%s %q", key, v.value),
+			fmt.Sprintf("write seconds, or a whole number with ms, s, m or h, up to %v", maxRuntime))
 		return 0
 	}
 	return d
@@ -203,7 +207,8 @@ func multiply(a, b int64) int64 {
 
 // Info implements workload.Workload.
 func (w *userFile) Info() result.Workload {
-	return result.Workload{Kind: name, Summary: w.name + ": " + w.summary(), Pattern: w.pattern(), Declared: string(w.text)}
+	return result.Workload{Kind: name, Summary: w.name + ": " + w.summary(), Pattern: w.pattern(),
+		Declared: string(w.text)}
 }
 
 // pattern is the access pattern that all jobs have, or "".
@@ -227,7 +232,8 @@ func (w *userFile) summary() string {
 		if pl.jobs == 1 {
 			threads = "1 job"
 		}
-		return fmt.Sprintf("%s %s, %s x depth %s, %s, %s", pl.rw, bs, threads, pl.iodepth, pl.engine, directOrBuffered(pl.direct))
+		return fmt.Sprintf("%s %s, %s x depth %s, %s, %s", pl.rw, bs, threads, pl.iodepth, pl.engine,
+			directOrBuffered(pl.direct))
 	}
 	var kinds []string
 	for _, pl := range w.plans {
@@ -337,6 +343,7 @@ func (w *userFile) Drive(target workload.Target, t workload.Timing) (*workload.S
 	return &workload.Step{
 		Argv:    command(outputName, jobFileName, options...),
 		Files:   map[string][]byte{jobFileName: w.text},
+		Gate:    jobFileName,
 		Outputs: []string{outputName},
 		Dir:     directory(target),
 	}, nil

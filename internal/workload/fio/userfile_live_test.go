@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/workload"
 )
 
@@ -37,8 +38,9 @@ func TestOptionThatThisFioDoesNotKnow(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = w.Read(run(t, step))
-	var e *workload.Error
-	if !errors.As(err, &e) || !strings.Contains(e.Why, "nosuch=1") || !strings.Contains(e.Why, "neither=2") || !strings.Contains(e.Remedy, "newer fio") {
+	var e *problem.Problem
+	if !errors.As(err, &e) || !strings.Contains(e.Why, "nosuch=1") || !strings.Contains(e.Why, "neither=2") ||
+		!strings.Contains(e.Remedy, "newer fio") {
 		t.Errorf("got %v", err)
 	}
 }

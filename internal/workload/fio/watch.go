@@ -37,8 +37,8 @@ type state struct {
 	seconds float64 // measured
 }
 
-// Watch implements workload.Watchable.
-func (w *builtin) Watch(t workload.Timing) workload.Watch {
+// watch follows a step that drive made.
+func (w *builtin) watch(t workload.Timing) workload.Watch {
 	return &watch{reader: w.reader(), sample: t.Sample, timing: t}
 }
 
@@ -145,7 +145,8 @@ func (w *watch) Read(exit workload.Exit, warmup int) (result.Measurement, error)
 		return m, err
 	}
 	if m = m.Since(w.kept[warmup/workload.WarmupUnit]); m.IOs() == 0 {
-		return m, failure("fio", "not one I/O was completed in the measured time", "give it a longer runtime; a stack that takes longer than this for one I/O may hang")
+		return m, failure("fio", "not one I/O was completed in the measured time",
+			"give it a longer runtime; a stack that takes longer than this for one I/O may hang")
 	}
 	return m, nil
 }

@@ -120,7 +120,8 @@ func TestWatchRates(t *testing.T) {
 			if !slices.Equal(rates, want) {
 				t.Errorf("rates %v, want %v", rates, want)
 			}
-			if got, want := w.Final(), mustRead(t, docs[len(docs)-1]); !reflect.DeepEqual(mustRead(t, got), want) || len(documents(got)) != 1 {
+			if got, want := w.Final(), mustRead(t, docs[len(docs)-1]); !reflect.DeepEqual(mustRead(t, got), want) ||
+				len(documents(got)) != 1 {
 				t.Errorf("the final output is not the last document:\n%s", got)
 			}
 			for _, note := range c.notes {
@@ -153,7 +154,8 @@ func TestWatchLeavesOutTheWarmup(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "not one I/O") {
 		t.Errorf("nothing came after the warm-up, but %d I/Os, %v", late.IOs(), err)
 	}
-	doubled := bytes.ReplaceAll(bytes.ReplaceAll(text, []byte(`"total_ios" : 50`), []byte(`"total_ios" : 100`)), []byte(`"runtime" : 491`), []byte(`"runtime" : 991`))
+	doubled := bytes.ReplaceAll(bytes.ReplaceAll(text, []byte(`"total_ios" : 50`), []byte(`"total_ios" : 100`)),
+		[]byte(`"runtime" : 491`), []byte(`"runtime" : 991`))
 	w.Feed(doubled)
 	all := mustRead(t, doubled)
 	late, err = w.Read(workload.Exit{}, workload.WarmupUnit)
@@ -163,9 +165,9 @@ func TestWatchLeavesOutTheWarmup(t *testing.T) {
 	if want := all.Since(first); !reflect.DeepEqual(late, want) {
 		t.Errorf("late %+v, want %+v", late, want)
 	}
-	if late.IOs() != all.IOs()-first.IOs() || late.RuntimeSeconds != all.RuntimeSeconds-first.RuntimeSeconds {
+	if late.IOs() != all.IOs()-first.IOs() || late.Seconds != all.Seconds-first.Seconds {
 		t.Errorf("%d I/Os in %v s of %d in %v s; %d in %v s were warm-up",
-			late.IOs(), late.RuntimeSeconds, all.IOs(), all.RuntimeSeconds, first.IOs(), first.RuntimeSeconds)
+			late.IOs(), late.Seconds, all.IOs(), all.Seconds, first.IOs(), first.Seconds)
 	}
 }
 
@@ -202,16 +204,17 @@ func TestWatchLeavesOutTheRamp(t *testing.T) {
 	if want := everything.Since(mustRead(t, base)); !reflect.DeepEqual(got, want) {
 		t.Errorf("measured %+v, want %+v", got, want)
 	}
-	if everything.Read.IOs != 50 || got.Read.IOs == 0 || got.Read.IOs >= 50 {
-		t.Errorf("%d reads in all, %d measured", everything.Read.IOs, got.Read.IOs)
+	if everything.Operation(result.Read).Count != 50 || got.Operation(result.Read).Count == 0 ||
+		got.Operation(result.Read).Count >= 50 {
+		t.Errorf("%d reads in all, %d measured", everything.Operation(result.Read).Count, got.Operation(result.Read).Count)
 	}
 	// Statuses that come late, or not before the end, leave all of it.
 	late := ramped(100 * time.Millisecond)
 	late.Feed(docs[len(docs)-1])
 	for name, w := range map[string]*watch{"late": late, "never": ramped(time.Hour)} {
 		w.Feed(docs[len(docs)-1])
-		if got, err := w.Read(exit, 0); err != nil || got.Read.IOs != 50 {
-			t.Errorf("%s: %d reads, %v", name, got.Read.IOs, err)
+		if got, err := w.Read(exit, 0); err != nil || got.Operation(result.Read).Count != 50 {
+			t.Errorf("%s: %d reads, %v", name, got.Operation(result.Read).Count, err)
 		}
 	}
 }
@@ -259,8 +262,8 @@ func TestWatchAcceptsTheEndThatWasAskedFor(t *testing.T) {
 		w := newWatch(sampled)
 		w.Feed(text)
 		m, err := w.Read(c.exit, 0)
-		if (err == nil) != c.ok || c.ok && m.Read.IOs != 50 {
-			t.Errorf("%+v: %d reads, %v", c.exit, m.Read.IOs, err)
+		if (err == nil) != c.ok || c.ok && m.Operation(result.Read).Count != 50 {
+			t.Errorf("%+v: %d reads, %v", c.exit, m.Operation(result.Read).Count, err)
 		}
 	}
 }
@@ -284,12 +287,13 @@ func TestWatchRealFio(t *testing.T) {
 	if _, err := w.Read(run(t, step)); err != nil {
 		t.Fatal(err)
 	}
-	timing := workload.Timing{Ramp: 200 * time.Millisecond, Runtime: 1200 * time.Millisecond, Sample: 100 * time.Millisecond}
+	timing := workload.Timing{Ramp: 200 * time.Millisecond, Runtime: 1200 * time.Millisecond,
+		Sample: 100 * time.Millisecond}
 	if step, err = w.Drive(target, timing); err != nil {
 		t.Fatal(err)
 	}
 	outputs, exit := run(t, step)
-	watch := w.(workload.Watchable).Watch(timing)
+	watch := w.Abilities().Watch(timing)
 	rates := watch.Feed(outputs[step.Live])
 	if len(rates) < workload.WarmupUnit || len(rates) > 15 {
 		t.Fatalf("%d rates in 1.2 s: %v", len(rates), rates)
@@ -306,10 +310,11 @@ func TestWatchRealFio(t *testing.T) {
 	if mean := average(rates); mean < 0.5*all.IOPS() || mean > 2*all.IOPS() {
 		t.Errorf("rates %v, fio says %.0f", rates, all.IOPS())
 	}
-	if !(late.IOs() > 0 && late.IOs() < all.IOs() && late.RuntimeSeconds < all.RuntimeSeconds-0.3) {
-		t.Errorf("without warm-up %d I/Os in %v s, with it %d in %v s", late.IOs(), late.RuntimeSeconds, all.IOs(), all.RuntimeSeconds)
+	if !(late.IOs() > 0 && late.IOs() < all.IOs() && late.Seconds < all.Seconds-0.3) {
+		t.Errorf("without warm-up %d I/Os in %v s, with it %d in %v s", late.IOs(), late.Seconds, all.IOs(), all.Seconds)
 	}
-	if late.Read.Total.Count == 0 || len(late.Write.Completion.Bins) == 0 {
+	if late.Operation(result.Read).Latency[result.Total].Count == 0 ||
+		late.Operation(result.Write).Latency[result.Completion].Bins.IsEmpty() {
 		t.Error("no latencies without warm-up")
 	}
 }

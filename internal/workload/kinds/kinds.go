@@ -5,11 +5,13 @@ package kinds
 import (
 	"plimsoll/internal/workload"
 	"plimsoll/internal/workload/fio"
+	"plimsoll/internal/workload/ycsb"
 )
 
 // All gives every kind of workload, in the order of the help.
 func All() []workload.Kind {
 	return []workload.Kind{
 		fio.Kind,
+		ycsb.Kind,
 	}
 }

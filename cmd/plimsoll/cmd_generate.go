@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/database/client"
+	"plimsoll/internal/inputfile"
+	"plimsoll/internal/load"
+	"plimsoll/internal/workload/ycsb"
+)
+
+// newGenerateCommand is what runs start beside a database, outside of its limits.
+func newGenerateCommand(*app) *cobra.Command {
+	wait := false
+	cmd := &cobra.Command{
+		Use: "generate [--wait] PLAN", Hidden: true, Args: exactly(1, "the plan of a load"),
+		Short: "Generate load on a database",
+		Long: `Generate the load of a plan on a database, and write what was done. Runs start it
+as a process of their own, in the directory that holds the plan, the socket of
+the database, and the output. SIGINT ends it well, with what it did until then.
+
+EXIT STATUS
+  0  the output tells what was done; with --wait, the database answers
+  1  the load could not begin, or the output not be written; with --wait, the
+     database did not answer in time
+  2  the command line or the plan is wrong`,
+		Example: `  plimsoll generate load.json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			plan, err := readPlan(args[0])
+			if err != nil {
+				return &exitError{exitUsage, err}
+			}
+			if wait {
+				err = load.Wait(cmd.Context(), plan, client.Dial)
+			} else {
+				err = generate(cmd.Context(), plan)
+			}
+			if err != nil {
+				return &exitError{exitFailure, err}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&wait, "wait", false, "generate nothing, and end as soon as the database answers")
+	return cmd
+}
+
+func readPlan(name string) (*ycsb.Plan, error) {
+	text, err := inputfile.Read(name, inputfile.MaxText)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := ycsb.ReadPlan(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return plan, nil
+}
+
+// generate follows a plan in the working directory.
+func generate(ctx context.Context, plan *ycsb.Plan) (failed error) {
+	err := inputfile.Check(plan.Output)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err // something else is there: nothing is written into that
+	}
+	output, err := os.OpenFile(plan.Output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { failed = errors.Join(failed, output.Close()) }()
+	o := load.Options{Dial: client.Dial, Output: output}
+	if plan.Gate != "" {
+		o.Gate = func(ctx context.Context) error { return passGate(ctx, plan.Gate) }
+	}
+	return load.Run(ctx, plan, o)
+}
+
+// passGate reads a file, which may be a FIFO that another process fills when the load
+// is to begin.
+func passGate(ctx context.Context, name string) error {
+	passed := make(chan error, 1)
+	go func() {
+		gate, err := os.Open(name)
+		if err == nil {
+			_, err = io.CopyN(io.Discard, gate, 1)
+			gate.Close()
+		}
+		passed <- err
+	}()
+	select {
+	case err := <-passed:
+		if err != nil {
+			return fmt.Errorf("wait for the start in %s: %w", name, err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the start in %s: %w", name, ctx.Err())
+	}
+}

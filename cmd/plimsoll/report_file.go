@@ -1,0 +1,25 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/owner"
+	"plimsoll/internal/report"
+	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
+)
+
+// writeReport writes the HTML report of the run in a directory, in the place of
+// one that is there.
+func writeReport(path string, run *result.Run, findings []fact.Finding) error {
+	opt := report.PageOptions{Series: func(trial int) ([]result.Series, error) {
+		return store.ReadSeries(filepath.Dir(path), trial)
+	}}
+	if err := owner.Replace(path, func(w io.Writer) error { return report.HTML(w, run, findings, opt) }); err != nil {
+		return fmt.Errorf("write the report %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"plimsoll/internal/experiment"
+	"plimsoll/internal/finding"
+	"plimsoll/internal/plural"
+	"plimsoll/internal/problem"
+	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
+	"plimsoll/internal/stack"
+	"plimsoll/internal/stack/line"
+	"plimsoll/internal/trial"
+)
+
+// moreBudget returns the time that a resumed run is given on top; 0 when the text is not of that form.
+func moreBudget(text string) (time.Duration, error) {
+	added, isAdded := strings.CutPrefix(text, "+")
+	if !isAdded {
+		return 0, nil
+	}
+	more, err := time.ParseDuration(added)
+	if err != nil || more <= 0 {
+		return 0, fmt.Errorf("--budget takes +TIME with --resume, such as +6m, not %q", text)
+	}
+	return more, nil
+}
+
+// resumeRun takes the experiment as the run that is resumed was given it, with
+// more time where that is given. It takes nothing but what the run stores: files that
+// the experiment was made from may be gone. One that was edited is refused by its name:
+// who edited it may expect the rest of the trials to be of what it says now.
+func (a *app) resumeRun(t trial.Options, dir string, more time.Duration) (trial.Options, error) {
+	run, err := store.Read(dir)
+	if err != nil {
+		return t, &exitError{exitUsage, err}
+	}
+	if err := edited(run, dir); err != nil {
+		return t, &exitError{exitUsage, err}
+	}
+	open := func(name string) ([]byte, error) {
+		for _, f := range run.Experiment.Files {
+			again := result.NewInputFile(name, []byte(f.Text))
+			again.Text = f.Text
+			if f == again {
+				return []byte(f.Text), nil
+			}
+		}
+		return nil, fmt.Errorf("the run %s does not have it as it was when it began", dir)
+	}
+	e, err := parseWith(run.Experiment.File, []byte(run.Experiment.Source), open)
+	if err != nil {
+		return t, &exitError{exitUsage, err}
+	}
+	if err := restore(e, run); err != nil {
+		return t, &exitError{exitFailure, err}
+	}
+	if more > 0 {
+		// What was left of the old budget was not enough for another block.
+		e.Budget = trial.Spent(run) + more
+	}
+	t.Experiment, t.Seed, t.Dir, t.Resume = e, run.Seed, dir, true
+	return t, nil
+}
+
+// edited returns which files that a run was made from are there and say something else
+// than when it began.
+func edited(run *result.Run, dir string) error {
+	var changed []string
+	for _, f := range run.Experiment.Files {
+		text, err := openBeside(run.Experiment.File, f.Name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // the run has it
+		}
+		now := result.NewInputFile(f.Name, text)
+		if err != nil || now.SHA256 != f.SHA256 {
+			changed = append(changed, f.Name)
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	return problem.New(problem.Invalid, fmt.Sprintf("%s changed since run %s began", plural.And(changed), dir), "",
+		fmt.Sprintf("put back what %s (%s has the text, under files), or start a new run",
+			plural.Choose(len(changed), "it was", "they were"), filepath.Join(dir, store.RunFile)))
+}
+
+// isFinished reports whether there is nothing left to do of a run, and says so.
+// Nothing of the run directory is changed then.
+func (a *app) isFinished(dir string) (bool, error) {
+	run, err := store.Read(dir)
+	if err != nil {
+		return false, &exitError{exitUsage, err}
+	}
+	isPlanned := func(t result.Trial) bool { return t.Status == result.TrialPlanned }
+	if run.Status != result.RunComplete || slices.ContainsFunc(run.Trials, isPlanned) {
+		return false, nil
+	}
+	if a.jsonOutput {
+		return true, a.printRun(run, finding.All(run), dir)
+	}
+	fmt.Fprintf(a.stdout, `The run %s is finished: all of its %s have ended, and nothing was changed.
+What it found:
+  plimsoll show %s
+To measure more, with so much more time:
+  plimsoll run --resume %s --budget +6m
+`,
+		run.ID, plural.Count(len(run.Trials), "trial"), shellLine([]string{dir}), shellLine([]string{dir}))
+	return true, nil
+}
+
+// restore gives an experiment the settings that a run was started with.
+func restore(e *experiment.Experiment, run *result.Run) error {
+	if err := e.Restore(run.Experiment); err != nil {
+		return err
+	}
+	e.Scaled.Catalog = stack.Catalog()
+	if _, err := e.Scaled.Apply(e); err != nil {
+		return err
+	}
+	var stacks []experiment.Stack
+	for _, s := range run.Stacks { // with devices and directories as they were then
+		// Of several devices, each made a stack of those of the file.
+		name := strings.TrimSuffix(s.Name, "-"+s.Levels[experiment.FactorDevice])
+		at := slices.IndexFunc(e.Stacks, func(d experiment.Stack) bool { return d.Name == s.Name })
+		if at < 0 {
+			at = slices.IndexFunc(e.Stacks, func(d experiment.Stack) bool { return d.Name == name })
+		}
+		if at < 0 && s.Control != "" { // it is in no file
+			at = slices.IndexFunc(e.Stacks, func(d experiment.Stack) bool {
+				return d.Name == s.Control || d.Name == strings.TrimSuffix(s.Control, "-"+s.Levels[experiment.FactorDevice])
+			})
+		}
+		if at < 0 {
+			return fmt.Errorf("run %s has a stack %s that its experiment does not", run.ID, s.Name)
+		}
+		l, err := line.Parse(s.Line)
+		if err != nil {
+			return err
+		}
+		declared := e.Stacks[at]
+		declared.Name, declared.Line, declared.Levels, declared.Control = s.Name, l, s.Levels, s.Control
+		stacks = append(stacks, declared)
+	}
+	e.Stacks, e.Baseline = stacks, run.Experiment.Baseline // Apply knows the file's
+	return nil
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/hosttest"
+	"plimsoll/internal/result"
+)
+
+// serversOn has two servers on a stack, one that is read and one that is written to.
+func serversOn(stack string, runtime time.Duration) string {
+	return fmt.Sprintf(`
+name: servers
+question: What do servers do beside each other?
+repeat: 1
+trials: 2
+runtime: %s
+seed: 1
+stacks:
+  disk: %s
+workloads:
+  C: {ycsb: {workload: C, records: 10000, threads: 4, cache: warm}}
+  A: {ycsb: {workload: A, records: 10000, threads: 4}}
+mixes:
+  both: {C: {count: 1, limits: {memory: 128MiB}}, A: 1}
+host: {cpus: 2, memory: 512MiB}
+`, runtime, stack)
+}
+
+// TestServersAreDriven: servers run in the places of instances, on the host and in
+// containers, from the same data in each trial; what they do is measured from outside.
+func TestServersAreDriven(t *testing.T) {
+	hosttest.Exclusive(t)
+	for _, stack := range []string{
+		"loop(size=512MiB) > xfs", "loop(size=512MiB) > ext4 > volume", "loop(size=512MiB) > ext4 > overlay2",
+	} {
+		t.Run(stack, func(t *testing.T) {
+			before := hosttest.Look()
+			p := newProgram(t)
+			code, out, errs := p.run("run", p.experiment(serversOn(stack, time.Second)), "--quiet")
+			if code != 0 {
+				t.Fatalf("ends with %d: %s%s", code, out, errs)
+			}
+			_, run := p.result()
+			if len(run.Trials) != 2 {
+				t.Fatalf("%d trials", len(run.Trials))
+			}
+			for _, trial := range run.Trials {
+				if len(trial.Instances) != 2 || trial.Window == nil || len(trial.Checks) != 1 ||
+					trial.Checks[0].Source != result.SourceServer {
+					t.Fatalf("trial %d: %+v", trial.Seq, trial)
+				}
+				reads, both := trial.Instances[0].Measurement, trial.Instances[1].Measurement
+				if len(reads.Operations) != 1 || reads.Operations[0].Name != "read" || reads.Operations[0].Count < 100 {
+					t.Errorf("trial %d: the one that is read did %+v", trial.Seq, reads.Operations)
+				}
+				counts := map[string]uint64{}
+				for _, o := range both.Operations {
+					counts[o.Name] = o.Count
+					if o.Errors > 0 || o.Latency[result.Total].Count != o.Count {
+						t.Errorf("trial %d: %s: %d errors, %d of %d latencies", trial.Seq, o.Name, o.Errors,
+							o.Latency[result.Total].Count, o.Count)
+					}
+				}
+				if counts["read"] == 0 || counts["update"] == 0 {
+					t.Errorf("trial %d: the one that is written to did %v", trial.Seq, counts)
+				}
+				for _, in := range trial.Instances {
+					if in.Usage == nil || in.Usage.CPUSeconds == 0 {
+						t.Errorf("trial %d: server %d used %+v", trial.Seq, in.Index, in.Usage)
+					}
+				}
+			}
+			if diff := before.Settle(0); diff != "" {
+				t.Errorf("the host is not as it was:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestACrashOfServersAtAnyStepIsUndone kills plimsoll at each step of trials with servers.
+func TestACrashOfServersAtAnyStepIsUndone(t *testing.T) {
+	hosttest.Exclusive(t)
+	// Work directory, file, loop device, mkfs, directory, mount; miniature, two groups and
+	// directories, golden data twice, group of what drives, and processes.
+	crashAtEveryStep(t, strings.Replace(serversOn("loop(size=512MiB) > ext4", 200*time.Millisecond),
+		"trials: 2", "trials: 1", 1), 2*16)
+}
+
+// TestAServerThatIsKilledIsAResult: of the instance that it belongs to, with its reason.
+func TestAServerThatIsKilledIsAResult(t *testing.T) {
+	hosttest.Exclusive(t)
+	for _, test := range []struct {
+		name, victim string
+		says         string
+	}{
+		{"server", "serve-pebble", "killed"},
+		{"generator", "generate", "killed"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			before := hosttest.Look()
+			p := newProgram(t)
+			killed := make(chan string, 1)
+			go func() { killed <- killWhenMeasured(p.dir, test.victim) }()
+			code, out, errs := p.run("run", p.experiment(serversOn("loop(size=512MiB) > ext4", 4*time.Second)), "--quiet")
+			if why := <-killed; why != "" {
+				t.Fatal(why)
+			}
+			if code != exitPartial {
+				t.Errorf("ends with %d: %s%s", code, out, errs)
+			}
+			_, run := p.result()
+			first, second := run.Trials[0], run.Trials[1]
+			if first.Status != result.TrialFailed || first.Problem == nil || second.Status != result.TrialDone {
+				t.Fatalf("%s (%+v), then %s (%+v)", first.Status, first.Problem, second.Status, second.Problem)
+			}
+			var died, lived int
+			for _, in := range first.Instances {
+				switch {
+				case in.Problem != nil && strings.Contains(in.Problem.Text(), test.says):
+					died++
+				case in.Measurement != nil && in.Measurement.IOs() > 0:
+					lived++
+				}
+			}
+			if died != 1 || lived != 1 {
+				t.Errorf("%+v", first.Instances)
+			}
+			if diff := before.Settle(0); diff != "" {
+				t.Errorf("the host is not as it was:\n%s", diff)
+			}
+		})
+	}
+}
+
+// killWhenMeasured kills the first process whose command line has a word, once something is
+// measured below a directory. It returns why it could not.
+func killWhenMeasured(dir, word string) string {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		pids := map[string][]int{}
+		for _, kind := range []string{"serve-pebble", "generate"} {
+			pids[kind] = processesBelow(dir, kind)
+		}
+		if len(pids["serve-pebble"]) < 2 || len(pids["generate"]) < 2 {
+			continue
+		}
+		time.Sleep(time.Second) // behind the barrier
+		if err := unix.Kill(pids[word][0], unix.SIGKILL); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	return "nothing was measured within 20 seconds"
+}
+
+// processesBelow are processes with a word in their command line whose working directory is
+// below a directory.
+func processesBelow(dir, word string) (pids []int) {
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range all {
+		line, err := os.ReadFile(file)
+		words := strings.Split(string(line), "\x00")
+		if err != nil || !slices.Contains(words, word) || slices.Contains(words, "--wait") {
+			continue
+		}
+		at, err := os.Readlink(filepath.Join(filepath.Dir(file), "cwd"))
+		if err != nil || !strings.HasPrefix(at, dir) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}

@@ -1,0 +1,112 @@
+package claims
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Test tells how a claim is tested on a run: which stacks and loads it is about,
+// and what of them is held against the published value.
+type Test struct {
+	How        How      `yaml:"how"`
+	Experiment string   `yaml:"experiment"` // the built-in experiment that tests it; "" for none
+	Reason     string   `yaml:"reason"`     // what the paper puts it down to
+	Stacks     []Stacks `yaml:"stacks"`     // what it is about
+	Unless     string   `yaml:"unless"`     // an option that none of these has
+	Against    texts    `yaml:"against"`    // patterns of the baseline, the likeliest first
+	Without    string   `yaml:"without"`    // an option that the baseline has not, though the stack may
+	Beside     string   `yaml:"beside"`     // pattern of a stack that is told of for comparison
+	Roles      []string `yaml:"roles"`      // RR, RW, SR, SW; those of Claim.Workloads when it names none
+	Load       Load     `yaml:"load"`
+	Jobs       int      `yaml:"jobs"`    // at least so many, of a high load
+	Over       string   `yaml:"over"`    // of a curve, what varies: jobs, block size
+	Falls      bool     `yaml:"falls"`   // of a curve: it falls from the place on; otherwise it rises up to there
+	Latency    string   `yaml:"latency"` // submission, completion, total
+	Extra      bool     `yaml:"extra"`   // the value is the share that the baseline has not
+	Flag       *Flag    `yaml:"flag"`    // a mount flag that the claim is about
+	PaperFS    string   `yaml:"paper_fs"`
+	Illusion   bool     `yaml:"illusion"` // memory answers, which is what the claim says
+}
+
+// How names the way in which a claim is tested.
+type How string
+
+// The ways. Each is a file in finding/published.
+const (
+	ByPair     How = "pair"     // rates of a stack against those of another
+	ByCurve    How = "curve"    // where a rate changes over a number that loads differ in
+	ByOrder    How = "order"    // rates of stacks that are ranked
+	ByPart     How = "part"     // a stage's share of the latency
+	ByRise     How = "rise"     // latency of a stack under a high load against a low one
+	ByTwin     How = "twin"     // latency of a remote device against its twin here
+	ByRate     How = "rate"     // the highest rate of a drive of a class
+	ByTime     How = "time"     // the latency of a drive of a class
+	BySoftware How = "software" // software's share of it
+	ByAccount  How = "account"  // the parts of it
+	ByValley   How = "valley"   // where throughput falls over instances
+)
+
+// Hows are all ways.
+func Hows() []How {
+	return []How{ByPair, ByCurve, ByOrder, ByPart, ByRise, ByTwin, ByRate, ByTime, BySoftware, ByAccount, ByValley}
+}
+
+// Load names how many I/Os are in flight.
+type Load string
+
+// The loads.
+const (
+	Low      Load = "low"      // one at a time
+	High     Load = "high"     // 32 jobs of 32 in the paper
+	Parallel Load = "parallel" // 16 jobs in the paper, which does not say how deep
+)
+
+// Stacks is a pattern of stacks that a claim is about, or that stand in for those.
+type Stacks struct {
+	Line    string `yaml:"line"`
+	StandIn string `yaml:"stand_in"` // what is measured in the place of what; "" for nothing
+}
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (s *Stacks) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		s.Line = n.Value
+		return nil
+	}
+	type plain Stacks
+	return n.Decode((*plain)(s))
+}
+
+// Flag is a mount flag and its opposite.
+type Flag struct {
+	On           string `yaml:"on"`
+	Off          string `yaml:"off"`
+	DefaultSince string `yaml:"default_since"` // the kernel from which on On is the default: "5.6"
+	Wanted       string `yaml:"wanted"`        // which of both the stack of the claim has: on, off
+}
+
+// check says what is wrong with a test.
+func (t *Test) check() error {
+	var problems []error
+	wrong := func(so bool, format string, args ...any) {
+		if so {
+			problems = append(problems, fmt.Errorf(format, args...))
+		}
+	}
+	wrong(!slices.Contains(Hows(), t.How), "there is no way of testing %q", t.How)
+	wrong(t.Reason == "", "a test says what the paper puts the result down to")
+	wrong(!slices.Contains([]Load{"", Low, High, Parallel}, t.Load), "there is no load %q", t.Load)
+	wrong(!slices.Contains([]string{"", "jobs", "block size"}, t.Over), "no curve is over %q", t.Over)
+	wrong(!slices.Contains([]string{"", "submission", "completion", "total"}, t.Latency),
+		"there is no latency %q", t.Latency)
+	for _, r := range t.Roles {
+		wrong(!slices.Contains([]string{"RR", "RW", "SR", "SW"}, r), "there is no role %q", r)
+	}
+	if t.Flag != nil {
+		wrong(t.Flag.Wanted != "on" && t.Flag.Wanted != "off", "a flag is wanted on or off")
+	}
+	return errors.Join(problems...)
+}

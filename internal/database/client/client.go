@@ -1,0 +1,76 @@
+// Package client speaks to databases. It opens sockets; what a database is and how
+// it is started says package database.
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Client is one connection to a database. One goroutine uses it at a time.
+//
+// Records are values of equal fields, one after the other; a field's number is its
+// place, and AllFields stands for the whole record.
+type Client interface {
+	// Read reads a record, or one field of it, and returns what it read: valid
+	// until the next call.
+	Read(ctx context.Context, key []byte, field int) (value []byte, err error)
+	// Scan reads so many records from key on, in the order of their keys, and
+	// returns how many there were.
+	Scan(ctx context.Context, key []byte, records int, field int) (found int, err error)
+	// Update replaces a record, or one field of it, that is there.
+	Update(ctx context.Context, key []byte, field int, value []byte) error
+	// Insert adds a record.
+	Insert(ctx context.Context, key []byte, value []byte) error
+	Close() error
+}
+
+// AllFields is the field of whole records.
+const AllFields = -1
+
+// ErrNotFound is that no record has the key.
+var ErrNotFound = errors.New("no record has this key")
+
+// ErrClosed is that the connection ended: the server did, or what came from it made no
+// sense. All that follows on the same client fails with it too. An operation whose
+// context ends fails with the context's cause, and the client can be used further.
+var ErrClosed = errors.New("the connection was closed")
+
+// ServerError is what a server says of an operation that it could not do.
+type ServerError struct{ Said string }
+
+func (e *ServerError) Error() string { return "the server says: " + e.Said }
+
+// Config is where a database answers, and what its records are like.
+type Config struct {
+	Socket     string // path of a unix socket
+	Fields     int    // of a record
+	FieldBytes int    // of a field's value
+}
+
+// Dialer makes a connection. The context bounds the making alone; deadlines of
+// operations are those of their own contexts.
+type Dialer func(ctx context.Context, c Config) (Client, error)
+
+// dialers are the clients, by name. A new one is a file here, or a folder beside
+// it, and one line.
+var dialers = map[string]Dialer{
+	"pebble": dialPebble,
+}
+
+// Dial connects to a database with the client of that name.
+func Dial(ctx context.Context, name string, c Config) (Client, error) {
+	dial, known := dialers[name]
+	if !known {
+		names := make([]string, 0, len(dialers))
+		for n := range dialers {
+			names = append(names, n)
+		}
+		slices.Sort(names)
+		return nil, fmt.Errorf("no client is called %q: there are %s", name, strings.Join(names, ", "))
+	}
+	return dial(ctx, c)
+}

@@ -1,0 +1,68 @@
+// Package database names the servers that workloads drive: what starts them, loads
+// them, and what of their data has to be kept apart. It is pure: the processes
+// that its steps start are the databases' own, or this program's.
+//
+// Each database is one file here and one entry of the table in All.
+package database
+
+import (
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/problem"
+	"plimsoll/internal/workload"
+)
+
+// Dataset is what a server holds before a workload drives it: records of equal
+// fields, whose keys and values follow from their numbers and the seed alone.
+type Dataset struct {
+	Records    int64  `json:"records"`
+	Fields     int    `json:"fields"`      // of a record
+	FieldBytes int    `json:"field_bytes"` // of a field's value
+	Seed       uint64 `json:"seed"`        // of the values
+}
+
+// Bytes are those of all values, without keys and what the database adds.
+func (d Dataset) Bytes() int64 { return d.Records * int64(d.Fields) * int64(d.FieldBytes) }
+
+// Kind is one kind of database: the key that selects it in an experiment file, and
+// how its parameters are read.
+type Kind struct {
+	Name    string // "pebble"
+	Title   string // as verdicts call it: "the embedded server (pebble)"
+	Summary string
+	// Decode reads the YAML below the key; a nil node stands for no parameters.
+	// Problems carry the line of the offending node.
+	Decode func(node *yaml.Node) (Server, problem.List)
+	// Params is a zero value of the Go type that the YAML decodes to.
+	Params any
+}
+
+// Server is one declared database.
+type Server interface {
+	// Parameters are those that it runs with, defaults included, as a result keeps
+	// and shows them.
+	Parameters() map[string]string
+	// Layout names the data: servers of one layout and one dataset can take over
+	// each other's directory.
+	Layout() string
+	// NeedBytes is the space that the data takes with room to be written to.
+	// Written data is what the server may add to and compact; the other is only read.
+	NeedBytes(d Dataset, written bool) int64
+	// Load lays out the data in a new directory at path, which no server has open.
+	Load(path string, d Dataset) workload.Step
+	// Serve serves the directory at path until SIGTERM, which ends it well. It answers
+	// on a socket of this base name in its scratch directory.
+	Serve(path, socket string) workload.Step
+	// Client is the name of the client that speaks to it: see package client.
+	Client() string
+	// Failed is why a server ended that nobody asked to; cause and remedy are named
+	// where what it said tells them.
+	Failed(workload.Exit) *problem.Problem
+}
+
+// All returns every kind of database; the first is taken where none is named.
+func All() []Kind {
+	return []Kind{
+		pebbleKind,
+	}
+}

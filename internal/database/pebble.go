@@ -1,0 +1,115 @@
+package database
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+
+	"plimsoll/internal/units"
+	"plimsoll/internal/workload"
+)
+
+// pebbleKind is the embedded server's entry in the table.
+var pebbleKind = Kind{
+	Name:    "pebble",
+	Title:   "the embedded server (pebble)",
+	Summary: "a key-value store inside this program, for experiments that run anywhere with nothing installed",
+	Decode:  decodePebble,
+	Params:  PebbleParams{},
+}
+
+// pebble is this program itself, which serves a store of cockroachdb/pebble.
+type pebble struct{ PebbleParams }
+
+// What the commands that serve and load are called, and their flags beside those of
+// the parameters.
+const (
+	PebbleServe = "serve-pebble"
+	PebbleLoad  = "load-pebble"
+)
+
+// PebbleFacts is the base name of the file in which a server that ended well leaves
+// what it did.
+const PebbleFacts = "pebble.json"
+
+// PebbleFormat is the number of how data is laid out: another number, other bytes.
+const PebbleFormat = 1
+
+// Parameters implements Server.
+func (p *pebble) Parameters() map[string]string {
+	m := map[string]string{}
+	for _, key := range PebbleKeys() {
+		m[key] = p.Get(key)
+	}
+	return m
+}
+
+// Layout has the parameters that the loaded bytes depend on. The last level, which
+// is all that loading writes, has no filters.
+func (p *pebble) Layout() string { return PebbleLayout(p.PebbleParams) }
+
+// PebbleLayout is the layout of data that is loaded with these parameters.
+func PebbleLayout(p PebbleParams) string {
+	return fmt.Sprintf("pebble-%d-%s-%s", PebbleFormat, p.Compression, units.FormatSize(p.FileSize))
+}
+
+// Client implements Server.
+func (p *pebble) Client() string { return "pebble" }
+
+// NeedBytes of what is written to is twice the data, since compactions write files
+// anew before they remove the old ones; what level 0 takes when writes begin to wait for it; and the log of
+// what is in memory.
+func (p *pebble) NeedBytes(d Dataset, written bool) int64 {
+	if !written {
+		return PebbleLoadBytes(d) + opened
+	}
+	return 2*PebbleLoadBytes(d) + int64(p.L0Stop+PebbleMemtables+1)*p.Memtable + reserve
+}
+
+// opened is what a server writes that is only read: a log, and which files there are.
+const opened = 1 << 20
+
+// PebbleMemtables is how many memtables are in use at most; one more is kept to be
+// used again.
+const PebbleMemtables = 4
+
+// reserve is for manifests, logs that are kept to be written to again, and what file
+// systems take for themselves.
+const reserve = 64 << 20
+
+// PebbleLoadBytes is about what loading writes: records, what their blocks and
+// indexes take, a 64th more.
+func PebbleLoadBytes(d Dataset) int64 {
+	const entry = 24 // of a block or an index, for a record, at the most
+	bytes := d.Records * (d.RecordBytes() + int64(KeyBytes) + entry)
+	return bytes + bytes/64 + 1<<20
+}
+
+// Load implements Server.
+func (p *pebble) Load(dir string, d Dataset) workload.Step {
+	return workload.Step{Argv: append([]string{workload.Self, PebbleLoad, "--dir", dir,
+		"--records", strconv.FormatInt(d.Records, 10),
+		"--fields", strconv.Itoa(d.Fields),
+		"--field-bytes", strconv.Itoa(d.FieldBytes),
+		"--seed", strconv.FormatUint(d.Seed, 10)}, p.flags()...)}
+}
+
+// Serve implements Server.
+func (p *pebble) Serve(dir, socket string) workload.Step {
+	return workload.Step{
+		Argv: append([]string{workload.Self, PebbleServe, "--dir", dir,
+			"--listen", path.Join(workload.ScratchDir, socket),
+			"--facts", path.Join(workload.ScratchDir, PebbleFacts)}, p.flags()...),
+		Outputs: []string{PebbleFacts},
+	}
+}
+
+// flags are all parameters: what runs must not depend on the defaults of the program
+// that runs it.
+func (p *pebble) flags() []string {
+	var flags []string
+	for _, key := range PebbleKeys() {
+		flags = append(flags, "--"+key+"="+p.Get(key))
+	}
+	return flags
+}

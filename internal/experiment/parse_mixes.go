@@ -1,0 +1,561 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/plural"
+	"plimsoll/internal/problem"
+	"plimsoll/internal/result"
+	"plimsoll/internal/suggest"
+)
+
+// mixExample is a mix as it is written, for those who got it wrong.
+const mixExample = "four: {RR: 4}"
+
+// maxInAll is how many instances all points of a file may have together.
+const maxInAll = 100_000
+
+// mixReader reads mixes, and knows what they may name.
+type mixReader struct {
+	*parser
+	complete bool // all workloads and stacks were read, so that a name that is none of them is wrong
+	stacks   []string
+	loads    []string
+	used     map[string]bool // workloads that some mix names
+	known    byName
+	nodes    map[string]*yaml.Node // of mixes, by their names
+	inAll    int                   // instances of all points so far
+	policies []policy              // of the tenants of the mix that is being read
+}
+
+// readMixes reads what runs at the same time; without mixes, each workload
+// runs alone.
+func (p *parser) readMixes(mixes, workloads []*declared, stackNames, loadNames []string, brief bool) {
+	p.readHost(brief)
+	if p.mixNode == nil {
+		p.e.Mixes = Alone(p.e.Workloads)
+		for i := range p.e.Mixes {
+			p.e.Mixes[i].Host = p.e.Host
+		}
+		return
+	}
+	complete := !brief && !slices.ContainsFunc(workloads, func(d *declared) bool { return d.broken })
+	r := &mixReader{
+		parser: p, complete: complete, stacks: stackNames, loads: loadNames, used: map[string]bool{},
+		known: p.e.workloads(), nodes: map[string]*yaml.Node{},
+	}
+	before := len(p.problems)
+	p.each(mixes, "mix", brief, r.mix)
+	if len(p.problems) == before && complete {
+		r.checkUsed(workloads)
+		r.checkPlaces()
+	}
+}
+
+// readHost reads the miniature, at all levels that it depends on. Where these
+// are several, there is none of the experiment, but one of each mix.
+func (p *parser) readHost(brief bool) {
+	if p.hostNode == nil {
+		return
+	}
+	broken := false
+	var factors []*factor
+	found := p.mentions("host", &broken, scalars(p.hostNode)...)
+	for _, f := range p.factors {
+		if !found[f.name] {
+			continue
+		}
+		if len(f.levels) > 1 && p.mixNode == nil {
+			p.problem(p.hostNode, fmt.Sprintf("host depends on %s, but the names of workloads that run alone do not "+
+				"tell its levels", f.name),
+				fmt.Sprintf("write mixes, which may: mixes: {RR-$%s: {RR: 1}}", f.name))
+		}
+		broken = broken || len(f.levels) == 0
+		factors = append(factors, f)
+	}
+	if broken {
+		p.hostNode = nil // what is wrong was said
+		return
+	}
+	said := p.problems
+	var problems []problem.List
+	made := choices(factors, brief)
+	for _, c := range made {
+		p.problems = nil
+		limits := p.limits(c.fill(p.hostNode), "the host")
+		problems = append(problems, p.problems)
+		p.e.Host = &limits
+	}
+	p.problems = said
+	p.problems = append(p.problems, together(made, problems)...)
+	if len(made) > 1 {
+		p.e.Host = nil
+	}
+}
+
+// hostAt returns the miniature at given levels; nil for none.
+func (p *parser) hostAt(c choice) *result.Limits {
+	if p.hostNode == nil || p.e.Host != nil {
+		return p.e.Host
+	}
+	said := p.problems // with what is wrong with the host
+	limits := p.limits(c.fill(p.hostNode), "the host")
+	p.problems = said
+	return &limits
+}
+
+// mix reads one mix at given levels.
+func (r *mixReader) mix(d read) {
+	before := len(r.problems)
+	m := Mix{Name: d.name, Levels: d.levels, Host: r.hostAt(d.choice)}
+	r.policies = nil
+	n := d.choice.fillMix(d.raw)
+	of := "mix " + d.declared
+	switch {
+	case n.Kind != yaml.MappingNode && n.Kind != yaml.SequenceNode:
+		r.problem(n,
+			fmt.Sprintf("%s is %s, but needs its tenants: workloads, and how many instances of each", of, describe(n)),
+			"write "+mixExample)
+		return
+	case len(n.Content) == 0:
+		r.problem(n, of+" has no tenants", "write "+mixExample)
+		return
+	case n.Kind == yaml.MappingNode:
+		for pair := range slices.Chunk(n.Content, 2) {
+			r.named(&m, of, pair[0], pair[1])
+		}
+	default:
+		for _, item := range n.Content {
+			r.listed(&m, of, item)
+		}
+	}
+	if len(r.problems) > before {
+		return
+	}
+	r.applyPolicies(of, &m, r.policies)
+	m.Tenants = slices.DeleteFunc(m.Tenants, func(t Tenant) bool { return t.Count == 0 })
+	switch count := m.Count(); {
+	case count == 0:
+		r.problem(n, of+" has no instances", "give one of its tenants a count of 1 or more")
+	case count > MaxInstances:
+		r.problem(n, fmt.Sprintf("%s has %d instances, more than %d", of, count, MaxInstances), "take fewer")
+	case r.inAll > maxInAll: // which was said
+	case r.inAll+count*r.times(m) > maxInAll:
+		r.inAll = maxInAll + 1
+		r.problem(n, fmt.Sprintf("all mixes on all their stacks have more than %d instances", maxInAll),
+			"take fewer mixes, fewer instances of each, or fewer stacks")
+	default:
+		r.inAll += count * r.times(m)
+		r.checkTenants(n, of, m)
+		r.inherit(&m)
+		r.e.Mixes = append(r.e.Mixes, m)
+		r.nodes[m.Name] = n
+	}
+}
+
+// times returns on how many stacks a mix is measured at most.
+func (r *mixReader) times(m Mix) int {
+	if m.Crossed() {
+		return max(1, len(r.e.Stacks))
+	}
+	return 1
+}
+
+// fillMix returns a copy of a mix with the chosen levels filled in. Where it
+// names workloads and stacks, these are the levels' names, as in theirs.
+func (c choice) fillMix(n *yaml.Node) *yaml.Node {
+	filled := *n
+	filled.Content = slices.Clone(n.Content)
+	for i, tenant := range n.Content {
+		switch {
+		case n.Kind == yaml.MappingNode && i%2 == 0:
+			continue
+		case n.Kind == yaml.SequenceNode && tenant.Kind == yaml.ScalarNode:
+			filled.Content[i] = c.fillNames(tenant)
+			continue
+		case tenant.Kind != yaml.MappingNode:
+			filled.Content[i] = c.fill(tenant)
+			continue
+		}
+		made := *tenant
+		made.Content = nil
+		for pair := range slices.Chunk(tenant.Content, 2) {
+			value := c.fill(pair[1])
+			switch pair[0].Value {
+			case "workload", "on", "name":
+				value = c.fillNames(pair[1])
+			}
+			made.Content = append(made.Content, pair[0], value)
+		}
+		filled.Content[i] = &made
+	}
+	return &filled
+}
+
+// fillNames returns a copy of a value with the names of the chosen levels filled in.
+func (c choice) fillNames(n *yaml.Node) *yaml.Node {
+	filled := *n
+	if n.Kind == yaml.ScalarNode {
+		filled.Value = substitute(n.Value, func(name string) string { return c.level(name).name })
+		return &filled
+	}
+	filled.Content = nil
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			filled.Content = append(filled.Content, child)
+			continue
+		}
+		filled.Content = append(filled.Content, c.fillNames(child))
+	}
+	return &filled
+}
+
+// named reads a tenant under its name: a number of instances, or keys and values.
+func (r *mixReader) named(m *Mix, of string, key, value *yaml.Node) {
+	if key.Kind != yaml.ScalarNode {
+		r.problem(key, fmt.Sprintf("the name of a tenant of %s is text, not %s", of, describe(key)), "write "+mixExample)
+		return
+	}
+	if strings.Contains(key.Value, "$") {
+		r.problem(key, fmt.Sprintf("tenant %s of %s: a tenant has one name at all levels", key.Value, of),
+			fmt.Sprintf("write NAME: {workload: %s, count: 1}", key.Value))
+		return
+	}
+	t := Tenant{Name: key.Value, Workload: key.Value, Count: 1}
+	who := fmt.Sprintf("tenant %s of %s", key.Value, of)
+	if value.Kind == yaml.MappingNode {
+		at, has := r.tenant(&t, who, value, false)
+		if at == nil {
+			at = key
+		}
+		r.add(m, of, t, has, key, at)
+		return
+	}
+	if value.Tag != "!!int" {
+		r.problem(value, fmt.Sprintf("%s is %s, but needs a number of instances, or keys and values", who, describe(value)),
+			fmt.Sprintf("write %s: 4, or %[1]s: {count: 4, limits: {cpus: 0.5}}", key.Value))
+		return
+	}
+	t.Count = r.count(value, who)
+	r.add(m, of, t, policy{}, key, key)
+}
+
+// listed reads a tenant of a list: the name of a workload, or keys and values
+// with that.
+func (r *mixReader) listed(m *Mix, of string, item *yaml.Node) {
+	t := Tenant{Count: 1}
+	at := item
+	var has policy
+	switch {
+	case item.Kind == yaml.MappingNode:
+		at, has = r.tenant(&t, "a tenant of "+of, item, true)
+		if at == nil {
+			r.problem(item, fmt.Sprintf("a tenant of %s has no workload", of), "write {workload: RR, count: 4}")
+			return
+		}
+	case item.Kind == yaml.ScalarNode && item.Tag == "!!str":
+		t.Workload = item.Value
+	default:
+		r.problem(item, fmt.Sprintf("a tenant of %s is %s, but needs to be a workload", of, describe(item)),
+			"write [RR, {workload: RW, count: 4}]")
+		return
+	}
+	if t.Name == "" {
+		t.Name = t.Workload
+	}
+	r.add(m, of, t, has, item, at)
+}
+
+// tenant reads the keys of a tenant, and returns where its workload stands;
+// nil when it names none.
+func (r *mixReader) tenant(t *Tenant, who string, n *yaml.Node, listed bool) (at *yaml.Node, has policy) {
+	fields := map[string]func(*yaml.Node){
+		"workload": func(n *yaml.Node) { t.Workload, at = r.text(n, "workload of "+who), n },
+		"count":    func(n *yaml.Node) { t.Count = r.count(n, who) },
+		"on":       func(n *yaml.Node) { t.On = r.on(n, who) },
+		"limits":   func(n *yaml.Node) { t.Limits = r.limits(n, who) },
+		"policy":   func(n *yaml.Node) { has.at, has.parts = n, r.policy(n, who) },
+		"share":    func(n *yaml.Node) { has.share = r.share(n, who) },
+	}
+	if listed {
+		fields["name"] = func(n *yaml.Node) { t.Name = r.text(n, "name of "+who) }
+	}
+	r.mapping(n, who, fields)
+	r.checkPolicy(n, who, has)
+	return at, has
+}
+
+// add puts a tenant into a mix. at is where its workload is named.
+func (r *mixReader) add(m *Mix, of string, t Tenant, has policy, name, at *yaml.Node) {
+	r.checkName(&yaml.Node{Line: name.Line, Value: t.Name}, "the name of a tenant")
+	if slices.ContainsFunc(m.Tenants, func(other Tenant) bool { return other.Name == t.Name }) {
+		r.problem(name, fmt.Sprintf("%s has two tenants called %s", of, t.Name),
+			"give each a name of its own: write NAME: {workload: "+t.Workload+", count: 1}")
+	}
+	r.used[t.Workload] = true
+	if r.complete && t.Workload != "" && !slices.Contains(r.loads, t.Workload) {
+		r.problem(at, fmt.Sprintf("%s: there is no workload %q", of, t.Workload), suggest.DidYouMean(t.Workload, r.loads))
+	}
+	m.Tenants, r.policies = append(m.Tenants, t), append(r.policies, has)
+}
+
+func (r *mixReader) count(n *yaml.Node, who string) int {
+	count, err := strconv.Atoi(n.Value)
+	if n.Tag != "!!int" || err != nil || count < 0 || count > MaxInstances {
+		r.problem(n,
+			fmt.Sprintf("count of %s is a number of instances from 0 to %d, not %s", who, MaxInstances, describe(n)), "")
+		return 0
+	}
+	return count
+}
+
+// on reads the stacks that instances are dealt to: one, or a list.
+func (r *mixReader) on(n *yaml.Node, who string) []string {
+	items := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		items = n.Content
+	}
+	if len(items) == 0 {
+		r.problem(n, fmt.Sprintf("on of %s names no stack", who),
+			"name one, or remove it: a mix that names none meets every stack")
+	}
+	var names []string
+	for _, item := range items {
+		name := r.text(item, "on of "+who)
+		switch {
+		case name == "":
+		case slices.Contains(names, name):
+			r.problem(item, fmt.Sprintf("on of %s names stack %s twice", who, name),
+				"keep one of them: instances are dealt to all in turn")
+		case r.complete && !slices.Contains(r.stacks, name):
+			r.problem(item, fmt.Sprintf("%s: there is no stack %q", who, name), suggest.DidYouMean(name, r.stacks))
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// checkTenants compares the tenants of a mix with each other and with the host.
+func (r *mixReader) checkTenants(n *yaml.Node, of string, m Mix) {
+	var with, without []string
+	for _, t := range m.Tenants {
+		if len(t.On) > 0 {
+			with = append(with, t.Name)
+		} else {
+			without = append(without, t.Name)
+		}
+		if m.Host == nil {
+			continue
+		}
+		cpu, ok := outside(t.Limits.CPUSet, m.Host.CPUSet)
+		if ok {
+			r.problem(n, fmt.Sprintf("tenant %s of %s may run on processor %d, which the host has not: its cpuset is "+
+				"%s", t.Name, of, cpu, m.Host.CPUSet),
+				"take processors of the host")
+		}
+	}
+	if len(with) > 0 && len(without) > 0 {
+		r.problem(n,
+			fmt.Sprintf("%s says on: which stacks %s %s, and not so for %s", of, plural.And(with),
+				plural.Choose(len(with), "stands", "stand"), plural.And(without)),
+			"give all of its tenants on:, or none, so that the mix meets every stack")
+	}
+}
+
+// inherit gives a mix the levels that all its workloads and the stacks that it
+// names agree upon.
+func (r *mixReader) inherit(m *Mix) {
+	var all []map[string]string
+	for _, w := range r.known.of(*m) {
+		all = append(all, w.Levels)
+	}
+	if on := m.On(); len(on) > 0 {
+		for _, s := range r.e.Stacks {
+			if slices.Contains(on, s.Name) {
+				all = append(all, s.Levels)
+			}
+		}
+	}
+	agreed := map[string]string{}
+	for _, levels := range all {
+		for factor, level := range levels {
+			other, has := agreed[factor]
+			if has && other != level && !slices.Contains(m.varied, factor) {
+				m.varied = append(m.varied, factor)
+			}
+			agreed[factor] = level
+		}
+	}
+	for _, factor := range m.varied {
+		delete(agreed, factor)
+	}
+	maps.Copy(agreed, m.Levels)
+	m.varied = slices.DeleteFunc(m.varied, func(factor string) bool { return m.Levels[factor] != "" })
+	if len(agreed) > 0 {
+		m.Levels = agreed
+	}
+}
+
+// checkUsed notes workloads and stacks that no mix uses: they would not run.
+func (r *mixReader) checkUsed(workloads []*declared) {
+	for _, d := range workloads {
+		var unused []string
+		of := 0
+		for _, c := range choices(d.factors, false) {
+			name := d.name(c)
+			of++
+			if !r.used[name] {
+				unused = append(unused, name)
+			}
+		}
+		name := plural.And(unused)
+		switch {
+		case len(unused) == 0:
+			continue
+		case len(unused) == of || len(unused) > 3:
+			name = d.key.Value
+		}
+		r.problem(d.key, fmt.Sprintf("no mix uses workload %s: with mixes, only they run", name),
+			fmt.Sprintf("add a mix, %s: {%[1]s: 1}, or remove the workload", unused[0]))
+	}
+	crossed := slices.ContainsFunc(r.e.Mixes, Mix.Crossed)
+	for _, m := range r.e.Mixes {
+		if m.Crossed() && len(r.e.Stacks) > 0 &&
+			!slices.ContainsFunc(r.e.Stacks, func(s Stack) bool { return Compatible(s, m) }) {
+			r.problem(r.nodes[m.Name], fmt.Sprintf("mix %s meets no stack: each depends on a factor that has another "+
+				"level here", m.Name), "")
+		}
+	}
+	if crossed {
+		return
+	}
+	named := map[string]bool{}
+	for _, m := range r.e.Mixes {
+		for _, stack := range m.On() {
+			named[stack] = true
+		}
+	}
+	for i, s := range r.e.Stacks {
+		if !named[s.Name] {
+			r.problem(r.stackNodes[i], fmt.Sprintf("no mix is on stack %s, and none meets all stacks", s.Name),
+				"name it in on: of a tenant, or remove it")
+		}
+	}
+	if r.baseline != nil {
+		r.problem(r.baseline, "a baseline is a stack that others are compared with, and every mix names its own "+
+			"stacks", "remove it")
+	}
+}
+
+// checkPlaces notes where a stack cannot hold the instances of a mix.
+func (r *mixReader) checkPlaces() {
+	for _, m := range r.e.Mixes {
+		one, other, device, shared := r.e.sharedDevice(m)
+		if shared {
+			r.problem(r.nodes[m.Name], fmt.Sprintf("stacks %s and %s of mix %s are both on %s, and a device has one "+
+				"at a time", one, other, m.Name, device),
+				"put both tenants on the same stack, or one on another device")
+		}
+	}
+	met := r.met()
+	for _, s := range r.e.Stacks {
+		if !s.Raw {
+			continue
+		}
+		for _, m := range met(s) {
+			there := 0
+			for _, i := range m.Instances(s.Name) {
+				if i.Stack == s.Name {
+					there++
+				}
+			}
+			if there > 1 {
+				r.problem(r.nodes[m.Name], fmt.Sprintf("mix %s has %d instances on stack %s, a raw device, and there "+
+					"is one place on that", m.Name, there, s.Name),
+					"put a file system on the stack, or keep the mix off it: name other stacks with on:")
+			}
+		}
+	}
+}
+
+// met returns a function that returns the mixes that a stack meets.
+func (p *parser) met() func(Stack) []Mix {
+	named := map[string][]Mix{}
+	for _, m := range p.e.Mixes {
+		for _, stack := range m.On() {
+			named[stack] = append(named[stack], m)
+		}
+	}
+	return func(s Stack) []Mix {
+		var out []Mix
+		for i := range p.e.Mixes {
+			if compatible(&s, &p.e.Mixes[i]) {
+				out = append(out, p.e.Mixes[i])
+			}
+		}
+		return append(out, named[s.Name]...)
+	}
+}
+
+// checkSpace compares what mixes need with sources of a declared size.
+func (p *parser) checkSpace() {
+	met, workloads := p.met(), p.e.workloads()
+	for i, s := range p.e.Stacks {
+		room, ok := p.roomOf(s)
+		if !ok {
+			continue
+		}
+		mixes := met(s)
+		all := workloads.need(s, mixes)
+		short := func(what string, need int64) {
+			p.tooSmall(p.stackNodes[i], s, room, what, need, all)
+		}
+		alone := false
+		for _, m := range mixes {
+			what := "mix " + m.Name
+			if m.Single() {
+				what = "workload " + m.Tenants[0].Workload
+			}
+			need := workloads.need(s, []Mix{m})
+			if need > room.usable {
+				alone = true
+				short(what, need)
+			}
+		}
+		what := "all workloads, whose files lie there together"
+		if p.mixNode != nil {
+			what = "all mixes, whose files lie there together"
+		}
+		if all > room.usable && !alone {
+			short(what, all)
+		}
+	}
+}
+
+// checkRaw asks each workload whether it can run on each raw stack that it meets,
+// before a run finds out: one that names files cannot.
+func (p *parser) checkRaw() {
+	met, workloads := p.met(), p.e.workloads()
+	for i, s := range p.e.Stacks {
+		if !s.Raw {
+			continue
+		}
+		asked := map[string]bool{}
+		for _, m := range met(s) {
+			for _, instance := range m.Instances(s.Name) {
+				w, ok := workloads[instance.Workload]
+				if !ok || instance.Stack != s.Name || asked[w.Name] {
+					continue
+				}
+				asked[w.Name] = true
+				p.checkRawWorkload(p.stackNodes[i], s, w)
+			}
+		}
+	}
+}

@@ -1,0 +1,299 @@
+package experiment
+
+import (
+	"fmt"
+
+	"github.com/invopop/jsonschema"
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/steady"
+)
+
+// Setting is one thing that an experiment file or a command line says: a key, a flag, or both. The parser, the schema
+// for editors, the flags with their help, what a run stores and what --resume goes on with are made from their table.
+type Setting struct {
+	Key         string // in experiment files; "" where only the command line says it
+	Description string // of the key, for editors
+	Required    string // what to write where the key is missing; "" for a key that may be
+
+	Flag    string // of plimsoll run; "" where only the file says it
+	Help    string // of the flag, with the name of its value between back quotes
+	Without string // the flag that switches off what the file switches on; "" for none
+	Off     string // its help
+	Repeats bool   // the flag may be given several times, and who reads it has to look at the host: Set does nothing
+
+	Not []Conflict // flags that do not go together with Flag
+
+	value value
+}
+
+// Conflict is a flag that another does not go together with.
+type Conflict struct{ Flag, Why string }
+
+// value is where the value of a setting is kept, and how it is read.
+type value interface {
+	schema(r *jsonschema.Reflector) *jsonschema.Schema // nil where only the command line says it
+	read(p *parser, n *yaml.Node, key string)          // from a file
+	set(e *Experiment, text string) error              // from a command line
+	store(e *Experiment, to *result.Experiment)
+	restore(e *Experiment, from *result.Experiment) error
+}
+
+// Words for times on the command line.
+const (
+	aTime     = "a time of more than nothing with its unit, such as 500ms, 10s or 2m30s"
+	aTimeOr0  = "a time with its unit, such as 5s, or 0s for none"
+	aLongTime = "a time of more than nothing with its unit, such as 3m or 1h30m"
+)
+
+// settings is all that can be said, in the order of docs/experiment-file.md. A new setting is a field of Experiment,
+// one of result.Experiment, and one entry here.
+var settings = []Setting{
+	{
+		Key: "name", Description: "Name of the experiment, part of file names.", Required: "add name: my-experiment",
+		value: content{Name(""), func(p *parser, n *yaml.Node) { p.e.Name = p.name(n, "name") }},
+	},
+	{
+		Key: "question", Description: "The question that the experiment answers, in one sentence.",
+		Required: "say in one sentence what you want to know: the report answers it",
+		value:    content{Sentence(""), func(p *parser, n *yaml.Node) { p.e.Question = p.text(n, "question") }},
+	},
+	{
+		Key:         "baseline",
+		Description: "The stack that the others are compared with. Without one, stacks are ranked but not compared.",
+		value:       content{Name(""), func(p *parser, n *yaml.Node) { p.e.Baseline, p.baseline = p.text(n, "baseline"), n }},
+	},
+	{
+		Key: "repeat",
+		Description: "Blocks. In each, every stack is brought up anew once and its workloads are measured. " +
+			"At least 4 are needed to tell a difference from chance.",
+		Flag: "repeat",
+		Help: "`number` of blocks: in each, every stack is brought up anew and measured (default: the file's)",
+		value: number{
+			least: 1, most: MaxRepeat, initial: DefaultRepeat, remedy: "4 or more can tell a difference from chance",
+			at:     func(e *Experiment) *int { return &e.Repeat },
+			stored: func(r *result.Experiment) *int { return &r.Repeat },
+		},
+	},
+	{
+		Key: "trials",
+		Description: "Trials of each workload in one bring-up of a stack. Without it, two in the first block, " +
+			"which tell what trials differ by, and one in the others.",
+		Flag: "trials",
+		Help: "`number` of trials of each workload in one bring-up " +
+			"(default: the file's, or two in the first block and one in the others)",
+		value: number{
+			least: 1, most: MaxRepeat, remedy: "trials of one bring-up tell nothing of the next one",
+			at:     func(e *Experiment) *int { return &e.Trials },
+			stored: func(r *result.Experiment) *int { return &r.Trials },
+		},
+	},
+	{
+		Key: "control",
+		Description: "Whether the run carries a twin of its baseline, brought up like any other stack: " +
+			"what the two differ by is the run's noise floor.",
+		Without: "no-control", Off: "measure no twin of the baseline, which tells the run's noise floor",
+		value: onOff{
+			inverted: true,
+			at:       func(e *Experiment) *bool { return &e.NoControl },
+			stored:   func(r *result.Experiment) *bool { return &r.NoControl },
+		},
+	},
+	{
+		Key: "runtime", Description: "Measured time of each trial: 1s, 500ms, 2m30s.",
+		Flag: "runtime",
+		Help: "measured `time` of each trial, such as 30s; of longer ones than 40s, the most (default: the file's)",
+		value: duration{
+			least: 1, initial: "10s", takes: aTime, at: runtimeOf,
+			stored: func(r *result.Experiment) *float64 { return &r.RuntimeSeconds },
+		},
+	},
+	{
+		Key: "ramp", Description: "Time before the measured time in which load is driven but not counted.",
+		Flag: "ramp", Help: "`time` before it that is not measured (default: the file's)",
+		value: duration{
+			least: 0, initial: "0s", takes: aTimeOr0, at: rampOf,
+			stored: func(r *result.Experiment) *float64 { return &r.RampSeconds },
+		},
+	},
+	{
+		Key: "fixed",
+		Description: "Every trial takes its whole runtime. " +
+			"Otherwise trials of more than 40 s end once their mean is known.",
+		Flag: "fixed",
+		Help: "measure every trial for exactly this `time`, such as 10m, however soon its mean is known",
+		Not: []Conflict{
+			{"runtime", "both are the measured time"},
+			{"target", "a fixed time ends at no precision"},
+		},
+		value: fixedTime{onOff{
+			at:     func(e *Experiment) *bool { return &e.Fixed },
+			stored: func(r *result.Experiment) *bool { return &r.Fixed },
+		}},
+	},
+	{
+		Key:         "target",
+		Description: "How precisely to know a mean: half of its 95% interval as a share of it.",
+		Flag:        "target",
+		Help: "how precisely to know a mean: half of its 95% interval, as a `share` of it (default: the " +
+			"file's, or 3%)",
+		value: precision{initial: fmt.Sprintf("%g%%", 100*steady.DefaultRule.Target)},
+	},
+	{
+		Key: "precondition",
+		Description: "What is written before the first trial of a workload on a stack: " + preconditionKeys +
+			". Without it, the workload's files, once.",
+		Flag: "precondition",
+		Help: "what is written before the first trial, such as `snia`, or passes=2,rounds=25,round=10s " +
+			"(default: the file's, or the workload's files once)",
+		value: preconditioning{},
+	},
+	{
+		Key: "trace",
+		Description: "Record what block requests do while trials are measured, and tell where the latency of I/Os is " +
+			"spent. It costs some of the speed: traced trials compare with traced ones.",
+		Flag: "trace",
+		Help: "record what block requests do meanwhile, and tell where the latency of I/Os is spent " +
+			"(default: the file's)",
+		Without: "no-trace", Off: "record nothing, whatever the file says",
+		value: onOff{
+			at:     func(e *Experiment) *bool { return &e.Trace },
+			stored: func(r *result.Experiment) *bool { return &r.Trace },
+		},
+	},
+	{
+		Key: "seed", Description: "Seed of the random order of trials. Without one, every run draws its own and stores it.",
+		Flag: "seed", Help: "`number` that fixes the trials' random order (default: the file's, or a random one)",
+		value: seedValue{},
+	},
+	{
+		Flag: "budget",
+		Help: "`time` for the whole run, such as 15m: it goes where intervals are widest; " +
+			"with --resume, +6m is so much more",
+		Not: []Conflict{
+			{"fixed", "in a budget, trials take what time there is"},
+			{"repeat", "in a budget, each point gets as many trials as it needs"},
+		},
+		value: duration{
+			least: 1, takes: aLongTime, at: budgetOf,
+			stored: func(r *result.Experiment) *float64 { return &r.BudgetSeconds },
+		},
+	},
+	{
+		Flag: "jobs", Help: "`number` of jobs of the workloads that have most; the others get no more",
+		value: number{
+			least:  1,
+			at:     func(e *Experiment) *int { return &e.Scaled.Jobs },
+			stored: func(r *result.Experiment) *int { return &r.Jobs },
+		},
+	},
+	{
+		Flag: "size", Help: "`size` of every workload's file, such as 4GiB; loop devices grow with it",
+		value: fileSize{},
+	},
+	{
+		Flag: "on",
+		Help: "a `device` (see --destroy) or dir:PATH to take the place of loop devices; " +
+			"with several --on, each stack is measured on each device",
+		Repeats: true,
+	},
+	{
+		Flag: "remote",
+		Help: "where stacks on nvmeof(transport=T) find their target: `nvmeof(...)`, as plimsoll target export prints it; " +
+			"one for each transport",
+		Repeats: true,
+	},
+	{
+		Key: "factors",
+		Description: "What is varied on purpose: names and their levels. Stacks and workloads that mention a factor " +
+			"($jobs, in their name and in their text) stand for one of each level.",
+		value: content{map[string]Levels{}, func(p *parser, n *yaml.Node) { p.factorNode = n }},
+	},
+	{
+		Key: "stacks", Description: "Storage stacks by name, source first.",
+		Required: "add stacks: and below it NAME: STACK, for example raw: loop(size=1GiB)",
+		value:    content{map[string]StackText{}, func(p *parser, n *yaml.Node) { p.stackNode = n }},
+	},
+	{
+		Key: "workloads", Description: "Workloads by name. Without mixes, each runs alone.",
+		Required: "add workloads: and below it NAME: {fio: {...}}",
+		value:    content{map[string]Load{}, func(p *parser, n *yaml.Node) { p.workloadNode = n }},
+	},
+	{
+		Key: "mixes",
+		Description: "What runs at the same time, by name: workloads, and how many instances of each. " +
+			"With mixes, only they run.",
+		value: content{map[string]Tenants{}, func(p *parser, n *yaml.Node) { p.mixNode = n }},
+	},
+	{
+		Key: "host",
+		Description: "A miniature, a smaller host made of this one, that all mixes run in: its processors, " +
+			"its memory with the page cache, and what its devices do in a second.",
+		value: content{LimitKeys{}, func(p *parser, n *yaml.Node) { p.hostNode = n }},
+	},
+}
+
+// Flags returns the settings that a command line may say, in the order in which they are read.
+func Flags() []Setting {
+	var flags []Setting
+	for _, s := range settings {
+		if s.Flag != "" || s.Without != "" {
+			flags = append(flags, s)
+		}
+	}
+	return flags
+}
+
+// Set has the text of a flag win over the experiment. The error is a *FlagError where the text is of another form.
+func (s Setting) Set(e *Experiment, text string) error {
+	if s.value == nil {
+		return nil
+	}
+	return s.value.set(e, text)
+}
+
+// IsSwitch reports whether the flag takes no value.
+func (s Setting) IsSwitch() bool {
+	_, is := s.value.(onOff)
+	return is
+}
+
+// SetOn does what a flag without a value says.
+func (s Setting) SetOn(e *Experiment) error { return s.Set(e, on) }
+
+// SetOff does what the flag Without says.
+func (s Setting) SetOff(e *Experiment) error { return s.Set(e, off) }
+
+// FlagError is why a text is not a flag's value.
+type FlagError struct{ Takes string } // "a number from 1"
+
+func (e *FlagError) Error() string { return "it takes " + e.Takes }
+
+// Stored returns the experiment as a run stores it.
+func (e *Experiment) Stored() result.Experiment {
+	stored := result.Experiment{
+		Name: e.Name, Question: e.Question, Baseline: e.Baseline, Source: e.Source, File: e.File, Files: e.Files,
+	}
+	for _, s := range settings {
+		if s.value != nil {
+			s.value.store(e, &stored)
+		}
+	}
+	return stored
+}
+
+// Restore gives an experiment, as its file says it, the settings that a run was started with. Its stacks, its baseline
+// and its workloads stay the file's: what Scaled then holds is not applied yet.
+func (e *Experiment) Restore(stored result.Experiment) error {
+	for _, s := range settings {
+		if s.value == nil {
+			continue
+		}
+		err := s.value.restore(e, &stored)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,301 @@
+// Package compare compares two runs, A before and B after, where they are alike.
+package compare
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	samples "plimsoll/internal/cell"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+)
+
+// What compare takes for granted. A comparison in CI is made again and again:
+// at the 5% of Alpha one in twenty would find a difference that is none.
+const (
+	DefaultThreshold = 0.05
+	DefaultAlpha     = 0.01
+)
+
+// Options tell which differences between two runs matter.
+type Options struct {
+	Threshold float64  // share by which B must be worse than A to be a regression: 0.05
+	Alpha     float64  // level of the tests of all rows that decide, together
+	Metrics   []string // IDs of the metrics that decide; nil for IOPS
+	Others    bool     // compare the metrics that do not decide as well
+}
+
+// Verdict judges a row of a comparison, or all of it.
+type Verdict string
+
+// The verdicts, the gravest first: of the rows that decide, the gravest one
+// is the verdict of the comparison.
+const (
+	Regression  Verdict = "regression"    // significantly worse, and by more than the threshold
+	TooFew      Verdict = "too few"       // so few trials cannot differ significantly, however far apart
+	TooNoisy    Verdict = "too noisy"     // a regression beyond the threshold lies within the interval
+	Holds       Verdict = "no regression" // the interval excludes one beyond the threshold
+	Improvement Verdict = "improvement"   // significantly better; all in all, that holds too
+)
+
+// Comparison is two runs, A before and B after, compared where they are alike.
+type Comparison struct {
+	A         Run          `json:"a"`
+	B         Run          `json:"b"`
+	Threshold float64      `json:"threshold"` // a share
+	Alpha     float64      `json:"alpha"`
+	Verdict   Verdict      `json:"verdict"`
+	Title     string       `json:"title"`   // the verdict in one line, with the number that matters
+	Family    int          `json:"family"`  // rows that decide and have a test: p is corrected for so many
+	Rows      []Row        `json:"rows"`    // by metric, those that decide first; then in the order of A
+	Apart     []Apart      `json:"apart"`   // what could not be compared, and why
+	Differs   []Difference `json:"differs"` // facts that may explain a difference
+	Notes     []string     `json:"notes"`
+}
+
+// Run says which run was compared.
+type Run struct {
+	ID         string           `json:"id"`
+	Experiment string           `json:"experiment"`
+	Host       string           `json:"host"`
+	Started    time.Time        `json:"started,omitzero"`
+	Status     result.RunStatus `json:"status"`
+	Trials     int              `json:"trials"` // planned
+	Done       int              `json:"done"`
+}
+
+// Row compares one metric of one stack under one workload.
+type Row struct {
+	Stack     string   `json:"stack"`                // its name in A
+	StackB    string   `json:"stack_b,omitempty"`    // its name in B, where it has another
+	Workload  string   `json:"workload"`             // its name in A
+	WorkloadB string   `json:"workload_b,omitempty"` // its name in B, where it has another
+	Line      string   `json:"line"`
+	Summary   string   `json:"summary,omitempty"` // of the workload
+	Metric    string   `json:"metric"`            // cell.Metric.ID
+	Decides   bool     `json:"decides"`           // the verdict of the comparison counts it
+	Source    string   `json:"source"`            // result.Source of both; unknown when either is
+	Marks     []string `json:"marks,omitempty"`
+	A         Sample   `json:"a"`
+	B         Sample   `json:"b"`
+	Ratio     *float64 `json:"ratio"` // median of B / median of A; nil when there is none
+	Low       *float64 `json:"low"`   // 95% bootstrap interval of Ratio; nil when a trial measured nothing
+	High      *float64 `json:"high"`
+	P         float64  `json:"p"`          // Mann-Whitney, two-sided, of this row alone
+	PAdjusted float64  `json:"p_adjusted"` // by Holm, for all rows that decide, or for all that do not
+	Differs   bool     `json:"differs"`    // PAdjusted is below Alpha; otherwise shown as ~
+	Verdict   Verdict  `json:"verdict"`
+
+	better float64 // +1 when more is better, else -1
+}
+
+// Sample is the trials of one run behind a row. All is 0 without them.
+type Sample struct {
+	N        int     `json:"n"`      // bring-ups; trials where bring-ups are not known
+	Trials   int     `json:"trials"` // in all of them
+	Median   float64 `json:"median"`
+	Low      float64 `json:"low"` // stats.MedianInterval
+	High     float64 `json:"high"`
+	Coverage float64 `json:"coverage"`
+
+	values []float64 // of each bring-up
+}
+
+// Metrics are those that Compare knows, in the order in which they are shown.
+func Metrics() []samples.Metric {
+	return []samples.Metric{samples.Rate, samples.Bandwidth, samples.P50, samples.P99, samples.P999}
+}
+
+// Runs compares B with A. It accepts runs of any state. Options that make
+// no sense are the caller's mistake: metrics that it does not know are not
+// compared.
+func Runs(a, b *result.Run, opt Options) Comparison {
+	if opt.Metrics == nil {
+		opt.Metrics = []string{"iops"}
+	}
+	va, vb := measured.New(a), measured.New(b)
+	pairs, apart := pair(va, vb)
+	c := Comparison{
+		A: runOf(va.Run), B: runOf(vb.Run), Threshold: opt.Threshold, Alpha: opt.Alpha,
+		Rows: []Row{}, Apart: apart,
+		Differs: differences(va.Run, vb.Run, pairs), Notes: notes(va.Run, vb.Run, pairs),
+	}
+	for _, decides := range []bool{true, false} {
+		var family []Row
+		for _, m := range Metrics() {
+			if slices.Contains(opt.Metrics, m.ID) != decides || !decides && !opt.Others {
+				continue
+			}
+			for _, p := range pairs {
+				family = append(family, p.row(m, va.Run.Seed^vb.Run.Seed, decides))
+			}
+		}
+		n := correct(family)
+		for i := range family {
+			family[i].judge(opt, n)
+		}
+		if decides {
+			c.Family = n
+		}
+		c.Rows = append(c.Rows, family...)
+	}
+	c.conclude()
+	return c
+}
+
+func runOf(run *result.Run) Run {
+	c := Run{ID: run.ID, Experiment: run.Experiment.Name, Host: run.Environment.Hostname,
+		Started: run.Started, Status: run.Status, Trials: len(run.Trials)}
+	for _, t := range run.Trials {
+		if t.Status == result.TrialDone {
+			c.Done++
+		}
+	}
+	return c
+}
+
+// row measures a pair by one metric. The seed must not depend on which run
+// comes first.
+func (p comparedPair) row(m samples.Metric, seed uint64, decides bool) Row {
+	r := Row{
+		Stack: p.a.stack.Name, Workload: p.a.workload.Name, Line: p.a.stack.Line, Summary: p.a.workload.Summary,
+		Metric: m.ID, Decides: decides, Source: string(p.source()), Marks: p.marks(),
+		A: sampleOf(p.a, m), B: sampleOf(p.b, m), better: -1,
+	}
+	if p.b.stack.Name != r.Stack {
+		r.StackB = p.b.stack.Name
+	}
+	if p.b.workload.Name != r.Workload {
+		r.WorkloadB = p.b.workload.Name
+	}
+	if m.HigherIsBetter {
+		r.better = 1
+	}
+	r.P = stats.MannWhitney(r.B.values, r.A.values)
+	r.PAdjusted = r.P
+	if ratio := r.B.Median / r.A.Median; r.B.N > 0 && (ratio == 0 || invertible(ratio)) {
+		r.Ratio = &ratio
+	}
+	enough := min(r.A.N, r.B.N) >= stats.FewestPairs
+	if iv, ok := ratioInterval(r.B.values, r.A.values, seed); ok && enough {
+		r.Low, r.High = &iv.Low, &iv.High
+	}
+	return r
+}
+
+func sampleOf(u *unit, m samples.Metric) Sample {
+	var s Sample
+	if u.cell == nil {
+		return s
+	}
+	taken := u.cell.Sample(m)
+	s.values, s.N, s.Trials = taken.Means(), len(taken), taken.Trials()
+	if s.N > 0 {
+		s.Median, s.Low, s.High, s.Coverage = measured.MedianOf(s.values)
+	}
+	return s
+}
+
+// ratioInterval is that of stats.RatioOfMedians, resampled in an order that
+// does not depend on which sample is the subject: A against B is then exactly
+// the inverse of B against A.
+func ratioInterval(subject, baseline []float64, seed uint64) (stats.Interval, bool) {
+	x, y := slices.Sorted(slices.Values(subject)), slices.Sorted(slices.Values(baseline))
+	inverse := slices.Compare(x, y) > 0
+	if inverse {
+		x, y = y, x
+	}
+	r, ok := stats.RatioOfMedians(x, y, seed)
+	if !ok || !invertible(r.Low) || !invertible(r.High) {
+		return stats.Interval{}, false
+	}
+	if inverse {
+		r.Low, r.High = 1/r.High, 1/r.Low
+	}
+	return stats.Interval{Low: r.Low, High: r.High, Coverage: stats.Confidence}, true
+}
+
+// invertible reports whether a ratio is a number, and so is its inverse.
+func invertible(ratio float64) bool { return ratio > 1e-300 && ratio < 1e300 }
+
+// correct adjusts the p values of the rows that have a test, and counts them.
+func correct(rows []Row) int {
+	var ps []float64
+	var at []int
+	for i, r := range rows {
+		if r.A.N > 0 && r.B.N > 0 {
+			ps, at = append(ps, r.P), append(at, i)
+		}
+	}
+	for i, p := range stats.Holm(ps) {
+		rows[at[i]].PAdjusted = p
+	}
+	return len(ps)
+}
+
+// judge returns a row its verdict; family is the number of rows that p is
+// corrected for.
+func (r *Row) judge(opt Options, family int) {
+	r.Differs = r.PAdjusted < opt.Alpha
+	switch {
+	case r.Differs && r.Ratio != nil && r.beyond(*r.Ratio, opt.Threshold):
+		r.Verdict = Regression
+	case r.Differs && r.better*(r.B.Median-r.A.Median) > 0:
+		r.Verdict = Improvement
+	case !r.Differs && (smallest(r.A.N, r.B.N, family) >= opt.Alpha || min(r.A.N, r.B.N) < stats.FewestPairs):
+		r.Verdict = TooFew
+	case r.Low == nil || r.beyond(r.worst(), opt.Threshold):
+		r.Verdict = TooNoisy
+	default:
+		r.Verdict = Holds
+	}
+}
+
+// beyond reports whether a ratio is worse than the threshold allows: rates below
+// 1 - threshold, latencies above 1 + threshold.
+func (r *Row) beyond(ratio, threshold float64) bool {
+	return r.better*(ratio-1) < -threshold
+}
+
+// worst is the end of the interval on the side of a regression.
+func (r *Row) worst() float64 {
+	if r.better > 0 {
+		return *r.Low
+	}
+	return *r.High
+}
+
+// smallest is the smallest corrected p of samples of these sizes, when no
+// other row of the family differs.
+func smallest(n, m, family int) float64 {
+	if n == 0 || m == 0 {
+		return 1
+	}
+	return min(1, stats.SmallestP(n, m)*float64(max(1, family)))
+}
+
+// repeatsFor is the smallest number of trials of each side with which a
+// single row of the family can be significant.
+func repeatsFor(family int, alpha float64) int {
+	n := 1
+	for smallest(n, n, family) >= alpha {
+		n++
+	}
+	return n
+}
+
+// repeatsAgainstNoise estimates how many trials of each side would show that
+// nothing regressed, if nothing did: intervals shrink with the square root.
+func (r *Row) repeatsAgainstNoise(threshold float64) int {
+	if r.Low == nil {
+		return 0
+	}
+	allowed := -math.Log(1 - threshold)
+	if r.better < 0 {
+		allowed = math.Log(1 + threshold)
+	}
+	half := math.Log(*r.High / *r.Low) / 2
+	return int(math.Ceil(float64(min(r.A.N, r.B.N)) * max(1, (half/allowed)*(half/allowed))))
+}

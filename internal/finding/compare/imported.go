@@ -1,0 +1,66 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+
+	"plimsoll/internal/finding/measured"
+)
+
+// Imports name their stacks by the files and devices that the jobs name, unless
+// whoever imported them said more. Two of them may be of one stack although
+// their files lay elsewhere.
+
+// nameUnknown returns stacks of which only such a name is known what stands for
+// them. One whose name both runs have is the same in both; of the others, the
+// only one of A is the only one of B. Which of several is which cannot be told.
+func nameUnknown(left, right []*unit) {
+	as, bs := onlyHere(left, right), onlyHere(right, left)
+	for _, units := range [][]*unit{left, right} {
+		for _, u := range units {
+			if u.shape.line == "" {
+				u.shape.unknown = u.stack.Name
+			}
+		}
+	}
+	if len(as) != 1 || len(bs) != 1 {
+		return
+	}
+	for _, u := range right {
+		if u.shape.unknown == bs[0] {
+			u.shape.unknown = as[0]
+		}
+	}
+}
+
+// onlyHere names the stacks without a line that the other run does not have by
+// the same name.
+func onlyHere(units, others []*unit) []string {
+	var out []string
+	for _, u := range units {
+		namesake := func(o *unit) bool { return o.shape.line == "" && o.stack.Name == u.stack.Name }
+		if u.shape.line == "" && !slices.ContainsFunc(others, namesake) {
+			out = measured.AppendNew(out, u.stack.Name)
+		}
+	}
+	return out
+}
+
+// importRemedy says how an imported unit becomes comparable with one that it may
+// well be like; "" where there is none.
+func importRemedy(u *unit, others []*unit, there string) string {
+	if !u.shape.imported {
+		return ""
+	}
+	sameJobs := func(o *unit) bool { return o.shape.imported && o.shape.line == "" && u.shape.sameWorkload(o.shape) }
+	if u.shape.line == "" && slices.ContainsFunc(others, sameJobs) {
+		return fmt.Sprintf(": its jobs name other files than those of %s, and which stack is which cannot be told; import both with the same --stack NAME", there)
+	}
+	untold := func(o *unit) bool {
+		return o.shape.imported && u.shape.sameStack(o.shape) && (u.shape.identity == "" || o.shape.identity == "")
+	}
+	if slices.ContainsFunc(others, untold) {
+		return ": the options of its jobs are not known in both runs; import both with the same --workload NAME"
+	}
+	return ""
+}

@@ -1,0 +1,256 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+)
+
+// Apart is what was not compared.
+type Apart struct {
+	Stack    string `json:"stack"`
+	Workload string `json:"workload"`
+	In       string `json:"in"` // the run that has results of it: "A", "B", "both" or "neither"
+	Why      string `json:"why"`
+}
+
+// What both runs measured and yet cannot be compared keeps the verdict open,
+// unlike what only one of them has, or neither.
+const (
+	inBoth    = "both"
+	inNeither = "neither"
+)
+
+// unit is a stack under a workload that a run tried.
+type unit struct {
+	stack    *measured.Stack
+	workload result.Workload
+	cell     *measured.Cell // nil when no trial finished
+	tried    int            // trials, whatever became of them
+	shape    shape
+}
+
+// shape is what must be the same for two units to be alike.
+type shape struct {
+	line     string  // canonical; "" when an import does not tell
+	kind     string  // of workload
+	name     string  // of the workload
+	declared string  // canonical; "" when the run does not tell
+	identity string  // of an imported workload; "" when the import does not tell
+	summary  string  // stands in for declared where a run does not tell
+	runtime  float64 // seconds, of the experiment; 0 where the workload has its own
+	ramp     float64
+	before   string // what was written before, beyond one pass over the files
+	traced   bool   // requests were recorded meanwhile, which costs some of the speed
+	imported bool   // it was measured elsewhere
+	unknown  string // what stands for the stack where an import does not tell its line; "" otherwise
+}
+
+// comparedPair is two units that are alike.
+type comparedPair struct{ a, b *unit }
+
+// pair finds for every unit of A the one of B that is like it. Among several,
+// names decide; that they are called the same does not make them alike.
+func pair(va, vb *measured.View) (pairs []comparedPair, apart []Apart) {
+	left, right := unitsOf(va), unitsOf(vb)
+	nameUnknown(left, right)
+	partner := map[*unit]*unit{} // both ways
+	for _, byName := range []bool{true, false} {
+		for _, a := range sortedByName(left) {
+			for _, b := range sortedByName(right) {
+				if partner[a] == nil && partner[b] == nil && a.shape.like(b.shape) && (!byName || a.named(b)) {
+					partner[a], partner[b] = b, a
+				}
+			}
+		}
+	}
+	apart = []Apart{}
+	for _, a := range left {
+		b := partner[a]
+		if b == nil {
+			apart = append(apart, alone(a, right, "A", "B"))
+			continue
+		}
+		p := comparedPair{a, b}
+		switch why := p.unlikeSources(); {
+		case a.cell == nil && b.cell == nil:
+			apart = append(apart, Apart{a.stack.Name, a.workload.Name, inNeither, "no trial finished in either run"})
+		case why != "":
+			apart = append(apart, Apart{a.stack.Name, a.workload.Name, inBoth, why})
+		default:
+			pairs = append(pairs, p)
+		}
+	}
+	for _, b := range right {
+		namesake := slices.IndexFunc(left, b.named)
+		told := namesake >= 0 && partner[left[namesake]] == nil // why they are not alike
+		if partner[b] == nil && !told {
+			apart = append(apart, alone(b, left, "B", "A"))
+		}
+	}
+	return pairs, apart
+}
+
+func sortedByName(units []*unit) []*unit {
+	return slices.SortedFunc(slices.Values(units), func(x, y *unit) int {
+		return cmp.Or(cmp.Compare(x.stack.Name, y.stack.Name), cmp.Compare(x.workload.Name, y.workload.Name))
+	})
+}
+
+// unitsOf are what the run tried: by workload, then by stack.
+func unitsOf(v *measured.View) []*unit {
+	tried := map[measured.CellKey]int{}
+	for _, t := range v.Run.Trials {
+		tried[measured.CellKey{Stack: t.Stack, Workload: t.Mix}]++
+	}
+	var units []*unit
+	for _, w := range v.Workloads {
+		for _, s := range v.Stacks {
+			if n := tried[measured.CellKey{Stack: s.Name, Workload: w.Name}]; n > 0 {
+				units = append(units, &unit{stack: s, workload: w, cell: v.Cell(s.Name, w.Name), tried: n, shape: shapeOf(v, s, w)})
+			}
+		}
+	}
+	return units
+}
+
+func shapeOf(v *measured.View, s *measured.Stack, w result.Workload) shape {
+	h := shape{
+		line: s.Line, kind: w.Kind, name: w.Name, declared: strings.TrimSpace(w.Declared), identity: w.Identity,
+		summary: cmp.Or(w.Summary, w.Name), imported: v.Run.Imported != nil,
+	}
+	if parsed, err := line.Parse(s.Line); err == nil {
+		h.line = parsed.String()
+	}
+	h.runtime, h.ramp = v.Run.Experiment.RuntimeSeconds, v.Run.Experiment.RampSeconds
+	h.before = v.Run.Experiment.Precondition
+	h.traced = slices.ContainsFunc(v.Run.Trials, func(t result.Trial) bool {
+		return t.Stack == s.Name && t.Mix == w.Name && t.Trace != nil
+	})
+	// Parameters are YAML, in whatever order; a user's job file stays as it is.
+	var parameters map[string]any
+	if yaml.Unmarshal([]byte(w.Declared), &parameters) == nil && parameters != nil {
+		if text, err := yaml.Marshal(parameters); err == nil {
+			h.declared = string(text)
+		}
+		if _, own := parameters["runtime"]; own {
+			h.runtime = 0
+		}
+		if _, own := parameters["ramp"]; own {
+			h.ramp = 0
+		}
+	}
+	return h
+}
+
+func (a *unit) named(b *unit) bool {
+	return a.stack.Name == b.stack.Name && a.workload.Name == b.workload.Name
+}
+
+func (h shape) sameWorkload(o shape) bool {
+	switch {
+	case h.kind != o.kind:
+		return false
+	case h.identity != "" && o.identity != "":
+		return h.identity == o.identity
+	case h.imported && o.imported && h.declared == "" && o.declared == "" && h.name == o.name:
+		return true // as whoever imported them called them
+	case h.declared == "" || o.declared == "":
+		return h.summary == o.summary
+	}
+	return h.declared == o.declared
+}
+
+func (h shape) sameStack(o shape) bool { return h.line == o.line && h.unknown == o.unknown }
+
+func (h shape) sameTimes(o shape) bool { return h.runtime == o.runtime && h.ramp == o.ramp }
+
+func (h shape) like(o shape) bool {
+	return h.sameStack(o) && h.sameWorkload(o) && h.sameTimes(o) && h.before == o.before && h.traced == o.traced
+}
+
+// alone says why a unit has no partner among those of the other run, by what
+// keeps it from the one that is most like it.
+func alone(u *unit, others []*unit, here, there string) Apart {
+	a := Apart{u.stack.Name, u.workload.Name, here, "only in " + here}
+	for _, o := range others {
+		if u.shape.sameStack(o.shape) && u.shape.sameWorkload(o.shape) && !u.shape.sameTimes(o.shape) {
+			a.Why = fmt.Sprintf("measured for %g s (ramp %g s) in %s, for %g s (ramp %g s) in %s",
+				u.shape.runtime, u.shape.ramp, here, o.shape.runtime, o.shape.ramp, there)
+			return a
+		}
+		if u.shape.sameStack(o.shape) && u.shape.sameWorkload(o.shape) && u.shape.before != o.shape.before {
+			a.Why = fmt.Sprintf("another preconditioning: %s in %s, %s in %s", cmp.Or(u.shape.before, "none"), here, cmp.Or(o.shape.before, "none"), there)
+			return a
+		}
+		if u.shape.sameStack(o.shape) && u.shape.sameWorkload(o.shape) && u.shape.traced != o.shape.traced {
+			which := map[bool]string{true: here, false: there}
+			a.Why = fmt.Sprintf("traced in %s and not in %s: tracing costs some of the speed", which[u.shape.traced], which[o.shape.traced])
+			return a
+		}
+	}
+	for _, o := range others {
+		switch {
+		case !u.named(o):
+		case !u.shape.sameStack(o.shape):
+			a.Why = fmt.Sprintf("another stack: %s in %s, %s in %s", cmp.Or(u.shape.line, "unknown"), here, cmp.Or(o.shape.line, "unknown"), there)
+		case !u.shape.sameWorkload(o.shape):
+			a.Why = fmt.Sprintf("another workload: %s in %s, %s in %s", u.shape.text(), here, o.shape.text(), there)
+		}
+	}
+	if alone := "only in " + here; a.Why == alone {
+		a.Why += importRemedy(u, others, there)
+	}
+	return a
+}
+
+// text is what was declared, on one line.
+func (h shape) text() string {
+	return strings.Join(strings.Fields(cmp.Or(h.declared, h.summary)), " ")
+}
+
+// unlikeSources says why the numbers of a pair come from different places.
+func (p comparedPair) unlikeSources() string {
+	if p.a.cell == nil || p.b.cell == nil {
+		return ""
+	}
+	switch a, b := p.a.cell.Source(), p.b.cell.Source(); {
+	case a == result.SourceMemory && b == result.SourceDevice:
+		return "memory answered in A, the device in B"
+	case a == result.SourceDevice && b == result.SourceMemory:
+		return "the device answered in A, memory in B"
+	}
+	return ""
+}
+
+// source is what answered both.
+func (p comparedPair) source() result.Source {
+	var s result.Source
+	for _, u := range []*unit{p.a, p.b} {
+		switch {
+		case u.cell == nil:
+		case s == "" || s == u.cell.Source():
+			s = u.cell.Source()
+		default:
+			return result.SourceUnknown
+		}
+	}
+	return cmp.Or(s, result.SourceUnknown)
+}
+
+func (p comparedPair) marks() []string {
+	var out []string
+	for _, u := range []*unit{p.a, p.b} {
+		for _, m := range u.stack.Marks {
+			out = measured.AppendNew(out, string(m))
+		}
+	}
+	return out
+}

@@ -1,0 +1,96 @@
+package cost
+
+import (
+	_ "embed" // the sentences
+	"math"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/result"
+)
+
+// TracedText has the sentences on traced I/Os that several rules share: accounts of
+// their parts, and what must be known beside them.
+//
+//go:embed traced.tmpl
+var TracedText string
+
+// Account is where the time of an I/O goes: medians over the trials, in ns.
+type Account struct {
+	Total   float64 `json:"total_ns"`
+	Parts   []Part  `json:"parts"`
+	Residue float64 `json:"residue_ns"` // what no part explains; less than nothing where parts take longer than the I/O
+}
+
+// Part is one part of an account.
+type Part struct {
+	Name   string  `json:"name"` // result.PartName
+	NS     float64 `json:"ns"`
+	Halves *Halves `json:"halves,omitempty"` // of the kernel's; nil where the traces do not tell them apart
+}
+
+// Halves are the kernel's part on the way to the block layer, and on the way back, in ns.
+type Halves struct {
+	Down float64 `json:"down_ns"`
+	Back float64 `json:"back_ns"`
+}
+
+// Accounted is the account of the I/Os of a stack.
+type Accounted struct {
+	Direction string  `json:"direction"` // reads, writes
+	Stack     string  `json:"stack"`
+	Under     string  `json:"under,omitempty"` // the workload, where another one is told of beside it
+	Account   Account `json:"account"`
+}
+
+// PartsOf returns where the time of a cell's I/Os goes, as remarks; none when no
+// trace tells. under is the workload, where it has to be named.
+func PartsOf(c *measured.Cell, under string) (out []fact.Remark) {
+	for _, d := range Directions {
+		if s := SpanOf(c, d).Parted(); s != nil {
+			facts := Accounted{Direction: d.Noun, Stack: c.Stack.Name, Under: under, Account: s.account()}
+			out = append(out, fact.Remark{Case: "accounted", Facts: facts})
+		}
+	}
+	return out
+}
+
+func (s *span) account() Account {
+	a := Account{Total: s.median(totalLatency), Residue: s.residue()}
+	for _, p := range s.pieces(false) {
+		part := Part{Name: p.name, NS: s.median(p.of)}
+		if p.name == string(result.PartKernel) && s.halved() {
+			part.Halves = &Halves{Down: s.median(kernelDown.of), Back: s.median(kernelBack.of)}
+		}
+		a.Parts = append(a.Parts, part)
+	}
+	return a
+}
+
+// Unclosed is how the parts of an account do not make up the latency: a residue that
+// is more than is tolerated, or a part that is less than nothing.
+type Unclosed struct {
+	Stack     string  `json:"stack,omitempty"`
+	Workload  string  `json:"workload,omitempty"`
+	Direction string  `json:"direction"`
+	Residue   bool    `json:"residue"` // else it is a part
+	NS        float64 `json:"ns"`      // of the residue, or of the part
+	Share     float64 `json:"share"`   // of the latency, without a sign
+	Tolerance float64 `json:"tolerance"`
+	Total     float64 `json:"total_ns"`
+}
+
+// Unclosed returns how the parts do not close.
+func (s *span) Unclosed() Unclosed {
+	u := Unclosed{
+		Stack: s.Stack.Name, Workload: s.Workload.Name, Direction: s.Noun,
+		Tolerance: s.tolerance(), Total: s.median(totalLatency),
+	}
+	u.NS = s.residue()
+	u.Residue = math.Abs(u.NS) > u.Tolerance*u.Total
+	if !u.Residue {
+		u.NS = s.negative()
+	}
+	u.Share = math.Abs(u.NS / u.Total)
+	return u
+}

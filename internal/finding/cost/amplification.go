@@ -1,0 +1,198 @@
+package cost
+
+import (
+	"cmp"
+	_ "embed" // the sentences
+	"maps"
+	"slices"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+)
+
+//go:embed amplification.tmpl
+var amplificationText string
+
+// AmplificationSentences are the sentences on what devices do beside what fio asks for.
+var AmplificationSentences = prose.NewSheet(amplificationText, TracedText)
+
+// Amplified is how much more a device does than fio asks for.
+type Amplified struct {
+	Direction string    `json:"direction"`         // reads, writes
+	Counted   []Counted `json:"counted,omitempty"` // by the devices, top first; of writes only
+	Bottom    *Counted  `json:"bottom,omitempty"`  // the device that holds the bytes
+	Small     bool      `json:"small,omitempty"`   // it writes more often than fio, and about as many bytes
+	Charged   *Charged  `json:"charged,omitempty"` // by traces; nil where none tells
+}
+
+// Counted is what devices wrote for each write, and each byte, of fio.
+type Counted struct {
+	Devices []string `json:"devices"`
+	IOs     float64  `json:"ios"`
+	Bytes   float64  `json:"bytes"`
+}
+
+// Charged is what devices served for each I/O, and each byte, of fio, by who is
+// charged for it.
+type Charged struct {
+	Devices  []string      `json:"devices,omitempty"`
+	All      fact.Estimate `json:"all"`
+	AllBytes fact.Estimate `json:"all_bytes"`
+	Own      fact.Estimate `json:"own"` // charged to fio
+	OwnBytes fact.Estimate `json:"own_bytes"`
+	Others   []Other       `json:"others,omitempty"` // who got most first, at most three
+	Uncopied *Uncopied     `json:"uncopied,omitempty"`
+}
+
+// Other is someone else whom devices served.
+type Other struct {
+	Owner string  `json:"owner"`
+	PerIO float64 `json:"per_io"` // requests for each I/O of fio: the median over the trials
+}
+
+// Uncopied is the same of the stack that only lacks copy-on-write.
+type Uncopied struct {
+	Stack    string        `json:"stack"`
+	All      fact.Estimate `json:"all"`
+	AllBytes fact.Estimate `json:"all_bytes"`
+}
+
+// amplified is how much the device may write per write of fio before it is
+// said.
+const amplified = 1.2
+
+// Amplifications finds stacks that make the device write more than fio wrote:
+// journals, checksums, metadata, copies. Traces tell for whom, and what was
+// read beside.
+func Amplifications(v *measured.View) []fact.Finding {
+	var out []fact.Finding
+	for _, c := range v.All() {
+		writes := attributed(v, c, Directions[1])
+		switch f, facts := counted(c); {
+		case f != nil:
+			if writes != nil {
+				writes.explain(f, facts)
+			}
+			out = append(out, *f)
+		case writes != nil && writes.amplified():
+			out = append(out, writes.finding())
+		}
+		if reads := attributed(v, c, Directions[0]); reads != nil && reads.amplified() {
+			out = append(out, reads.finding())
+		}
+	}
+	return out
+}
+
+// counted is what device counters tell; nil when the device writes about as
+// much as fio.
+func counted(c *measured.Cell) (*fact.Finding, *Amplified) {
+	devices := WritesPerWrite(c)
+	bottom := slices.IndexFunc(devices, func(d DeviceWrites) bool { return d.Role == measured.RoleBottom })
+	if bottom < 0 {
+		return nil, nil
+	}
+	d := devices[bottom]
+	if d.Ios <= amplified && d.Bytes <= amplified {
+		return nil, nil
+	}
+	facts := &Amplified{Direction: "writes", Bottom: countedAt(d), Small: d.Bytes <= amplified}
+	for _, d := range devices {
+		facts.Counted = append(facts.Counted, *countedAt(d))
+	}
+	f := fact.Finding{
+		ID: "amplification/" + c.Stack.Name + "/" + c.Workload.Name, Case: "counted", Kind: fact.KindCaveat,
+		Workload: c.Workload.Name, Stacks: []string{c.Stack.Name}, Facts: facts,
+		Evidence: measured.Points(c), Caveats: measured.MarksOf(c),
+	}
+	if Below(c) {
+		f.Remarks = append(f.Remarks, fact.Remark{Case: "caveat: shared disk", Facts: d.Names})
+	}
+	return &f, facts
+}
+
+func countedAt(d DeviceWrites) *Counted { return &Counted{d.Names, d.Ios, d.Bytes} }
+
+// place is where a device stands in the chain of a stack. It stays the same
+// from trial to trial, while a name may change: a loop device can get another
+// number when a run is resumed.
+type place struct {
+	Role string
+	nth  int // of those of the role, from the top; 0 for all that hold the bytes side by side
+}
+
+// DeviceWrites is what the devices at a place wrote per write and per byte
+// that fio wrote.
+type DeviceWrites struct {
+	place
+	Names      []string // in alphabetical order
+	Ios, Bytes float64
+}
+
+// WritesPerWrite returns medians over the trials of a cell for each place, top
+// first.
+func WritesPerWrite(c *measured.Cell) []DeviceWrites {
+	at := map[place][]DeviceWrites{}
+	for _, t := range c.Trials {
+		for p, w := range writesIn(t) {
+			at[p] = append(at[p], w)
+		}
+	}
+	var out []DeviceWrites
+	for p, trials := range at {
+		median := DeviceWrites{place: p}
+		var ios, bytes []float64
+		for _, w := range trials {
+			ios, bytes, median.Names = append(ios, w.Ios), append(bytes, w.Bytes), append(median.Names, w.Names...)
+		}
+		slices.Sort(median.Names)
+		median.Names = slices.Compact(median.Names)
+		median.Ios, median.Bytes = stats.Median(ios), stats.Median(bytes)
+		out = append(out, median)
+	}
+	slices.SortFunc(out, func(a, b DeviceWrites) int {
+		byPlace := cmp.Compare(slices.Index(measured.Roles, a.Role), slices.Index(measured.Roles, b.Role))
+		return cmp.Or(byPlace, cmp.Compare(a.Role, b.Role), cmp.Compare(a.nth, b.nth))
+	})
+	return out
+}
+
+// writesIn returns what the devices wrote in one trial; nothing when fio wrote
+// nothing.
+func writesIn(t *result.Trial) map[place]DeviceWrites {
+	m := t.Measured()
+	if t.Honesty() == nil || m.Operation(result.Write).Count == 0 || m.Operation(result.Write).Bytes == 0 {
+		return nil
+	}
+	out, met := map[place]DeviceWrites{}, map[string]int{}
+	for _, d := range t.Honesty().Served {
+		p := place{d.Device.Role, met[d.Device.Role]}
+		if p.Role == measured.RoleBottom {
+			p.nth = 0
+		}
+		met[p.Role]++
+		w := out[p]
+		w.Names = append(w.Names, d.Device.Name)
+		if counted := d.Reads + d.Writes; counted > 0 {
+			// Counters also cover the ramp, which fio's numbers leave out;
+			// PerIO has that corrected, so counts are scaled as it is.
+			measured := d.PerIO * float64(m.IOs()) / float64(counted)
+			w.Ios += float64(d.Writes) * measured / float64(m.Operation(result.Write).Count)
+			w.Bytes += float64(d.WriteBytes) * measured / float64(m.Operation(result.Write).Bytes)
+		}
+		out[p] = w
+	}
+	maps.DeleteFunc(out, func(_ place, w DeviceWrites) bool {
+		return !measured.Finite(w.Ios) || !measured.Finite(w.Bytes)
+	})
+	return out
+}
+
+// Below reports whether the device at the bottom carries a file system of the
+// host: the stack is a loop device's file or a directory on it.
+func Below(c *measured.Cell) bool {
+	return slices.Contains(c.Stack.Marks, result.MarkLoop) || slices.Contains(c.Stack.Marks, result.MarkShared)
+}

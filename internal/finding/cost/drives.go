@@ -1,0 +1,123 @@
+package cost
+
+import (
+	_ "embed" // the sentences
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/result"
+	"plimsoll/internal/workload/fio"
+)
+
+//go:embed drive.tmpl
+var driveText string
+
+// DriveSentences are the sentences on what a drive gives.
+var DriveSentences = prose.NewSheet(driveText, TracedText)
+
+// Drive is what a drive gives.
+type Drive struct {
+	IOPS       fact.Point     `json:"iops"`      // the most
+	Bandwidth  fact.Estimate  `json:"bandwidth"` // the most, in bytes a second
+	BytesUnder string         `json:"bytes_under"`
+	Moderate   []DriveLatency `json:"moderate"`        // with 4 jobs of 8 I/Os
+	Alone      []DriveLatency `json:"alone,omitempty"` // of an I/O that is alone
+}
+
+// DriveLatency is what an I/O takes under a workload, in ns.
+type DriveLatency struct {
+	Workload string        `json:"workload"`
+	Mean     fact.Estimate `json:"mean_ns"`
+	Longest  float64       `json:"longest_ns"`
+}
+
+// Drives tells of each bare device what SYSTOR'15 tells of a drive: the most
+// I/Os and bytes that it gave, the mean and the longest latency of each pattern
+// under 4 jobs of 8 I/Os, and what an I/O takes that is alone. Runs that
+// have no such workloads are about something else.
+func Drives(v *measured.View) []fact.Finding {
+	var out []fact.Finding
+	var first *measured.Cell
+	for _, s := range v.Stacks {
+		if !measured.Bare(s.Parsed) || !measured.OnDevice(s.Parsed) {
+			continue
+		}
+		d := drivenOn(v, s)
+		if len(d.moderate) == 0 || !d.saturated {
+			continue
+		}
+		f := d.finding(s)
+		if first == nil {
+			first = d.iops
+		} else if other := v.Cell(first.Stack.Name, d.iops.Workload.Name); other != nil {
+			if e, ok := v.Compare(d.iops, other); ok {
+				f.Effect = &e
+				f.Remarks = append(f.Remarks, measured.TooFew(e)...)
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// drivenDevice is what was measured of a device by the load that it was under.
+type drivenDevice struct {
+	iops, bytes   *measured.Cell // the most of either
+	low, moderate []*measured.Cell
+	saturated     bool // the most that was measured is worth the name
+}
+
+func drivenOn(v *measured.View, s *measured.Stack) (d drivenDevice) {
+	for _, w := range v.Driven() {
+		c := v.Cell(s.Name, w.Name)
+		if c == nil || c.Source() == result.SourceMemory || !w.Load.Direct {
+			continue
+		}
+		d.saturated = d.saturated || w.Load.InFlight() >= measured.Saturating
+		if d.iops == nil || c.Point.Median > d.iops.Point.Median {
+			d.iops = c
+		}
+		if d.bytes == nil || c.Point.BytesPerSecond > d.bytes.Point.BytesPerSecond {
+			d.bytes = c
+		}
+		switch {
+		case w.Load.BlockBytes != measured.RandomBytes || mixed(w.Load):
+		case w.Load.InFlight() == 1:
+			d.low = append(d.low, c)
+		case w.Load.Jobs == 4 && w.Load.Depth == 8:
+			d.moderate = append(d.moderate, c)
+		}
+	}
+	return d
+}
+
+// mixed reports whether a load reads and writes.
+func mixed(l fio.Load) bool { return l.Pattern == "rw" || l.Pattern == "randrw" }
+
+func (d drivenDevice) finding(s *measured.Stack) fact.Finding {
+	cells := append(append([]*measured.Cell{d.iops}, d.moderate...), d.low...)
+	if d.bytes != d.iops {
+		cells = append(cells, d.bytes)
+	}
+	b := d.bytes.Point
+	return fact.Finding{
+		ID: "drive/" + s.Name, Case: "drive", Kind: fact.KindTime, Stacks: []string{s.Name},
+		Facts: Drive{
+			IOPS: d.iops.Point,
+			Bandwidth: fact.Estimate{
+				N: b.N, Median: b.BytesPerSecond, Low: b.BytesLow, High: b.BytesHigh, Coverage: b.Coverage,
+			},
+			BytesUnder: b.Workload, Moderate: driveLatencies(d.moderate), Alone: driveLatencies(d.low),
+		},
+		Evidence: measured.Points(cells...), Caveats: measured.MarksOf(d.iops), Remarks: TracedCaveat(d.iops),
+	}
+}
+
+func driveLatencies(cells []*measured.Cell) (out []DriveLatency) {
+	for _, c := range cells {
+		longest := c.Merge(result.Total).MaxNS
+		out = append(out, DriveLatency{c.Workload.Name, measured.Estimate(c.MeanLatencies()), float64(longest)})
+	}
+	return out
+}

@@ -1,0 +1,101 @@
+package cost
+
+import (
+	"cmp"
+	_ "embed" // the sentences
+	"fmt"
+	"slices"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+	"plimsoll/internal/workload/fio"
+)
+
+//go:embed growth.tmpl
+var growthText string
+
+// GrowthSentences are the sentences on what of a latency grows with the load.
+var GrowthSentences = prose.NewSheet(growthText, TracedText)
+
+// Growth is how much longer an I/O takes under a higher load, by part.
+type Growth struct {
+	Direction string    `json:"direction"` // reads, writes
+	Low       LoadLevel `json:"low"`
+	High      LoadLevel `json:"high"`
+	Parts     []Grown   `json:"parts"` // what grew most first
+	Share     float64   `json:"share"` // of the growth that is in the first part, at most 1
+}
+
+// Most is the part that grew most.
+func (g Growth) Most() Grown { return g.Parts[0] }
+
+// Grown is how much a part of the latency grew.
+type Grown struct {
+	Part    string          `json:"part"` // a part's name, "down" or "back" for a half of the kernel's, or "residue"
+	Extra   fact.Difference `json:"extra_ns"`
+	Differs bool            `json:"differs"` // significant at 5%
+}
+
+// growing is how many times longer an I/O must take under the higher load for
+// its growth to be told.
+const growing = 1.2
+
+// Grows tells, of workloads that differ in jobs and depth only, which part of
+// an I/O's latency grows from the lowest load to the highest.
+func Grows(v *measured.View) []fact.Finding {
+	var out []fact.Finding
+	alike := func(l fio.Load) fio.Load { l.Jobs, l.Depth = 0, 0; return l }
+	for _, g := range seriesOf(v, alike, fio.Load.InFlight) {
+		low, high := g[0], g[len(g)-1]
+		for _, d := range Directions {
+			for _, s := range v.Stacks {
+				if f := growthOf(v, s, d, low, high); f != nil {
+					out = append(out, *f)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func growthOf(v *measured.View, s *measured.Stack, d Direction, low, high measured.Driven) *fact.Finding {
+	a, b := spanUnder(v, s, high.Name, d), spanUnder(v, s, low.Name, d)
+	if a == nil || b == nil || a.negative() < -a.tolerance()*a.median(totalLatency) {
+		return nil
+	}
+	e, ok := v.Effect("mean total latency", s.Name+" under "+high.Name, s.Name+" under "+low.Name,
+		a.sample(totalLatency), b.sample(totalLatency))
+	total, sums := v.Apart(a.Values(totalLatency), b.Values(totalLatency))
+	if !ok || !sums || !e.Differs || e.Low < growing {
+		return nil
+	}
+	var parts []Grown
+	for _, p := range append(a.pieces(a.halved() && b.halved()), residue) {
+		parts = append(parts, grownPart(v, p.name, a.Values(p.of), b.Values(p.of)))
+	}
+	slices.SortStableFunc(parts, func(x, y Grown) int { return cmp.Compare(y.Extra.Median, x.Extra.Median) })
+	most := parts[0]
+	if !most.Differs || most.Extra.Low <= 0 {
+		return nil
+	}
+	return &fact.Finding{
+		ID: fmt.Sprintf("growth/%s/%s/%s", s.Name, high.Name, d.Noun), Case: "growth", Kind: fact.KindTime,
+		Workload: high.Name, Stacks: []string{s.Name},
+		Facts: Growth{
+			Direction: d.Noun, Low: levelOf(low, b), High: levelOf(high, a),
+			Parts: parts, Share: min(1, most.Extra.Median/total.Median),
+		},
+		Effect: &e, Evidence: measured.Points(a.Cell, b.Cell), Caveats: marksOf(a, b), Remarks: PartCaveats(a, b),
+	}
+}
+
+// residue is what no part explains, as a piece.
+var residue = piece{"residue", func(b *result.Breakdown) float64 { return b.ResidueNS }}
+
+func grownPart(v *measured.View, part string, high, low []float64) Grown {
+	d, _ := v.Apart(high, low)
+	return Grown{part, d, stats.MannWhitney(high, low) < stats.Alpha}
+}

@@ -1,0 +1,367 @@
+// Package cost has the rules on what an I/O costs: where its time goes, what it
+// makes devices do beside it, and what a fabric and its target take.
+package cost
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	samples "plimsoll/internal/cell"
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+	"plimsoll/internal/workload/fio"
+)
+
+// spanUnder returns the traced I/Os of a stack under a workload, or nil.
+func spanUnder(v *measured.View, s *measured.Stack, workload string, d Direction) *span {
+	c := v.Cell(s.Name, workload)
+	if c == nil || c.Source() == result.SourceMemory {
+		return nil
+	}
+	return SpanOf(c, d).Parted()
+}
+
+// Direction is the reads or the writes of trials, and of their traces.
+type Direction struct {
+	Noun      string // "reads"
+	Operation string
+	traced    func(*result.Trace) *result.Breakdown
+}
+
+// Directions are reads and writes.
+var Directions = []Direction{
+	{"reads", result.Read, func(t *result.Trace) *result.Breakdown { return t.Read }},
+	{"writes", result.Write, func(t *result.Trace) *result.Breakdown { return t.Write }},
+}
+
+// span is where the I/Os of a cell spent their time, in one direction.
+type span struct {
+	*measured.Cell
+	Direction
+	Trials []tracedTrial // those with a sound trace; never empty
+}
+
+type tracedTrial struct {
+	*result.Trial
+	Parts *result.Breakdown
+}
+
+// SpanOf returns the traced I/Os of a cell; nil when none of its trials has a
+// trace of that direction.
+func SpanOf(c *measured.Cell, d Direction) *span {
+	s := &span{Cell: c, Direction: d}
+	for _, t := range c.Trials {
+		if t.Trace == nil {
+			continue
+		}
+		if b := d.traced(t.Trace); b != nil && sound(b) {
+			s.Trials = append(s.Trials, tracedTrial{t, b})
+		}
+	}
+	if len(s.Trials) == 0 {
+		return nil
+	}
+	return s
+}
+
+// Parted returns the span without trials whose account has no parts, as where
+// other threads did the application's I/O; nil when none has.
+func (s *span) Parted() *span {
+	if s == nil {
+		return nil
+	}
+	out := *s
+	out.Trials = slices.DeleteFunc(slices.Clone(s.Trials), func(t tracedTrial) bool { return len(t.Parts.Parts) == 0 })
+	if len(out.Trials) == 0 {
+		return nil
+	}
+	return &out
+}
+
+// spansUnder returns the traced I/Os of the stacks under a workload, but for those
+// that memory answered: their time is no device's.
+func spansUnder(v *measured.View, workload string, d Direction) []*span {
+	var out []*span
+	for _, c := range v.Under(workload) {
+		if s := SpanOf(c, d).Parted(); s != nil && c.Source() != result.SourceMemory {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func sound(b *result.Breakdown) bool {
+	if b.IOs == 0 || !(b.TotalNS > 0) {
+		return false
+	}
+	numbers := []float64{b.TotalNS, b.ResidueNS, b.PerIO, b.BytesPerIO, b.EntryNS, b.ReturnNS}
+	for _, p := range b.Parts {
+		numbers = append(numbers, p.MeanNS)
+	}
+	return !slices.ContainsFunc(numbers, func(x float64) bool { return !measured.Finite(x) || math.Abs(x) > 1e18 })
+}
+
+// sample is one number of each trial, by bring-up.
+func (s *span) sample(of func(*result.Breakdown) float64) samples.Sample {
+	parts := map[*result.Trial]*result.Breakdown{}
+	var trials []*result.Trial
+	for _, t := range s.Trials {
+		parts[t.Trial] = t.Parts
+		trials = append(trials, t.Trial)
+	}
+	return samples.Take(trials, func(t *result.Trial) (float64, bool) { return of(parts[t]), true })
+}
+
+// sampleOf is the sample that one value for each trial makes.
+func (s *span) sampleOf(values []float64) samples.Sample {
+	at := map[*result.Trial]float64{}
+	var trials []*result.Trial
+	for i, t := range s.Trials {
+		at[t.Trial] = values[i]
+		trials = append(trials, t.Trial)
+	}
+	return samples.Take(trials, func(t *result.Trial) (float64, bool) { return at[t], true })
+}
+
+// Values returns one number of each bring-up.
+func (s *span) Values(of func(*result.Breakdown) float64) []float64 { return s.sample(of).Means() }
+
+func (s *span) median(of func(*result.Breakdown) float64) float64 { return stats.Median(s.Values(of)) }
+
+func totalLatency(b *result.Breakdown) float64 { return b.TotalNS }
+
+// PartOf sums up the parts of some names.
+func PartOf(names ...result.PartName) func(*result.Breakdown) float64 {
+	return func(b *result.Breakdown) (sum float64) {
+		for _, p := range b.Parts {
+			if slices.Contains(names, p.Name) {
+				sum += p.MeanNS
+			}
+		}
+		return sum
+	}
+}
+
+// DeviceTime is what is neither software nor unexplained.
+var DeviceTime = PartOf(result.PartDevice, result.PartTarget, result.PartFabric)
+
+// SoftwareTime is all the rest, what no part explains included.
+func SoftwareTime(b *result.Breakdown) float64 { return b.TotalNS - DeviceTime(b) }
+
+// beforeBlockLayer is the kernel's part up to the block layer. alone is false
+// where the trace does not tell it from the way back.
+func beforeBlockLayer(b *result.Breakdown) (ns float64, alone bool) {
+	if b.EntryNS > 0 || b.ReturnNS > 0 {
+		return b.EntryNS, true
+	}
+	return PartOf(result.PartKernel)(b), false
+}
+
+// piece is a part of the latency, or a half of one, by the name that sentences know.
+type piece struct {
+	name string
+	of   func(*result.Breakdown) float64
+}
+
+var (
+	kernelDown = piece{"down", func(b *result.Breakdown) float64 { return b.EntryNS }}
+	kernelBack = piece{"back", func(b *result.Breakdown) float64 { return b.ReturnNS }}
+)
+
+// partsOrder is how parts follow each other.
+var partsOrder = []result.PartName{
+	result.PartUser, result.PartKernel, result.PartBlock, result.PartDriver,
+	result.PartFabric, result.PartTarget, result.PartDevice,
+}
+
+// partNames are the names that a trace's parts have, in their order.
+func (s *span) partNames() (out []result.PartName) {
+	for _, t := range s.Trials {
+		for _, p := range t.Parts.Parts {
+			if !slices.Contains(out, p.Name) {
+				out = append(out, p.Name)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b result.PartName) int {
+		return cmp.Or(cmp.Compare(slices.Index(partsOrder, a), slices.Index(partsOrder, b)), cmp.Compare(a, b))
+	})
+	return out
+}
+
+// halved reports whether every trial tells both halves of the kernel's part.
+func (s *span) halved() bool {
+	return !slices.ContainsFunc(s.Trials, func(t tracedTrial) bool {
+		_, alone := beforeBlockLayer(t.Parts)
+		return !alone
+	})
+}
+
+// pieces are the parts in their order, that of the kernel in halves if asked.
+func (s *span) pieces(halved bool) (out []piece) {
+	for _, n := range s.partNames() {
+		if n == result.PartKernel && halved {
+			out = append(out, kernelDown, kernelBack)
+			continue
+		}
+		out = append(out, piece{string(n), PartOf(n)})
+	}
+	return out
+}
+
+func (s *span) residue() float64 {
+	return s.median(func(b *result.Breakdown) float64 { return b.ResidueNS })
+}
+
+// The residue, as a share of the latency, up to which the parts are taken to
+// close: for one I/O at a time, and for more.
+const (
+	closesAlone = 0.05
+	closesBusy  = 0.10
+)
+
+func (s *span) tolerance() float64 {
+	if l, ok := fio.LoadOf(s.Workload.Declared); ok && l.Depth == 1 {
+		return closesAlone
+	}
+	return closesBusy
+}
+
+// Closes reports whether the parts make up the latency, but for the tolerance. One
+// that is less than nothing makes up for another that has what is not the
+// latency's: where an application calls fsync, fio's latency of a write is not
+// the one in which the device writes.
+func (s *span) Closes() bool {
+	tolerated := s.tolerance() * s.median(totalLatency)
+	return math.Abs(s.residue()) <= tolerated && s.negative() >= -tolerated
+}
+
+// negative is the least part when it is below nothing, else 0.
+func (s *span) negative() float64 {
+	least := 0.0
+	for _, p := range s.pieces(false) {
+		least = min(least, s.median(p.of))
+	}
+	return least
+}
+
+var digitsOf = regexp.MustCompile(`[0-9]+`)
+
+// traced is the caveat of numbers that were measured while a recorder ran.
+var traced = fact.Remark{Case: "caveat: traced"}
+
+// TracedCaveat says that trials were traced; nothing when none was.
+func TracedCaveat(c *measured.Cell) []fact.Remark {
+	if slices.ContainsFunc(c.Trials, func(t *result.Trial) bool { return t.Trace != nil }) {
+		return []fact.Remark{traced}
+	}
+	return nil
+}
+
+// Lost is how much a recorder lost of a cell.
+type Lost struct {
+	Stack    string `json:"stack"`
+	Workload string `json:"workload"`
+	Events   int    `json:"events"`
+	Trials   int    `json:"trials"`
+}
+
+// tracedCaveats says what must be known beside a number of traces, but for marks.
+func tracedCaveats(spans ...*span) []fact.Remark {
+	out := []fact.Remark{traced}
+	missing := map[string]string{}
+	for _, s := range spans {
+		lost, trials := uint64(0), 0
+		for _, t := range s.Trials {
+			if t.Trace.Lost > 0 {
+				lost, trials = lost+t.Trace.Lost, trials+1
+			}
+			for _, m := range t.Trace.Missing {
+				// What else is missing says nothing of the parts. Numbers differ from
+				// trial to trial.
+				key := digitsOf.ReplaceAllString(m, "N")
+				if strings.HasPrefix(m, strings.TrimSuffix(s.Noun, "s")+": ") && (missing[key] == "" || m < missing[key]) {
+					missing[key] = m
+				}
+			}
+		}
+		if lost > 0 {
+			facts := Lost{s.Stack.Name, s.Workload.Name, int(min(lost, math.MaxInt32)), trials}
+			out = append(out, fact.Remark{Case: "caveat: lost", Facts: facts})
+		}
+	}
+	for _, m := range slices.Sorted(maps.Values(missing)) {
+		out = append(out, fact.Remark{Case: "caveat: not known", Facts: m})
+	}
+	return out
+}
+
+// PartCaveats are those of the parts of a latency, but for marks.
+func PartCaveats(spans ...*span) []fact.Remark {
+	out := tracedCaveats(spans...)
+	for _, s := range spans {
+		if !s.Closes() {
+			out = append(out, fact.Remark{Case: "caveat: unclosed", Facts: s.Unclosed()})
+		}
+	}
+	if slices.ContainsFunc(spans, func(s *span) bool { return slices.Contains(s.Stack.Marks, result.MarkLoop) }) {
+		out = append(out, fact.Remark{Case: "caveat: loop"})
+	}
+	return out
+}
+
+func marksOf(spans ...*span) []string { return measured.MarksOf(cellsOf(spans)...) }
+
+func cellsOf(spans []*span) (out []*measured.Cell) {
+	for _, s := range spans {
+		out = append(out, s.Cell)
+	}
+	return out
+}
+
+// loads are workloads that differ in nothing but how many I/Os are in flight,
+// ascending by that.
+type loads []measured.Driven
+
+// seriesOf returns every such group of two or more; key tells what workloads have
+// to have in common, beside pattern and block size.
+func seriesOf(v *measured.View, key func(fio.Load) fio.Load, x func(fio.Load) int) []loads {
+	groups := map[fio.Load]loads{}
+	var order []fio.Load
+	for _, d := range v.Driven() {
+		k := key(d.Load)
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		if !slices.ContainsFunc(groups[k], func(o measured.Driven) bool { return x(o.Load) == x(d.Load) }) {
+			groups[k] = append(groups[k], d)
+		}
+	}
+	var out []loads
+	for _, k := range order {
+		if g := groups[k]; len(g) > 1 {
+			slices.SortStableFunc(g, func(a, b measured.Driven) int { return cmp.Compare(x(a.Load), x(b.Load)) })
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// LoadLevel is a workload by its load, with what an I/O takes under it.
+type LoadLevel struct {
+	Workload string  `json:"workload"`
+	Jobs     int     `json:"jobs"`
+	Depth    int     `json:"depth"`
+	InFlight int     `json:"in_flight"`
+	Total    float64 `json:"total_ns"`
+}
+
+func levelOf(d measured.Driven, s *span) LoadLevel {
+	return LoadLevel{d.Name, d.Load.Jobs, d.Load.Depth, d.Load.InFlight(), s.median(totalLatency)}
+}

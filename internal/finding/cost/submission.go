@@ -1,0 +1,67 @@
+package cost
+
+import (
+	_ "embed" // the sentences
+	"fmt"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/hist"
+	"plimsoll/internal/result"
+)
+
+//go:embed submission.tmpl
+var submissionText string
+
+// SubmissionSentences are the sentences on I/Os that block in submission.
+var SubmissionSentences = prose.NewSheet(submissionText)
+
+// Submitted is what I/Os take that block in submission: means, in ns.
+type Submitted struct {
+	Direction  string  `json:"direction"` // reads, writes
+	Share      float64 `json:"share"`     // of submission in the total
+	Submission float64 `json:"submission_ns"`
+	Completion float64 `json:"completion_ns"`
+	Total      float64 `json:"total_ns"`
+}
+
+// submissionShare is the share of the total latency above which submission
+// is what the application waits for.
+const submissionShare = 0.5
+
+// Submission finds I/Os that block while they are submitted. Completion
+// latency starts only then, and so leaves most of the wait out.
+func Submission(v *measured.View) []fact.Finding {
+	var out []fact.Finding
+	for _, c := range v.All() {
+		for _, d := range Directions {
+			var slat, clat, lat []hist.Histogram
+			for _, t := range c.Trials {
+				dir := t.Measured().Operation(d.Operation)
+				slat = append(slat, dir.Latency[result.Submission])
+				clat = append(clat, dir.Latency[result.Completion])
+				lat = append(lat, dir.Latency[result.Total])
+			}
+			s, cl, l := hist.Merge(slat...), hist.Merge(clat...), hist.Merge(lat...)
+			if s.Count == 0 || l.Count == 0 || !(l.MeanNS > 0) {
+				continue
+			}
+			// Of the sums, so that directions and trials weigh by their I/Os.
+			share := s.MeanNS * float64(s.Count) / (l.MeanNS * float64(l.Count))
+			if !(share > submissionShare) || !measured.Finite(share) || !measured.Finite(cl.MeanNS) {
+				continue
+			}
+			share = min(share, 1)
+			out = append(out, fact.Finding{
+				ID:   fmt.Sprintf("submission/%s/%s/%s", c.Stack.Name, c.Workload.Name, d.Noun),
+				Case: "submission", Kind: fact.KindCaveat,
+				Workload: c.Workload.Name, Stacks: []string{c.Stack.Name},
+				Facts:    Submitted{Direction: d.Noun, Share: share, Submission: s.MeanNS, Completion: cl.MeanNS, Total: l.MeanNS},
+				Evidence: measured.Points(c),
+				Caveats:  measured.MarksOf(c),
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,31 @@
+package fact
+
+// Claim is a published result, and whether this run bears it out.
+type Claim struct {
+	ID        string `json:"id"`        // "drv-btrfs-nodatacow"
+	Paper     string `json:"paper"`     // "MSST'17"
+	Where     string `json:"where"`     // "5.2 fig 3h"
+	Statement string `json:"statement"` // what it is about: "btrfs RW nodatacow against btrfs RW"
+	Published string `json:"published"` // "5x", "1.00x ± 0.10", "below 1x", "24 jobs"
+
+	// Low and High are the published value with its tolerance: a ratio, a
+	// share, or a place in Unit. Each is nil where there is no limit.
+	Low  *float64 `json:"published_low,omitempty"`
+	High *float64 `json:"published_high,omitempty"`
+	Unit string   `json:"unit,omitempty"` // of a place: "jobs", "KiB"
+
+	Measured string       `json:"measured,omitempty"` // as shown, with its interval: "3.4x (2.3 to 6.0)"; "" when nothing was
+	StandIn  string       `json:"stand_in,omitempty"` // what was measured in the place of what the claim speaks of
+	Verdict  ClaimVerdict `json:"verdict"`
+	Why      string       `json:"why"` // of the verdict
+}
+
+// ClaimVerdict reports whether a published result holds on this host.
+type ClaimVerdict string
+
+// The verdicts on published results.
+const (
+	ClaimConfirmed    ClaimVerdict = "confirmed here"
+	ClaimContradicted ClaimVerdict = "contradicted here"
+	ClaimNotTestable  ClaimVerdict = "not testable here" // something is missing, or the data does not decide; Why says what
+)

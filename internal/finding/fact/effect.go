@@ -1,0 +1,26 @@
+package fact
+
+// Effect is the size of a difference: subject against baseline, in pairs of
+// the same block of trials where bring-ups are known (stats.PairedRatio), and
+// as two samples where they are not (stats.RatioOfMedians).
+type Effect struct {
+	Metric   string  `json:"metric"` // "IOPS"
+	Subject  string  `json:"subject"`
+	Baseline string  `json:"baseline"`
+	Ratio    float64 `json:"ratio"`             // subject / baseline
+	Low      float64 `json:"low,omitzero"`      // 95% interval of Ratio; Low and High are 0 where there is none
+	High     float64 `json:"high,omitzero"`     // which is below four bring-ups
+	P        float64 `json:"p"`                 // two-sided, of this comparison alone
+	Adjusted float64 `json:"adjusted,omitzero"` // P for all comparisons of rates in the run (Benjamini and Hochberg); 0 for other metrics
+	N        [2]int  `json:"n"`                 // bring-ups of subject and baseline; trials where bring-ups are not known
+	Pairs    int     `json:"pairs,omitempty"`   // blocks that both were in
+	Floor    float64 `json:"floor,omitzero"`    // ratio, above 1, by which two copies of the baseline differed; 0 when not known
+	TooFew   bool    `json:"too_few,omitempty"` // so few cannot differ significantly, however far apart
+	Differs  bool    `json:"differs"`           // significant at 5%, and by more than Floor; otherwise shown as ~
+}
+
+// HasInterval reports whether there is an interval of the ratio.
+func (e Effect) HasInterval() bool { return e.Low > 0 }
+
+// Size is a ratio as a factor above 1.
+func (e Effect) Size() float64 { return max(e.Ratio, 1/e.Ratio) }

@@ -1,0 +1,64 @@
+// Package fact has the findings of a run as facts: what they are about, how large
+// an effect is, what was measured. It decides nothing.
+package fact
+
+// Kind groups findings for display.
+type Kind string
+
+// The kinds of findings, in the order in which they are shown.
+const (
+	KindRecommendation Kind = "recommendation" // which stack to take, and why
+	KindNeighbours     Kind = "neighbours"     // what others did meanwhile, where it matters: said right under the verdict
+	KindScaling        Kind = "scaling"        // how much instances do together, over their number
+	KindFastest        Kind = "fastest"        // fastest honest stack of one workload, with the ranking
+	KindIllusion       Kind = "illusion"       // a stack that answers from memory
+	KindComparison     Kind = "comparison"     // a stack against the baseline or its sibling
+	KindNoise          Kind = "noise"          // how far apart equal things came out
+	KindTime           Kind = "time"           // where the time of I/Os goes, by traces
+	KindPublished      Kind = "published"      // a published result, tested on this host
+	KindCaveat         Kind = "caveat"         // what limits the conclusions
+	KindMissing        Kind = "missing"        // skipped and failed trials, with reasons
+)
+
+// Finding is a conclusion with its evidence.
+type Finding struct {
+	ID             string          `json:"id"`             // stable within a run: rule and subject, "illusion/loop-buffered/RR"
+	Rule           string          `json:"rule"`           // name of the rule that drew it
+	Case           string          `json:"case,omitempty"` // which of the rule's conclusions it is: the sentences are of that name
+	Kind           Kind            `json:"kind"`
+	Workload       string          `json:"workload,omitempty"`
+	Stacks         []string        `json:"stacks,omitempty"` // subjects, best first
+	Title          string          `json:"title"`            // one sentence with the number that matters
+	Why            string          `json:"why"`              // explanation grounded in what was measured
+	Facts          any             `json:"facts,omitempty"`  // what the rule found: a struct of its own, next to its sentences
+	Effect         *Effect         `json:"effect,omitempty"`
+	Evidence       []Point         `json:"evidence,omitempty"`
+	Caveats        []string        `json:"caveats,omitempty"`        // marks, and everything else that must be said beside the number
+	Remarks        []Remark        `json:"remarks,omitempty"`        // the caveats that are no marks, as facts; only of some rules
+	Noise          []Noise         `json:"noise,omitempty"`          // by workload; of KindNoise only
+	Recommendation *Recommendation `json:"recommendation,omitempty"` // of the verdict only
+	Claim          *Claim          `json:"claim,omitempty"`          // the published result that was tested; nil for every other kind
+	Neighbours     *Neighbours     `json:"neighbours,omitempty"`     // facts of KindNeighbours; nil for every other kind
+}
+
+// Point is one stack's measured value with its interval, as ranked and drawn.
+type Point struct {
+	Stack          string   `json:"stack"`
+	Workload       string   `json:"workload"`
+	Metric         string   `json:"metric"` // "IOPS"
+	N              int      `json:"n"`      // bring-ups; trials where bring-ups are not known
+	Trials         int      `json:"trials"` // in all of them
+	Median         float64  `json:"median"` // of the means of bring-ups
+	Low            float64  `json:"low"`    // interval of the median: order statistics, 95% or better from N = 6 on
+	High           float64  `json:"high"`
+	Coverage       float64  `json:"coverage"`        // of Low to High, 0 to 1: below 0.95 when N is below 6, and 0 below 4, where there is no interval
+	Source         string   `json:"source"`          // result.Source: memory when memory answered any trial, else that of most trials
+	Ratio          *float64 `json:"ratio,omitempty"` // device I/Os per fio I/O, median over trials
+	Marks          []string `json:"marks,omitempty"`
+	P50NS          float64  `json:"p50_ns"` // total latency from merged bins
+	P99NS          float64  `json:"p99_ns"`
+	P999NS         float64  `json:"p999_ns"`
+	BytesPerSecond float64  `json:"bytes_per_second"` // median
+	BytesLow       float64  `json:"bytes_low"`        // interval of BytesPerSecond, as Low and High
+	BytesHigh      float64  `json:"bytes_high"`
+}

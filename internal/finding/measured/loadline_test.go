@@ -1,0 +1,142 @@
+package measured_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/story"
+	"plimsoll/internal/result"
+)
+
+// crowds is a run of so many instances, with the rates of each in each bring-up.
+func crowds(
+	t story.Stopper, counts []int, rates func(instances, bringUp int) string, more string, bringUps int,
+) *result.Run {
+	var b strings.Builder
+	b.WriteString("stack disk: loop > xfs\nworkload w randread {bs: 4KiB}\n")
+	for _, n := range counts {
+		fmt.Fprintf(&b, "instances w disk x%d", n)
+		for i := range bringUps {
+			b.WriteString(" " + rates(n, i))
+		}
+		b.WriteString(strings.ReplaceAll(more, "N", fmt.Sprint(n)) + "\n")
+	}
+	return story.Tell(t, b.String())
+}
+
+func lineOf(run *result.Run, o fact.Objective) fact.LoadLine {
+	return measured.New(run).Scalings()[0].LoadLine(o, run.Seed)
+}
+
+// Wherever the line is, and however bring-ups differ from each other, its interval holds
+// it in about 95 of 100 runs. Trials of one bring-up are alike, so that many of them do
+// not narrow it.
+func TestTheIntervalHoldsTheLine(t *testing.T) {
+	truth := map[int]float64{1: 1000, 2: 2000, 3: 2900, 4: 3300, 6: 2890, 8: 2000} // within 10% of the most: 4 alone
+	held, decided := 0, 0
+	runs := 100
+	if testing.Short() {
+		runs = 25
+	}
+	for seed := range runs {
+		rng := rand.New(rand.NewPCG(uint64(seed), 7))
+		run := crowds(t, []int{1, 2, 3, 4, 6, 8}, func(n, _ int) string {
+			bringUp := truth[n] * (1 + 0.03*rng.NormFloat64())
+			return fmt.Sprintf("%.1f,%.1f", bringUp*(1+0.002*rng.NormFloat64()), bringUp*(1+0.002*rng.NormFloat64()))
+		}, "", 8)
+		line := lineOf(run, fact.Objective{})
+		if line.Low <= 4 && 4 <= line.High {
+			held++
+		}
+		if line.Decided() {
+			decided++
+		}
+	}
+	t.Logf("held in %d, decided in %d of %d runs", held, decided, runs)
+	if held*10 < runs*9 {
+		t.Errorf("the interval holds the line in %d of %d runs", held, runs)
+	}
+	if decided == runs {
+		t.Error("noise never widens the interval")
+	}
+}
+
+// The interval holds the line, its ends and the line are numbers that were measured, and
+// nothing depends on the order of trials.
+func TestLoadLineOfAnyRun(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		counts := []int{1, 2, 4, 8}[:rapid.IntRange(2, 4).Draw(t, "counts")]
+		bringUps := rapid.IntRange(1, 6).Draw(t, "bring-ups")
+		rate := rapid.IntRange(1, 5000)
+		run := crowds(t, counts, func(int, int) string {
+			if rapid.IntRange(0, 9).Draw(t, "one more") == 0 {
+				return fmt.Sprintf("%d,%d", rate.Draw(t, "rate"), rate.Draw(t, "rate"))
+			}
+			return fmt.Sprint(rate.Draw(t, "rate"))
+		}, " mean=1000 p99=N000", bringUps)
+		line := lineOf(run, fact.Objective{})
+		at := func(n int) bool { return n == 1 || n == 2 || n == 4 || n == 8 }
+		if !at(line.Instances) || line.Enough > line.Instances {
+			t.Fatalf("%+v", line)
+		}
+		switch interval := line.Low > 0; {
+		case interval != (bringUps >= 4):
+			t.Fatalf("an interval of %d bring-ups: %+v", bringUps, line)
+		case interval && (!at(line.Low) || !at(line.High) || line.Low > line.High):
+			t.Fatalf("%+v", line)
+		}
+		sum := 0.0
+		for _, o := range line.Odds {
+			sum += o.Share
+		}
+		if bringUps >= 4 && (sum < 0.999 || sum > 1.001) {
+			t.Fatalf("the odds are %g in sum: %+v", sum, line)
+		}
+		again := *run
+		again.Trials = rapid.Permutation(run.Trials).Draw(t, "trials")
+		if other := lineOf(&again, fact.Objective{}); fmt.Sprint(other) != fmt.Sprint(line) {
+			t.Fatalf("in another order of trials %+v becomes %+v", line, other)
+		}
+	})
+}
+
+// What an objective does not allow is no line, and what to measure next follows from where
+// the line is.
+func TestObjectivesAndWhatIsNext(t *testing.T) {
+	steady := func(rates ...float64) func(n, _ int) string {
+		at := map[int]int{1: 0, 2: 1, 4: 2, 8: 3}
+		return func(n, i int) string { return fmt.Sprint(rates[at[n]] + float64(i)) }
+	}
+	for _, c := range []struct {
+		name      string
+		rates     func(n, _ int) string
+		objective fact.Objective
+		line      int
+		next      int
+		why       fact.Next
+	}{
+		{"rises", steady(1000, 2000, 4000, 8000), fact.Objective{}, 8, 16, fact.NextBeyond},
+		{"level", steady(1000, 2000, 2010, 2020), fact.Objective{}, 8, 16, fact.NextBeyond},
+		{"falls at once", steady(2000, 1000, 900, 800), fact.Objective{}, 1, 0, ""},
+		{"falls behind four", steady(1000, 2000, 4000, 3000), fact.Objective{}, 4, 6, fact.NextBetween},
+		{"latency allows two", steady(1000, 2000, 4000, 8000), fact.Objective{P99NS: 2500}, 2, 3, fact.NextBetween},
+		{"latency allows none", steady(1000, 2000, 4000, 8000), fact.Objective{P99NS: 500}, 0, 0, ""},
+		{"each wants 900", steady(1000, 2000, 2400, 2500), fact.Objective{EachRate: 900}, 2, 3, fact.NextBetween},
+	} {
+		line := lineOf(crowds(t, []int{1, 2, 4, 8}, c.rates, " mean=500 p99=N000", 5), c.objective)
+		if line.Instances != c.line || line.Next != c.next || line.NextWhy != c.why {
+			t.Errorf("%s: %+v", c.name, line)
+		}
+	}
+	rises := func(n, i int) string { return fmt.Sprint(n*100 + i) }
+	below := lineOf(crowds(t, []int{4, 8}, rises, " mean=500 p99=N000", 5), fact.Objective{P99NS: 500})
+	if below.Next != 2 || below.NextWhy != fact.NextBelow {
+		t.Errorf("what no number meets asks for fewer: %+v", below)
+	}
+}

@@ -1,0 +1,31 @@
+package measured
+
+import (
+	"cmp"
+	"slices"
+
+	"plimsoll/internal/result"
+)
+
+// Ranking is the cells of a workload by what their numbers are worth, each
+// group by median IOPS, best first.
+type Ranking struct{ Honest, Unchecked, Memory []*Cell }
+
+// Rank ranks the stacks of a workload.
+func (v *View) Rank(workload string) Ranking {
+	var r Ranking
+	for _, c := range v.Under(workload) {
+		switch c.Source() {
+		case result.SourceDevice:
+			r.Honest = append(r.Honest, c)
+		case result.SourceMemory:
+			r.Memory = append(r.Memory, c)
+		default:
+			r.Unchecked = append(r.Unchecked, c)
+		}
+	}
+	for _, group := range [][]*Cell{r.Honest, r.Unchecked, r.Memory} {
+		slices.SortStableFunc(group, func(a, b *Cell) int { return cmp.Compare(b.Point.Median, a.Point.Median) })
+	}
+	return r
+}

@@ -1,0 +1,228 @@
+package measured
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	samples "plimsoll/internal/cell"
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+)
+
+// Scaling is mixes of one stack that differ in the number of their instances alone.
+type Scaling struct {
+	Stack    *Stack
+	Workload string
+	Host     *result.Limits
+	Counts   []int   // ascending
+	Cells    []*Cell // by count
+}
+
+// Scalings returns them in the order of the mixes: those of at least two counts.
+func (v *View) Scalings() []Scaling {
+	var all []Scaling
+	var keys []string
+	for _, m := range v.Run.Mixes {
+		if len(m.Tenants) != 1 {
+			continue
+		}
+		of := m.Tenants[0]
+		for _, s := range v.Stacks {
+			c := v.Cell(s.Name, m.Name)
+			if c == nil {
+				continue
+			}
+			host := result.Limits{}
+			if m.Host != nil {
+				host = *m.Host
+			}
+			key := fmt.Sprint(s.Name, "\x00", of.Workload, of.On, of.Limits, host)
+			at := slices.Index(keys, key)
+			if at < 0 {
+				at = len(keys)
+				keys = append(keys, key)
+				all = append(all, Scaling{Stack: s, Workload: of.Workload, Host: m.Host})
+			}
+			all[at].add(of.Count, c)
+		}
+	}
+	return slices.DeleteFunc(all, func(s Scaling) bool { return len(s.Counts) < 2 })
+}
+
+func (s *Scaling) add(count int, c *Cell) {
+	at, taken := slices.BinarySearch(s.Counts, count)
+	if taken {
+		return
+	}
+	s.Counts, s.Cells = slices.Insert(s.Counts, at, count), slices.Insert(s.Cells, at, c)
+}
+
+// Scaled reports whether a mix is one of several counts of instances: it is about how
+// many, and not about which stack.
+func (v *View) Scaled(mix string) bool {
+	return slices.ContainsFunc(v.Scalings(), func(s Scaling) bool {
+		return slices.ContainsFunc(s.Cells, func(c *Cell) bool { return c.Workload.Name == mix })
+	})
+}
+
+// Scaling returns what mixes do over the number of instances: what the change-point
+// method of stats.FindChanges sees in it, how many the host carries for most throughput,
+// and what binds at each number. It is computed once.
+func (v *View) Scaling(s Scaling) fact.Scaling {
+	key := fmt.Sprint(s.Stack.Name, "\x00", s.Cells[0].Workload.Name)
+	f, known := v.scalings[key]
+	if !known {
+		f = v.scalingOf(s)
+		v.scalings[key] = f
+	}
+	return f
+}
+
+func (v *View) scalingOf(s Scaling) fact.Scaling {
+	seed := v.Run.Seed
+	f := fact.Scaling{Stack: s.Stack.Name, Workload: s.Workload, Line: s.LoadLine(fact.Objective{}, seed), Tail: s.tail(seed)}
+	if s.Host != nil {
+		f.Host = s.Host.String()
+	}
+	for i, c := range s.Cells {
+		p := pointOf(c, s.Counts[i])
+		p.Uses = v.usesOf(s, c, p)
+		f.Points = append(f.Points, p)
+		f.Points[i].Binds = bindingOf(p, f.Points[0])
+	}
+	latencies, err := stats.FindChanges(s.levelsOf(samples.P99), seed)
+	if err == nil {
+		f.P99 = shapeOf(latencies, false)
+	}
+	best := slices.MaxFunc(f.Points, func(a, b fact.ScalingPoint) int { return cmp.Compare(a.Rate, b.Rate) })
+	f.Best = best.Instances
+	curve, err := stats.FindChanges(s.levelsOf(samples.Rate), seed)
+	if err != nil {
+		f.Open = err.Error()
+		return f
+	}
+	f.Rate = shapeOf(curve, true)
+	f.Valley = valleyOf(curve, f.Points)
+	if f.Valley != nil {
+		f.Best = f.Valley.From
+		f.Valley.Cause = causeOf(at(f.Points, f.Valley.From), at(f.Points, f.Valley.To))
+	}
+	return f
+}
+
+func pointOf(c *Cell, instances int) fact.ScalingPoint {
+	median := func(of func(*result.Trial) (float64, bool)) float64 {
+		value, _ := medianOf(c, of)
+		return value
+	}
+	metric := func(m samples.Metric) func(*result.Trial) (float64, bool) {
+		return func(t *result.Trial) (float64, bool) { return m.Of(t, "") }
+	}
+	usage := func(of func(*result.Usage) float64) func(*result.Trial) (float64, bool) {
+		return func(t *result.Trial) (sum float64, ok bool) {
+			for _, in := range t.Instances {
+				if in.Usage == nil {
+					return 0, false
+				}
+				sum += of(in.Usage)
+			}
+			return sum, true
+		}
+	}
+	n := float64(instances)
+	p := fact.ScalingPoint{
+		Instances: instances, Mix: c.Workload.Name, Rate: c.Point.Median,
+		DeviceReads: median(metric(samples.DeviceReads)),
+		CacheBytes:  median(usage(func(u *result.Usage) float64 { return float64(u.CacheBytes) })) / n,
+		IOPressure:  median(usage(func(u *result.Usage) float64 { return u.IOPressure })) / n,
+		CPUs:        median(usage(func(u *result.Usage) float64 { return u.CPUSeconds / max(u.Seconds, 1e-9) })),
+
+		MeanNS: median(metric(samples.MeanLatency)), P99NS: median(metric(samples.P99)),
+		Throttled:      median(usage(func(u *result.Usage) float64 { return u.ThrottledSeconds / max(u.Seconds, 1e-9) })) / n,
+		CPUPressure:    median(usage(func(u *result.Usage) float64 { return u.CPUPressure })) / n,
+		MemoryPressure: median(usage(func(u *result.Usage) float64 { return u.MemoryPressure })) / n,
+	}
+	for _, t := range c.Trials {
+		for _, in := range t.Instances {
+			if in.Usage != nil {
+				p.Killed += in.Usage.OOMKills
+			}
+		}
+	}
+	if p.Rate > 0 {
+		p.Weakest = min(1, median(metric(samples.WeakestRate))*n/p.Rate)
+	}
+	return p
+}
+
+// fallen is the share of what the best number of instances does below which others do
+// less, and more of them are in a valley: what varies by less is level.
+const fallen = 0.9
+
+// valleyOf returns the valley of a curve: behind a change it falls to less than fallen.
+// nil where it does not.
+func valleyOf(curve stats.Curve, points []fact.ScalingPoint) *fact.Valley {
+	for i, c := range curve.Changes {
+		falls := c.Kind == stats.Cliff || c.Kind == stats.Knee && curve.Segments[i+1].Shape == stats.Falls
+		if !falls {
+			continue
+		}
+		from := bestUpTo(points, c.To)
+		to := worstBehind(points, from.Instances)
+		if to.Instances > from.Instances && to.Rate < fallen*from.Rate {
+			return &fact.Valley{From: from.Instances, To: to.Instances, Ratio: to.Rate / from.Rate, P: c.P}
+		}
+	}
+	return nil
+}
+
+// bestUpTo is the point that does most, of those up to a number of instances; where that
+// lies between two of them, as a bend does, up to the one behind it.
+func bestUpTo(points []fact.ScalingPoint, most float64) fact.ScalingPoint {
+	best := points[0]
+	for i, p := range points {
+		if i > 0 && float64(points[i-1].Instances) >= most {
+			break
+		}
+		if p.Rate > best.Rate {
+			best = p
+		}
+	}
+	return best
+}
+
+// worstBehind is the point that does least, of those beyond a number of instances.
+func worstBehind(points []fact.ScalingPoint, least int) fact.ScalingPoint {
+	worst := points[len(points)-1]
+	for _, p := range points {
+		if p.Instances > least && p.Rate < worst.Rate {
+			worst = p
+		}
+	}
+	return worst
+}
+
+// What it takes to name a cause, at the valley against the best number of instances.
+const (
+	moreReads = 1.5  // device reads of an operation grew so many times,
+	lessCache = 0.9  // and the page cache of an instance shrank to this share of it
+	fewReads  = 0.01 // below which reads of an operation are none, and cannot have grown from
+)
+
+// causeOf names the resource for which more instances do less.
+func causeOf(best, valley fact.ScalingPoint) fact.Cause {
+	processors := valley.Use(fact.Processors)
+	switch {
+	case outgrown(valley, best):
+		return fact.CauseMemory
+	case processors != nil && processors.Binds:
+		return fact.CauseCPU
+	}
+	return fact.CauseUnknown
+}
+
+func at(points []fact.ScalingPoint, instances int) fact.ScalingPoint {
+	return points[slices.IndexFunc(points, func(p fact.ScalingPoint) bool { return p.Instances == instances })]
+}

@@ -1,0 +1,109 @@
+package measured
+
+import (
+	"math"
+
+	samples "plimsoll/internal/cell"
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+)
+
+// levelsOf is a metric over the number of instances, by bring-up. nil where a trial does
+// not tell it.
+func (s Scaling) levelsOf(m samples.Metric) (levels []stats.Level) {
+	for i, c := range s.Cells {
+		values := c.Sample(m).Means()
+		if len(values) == 0 {
+			return nil
+		}
+		levels = append(levels, stats.Level{X: float64(s.Counts[i]), Values: values})
+	}
+	return levels
+}
+
+// shapeOf is what a curve does. Its knee is where it turns for the worse: where it begins to
+// grow less, or for a metric of which less is better, to grow more, be it at once.
+func shapeOf(curve stats.Curve, higherIsBetter bool) *fact.Shape {
+	var s fact.Shape
+	for _, c := range curve.Changes {
+		worse := c.Kind == stats.Knee && c.After.Value < c.Before.Value
+		if !higherIsBetter {
+			worse = c.Kind == stats.Jump || c.Kind == stats.Knee && c.After.Value > c.Before.Value
+		}
+		if worse && s.Knee == nil {
+			s.Knee = &fact.Knee{
+				At: c.From, Low: c.Low, High: c.High, Before: c.Before.Value, After: c.After.Value, P: c.P,
+			}
+		}
+		if c.Kind == stats.Cliff && s.Fall == nil {
+			s.Fall = &fact.Span{From: int(c.From), To: int(c.To), Ratio: c.Ratio.Ratio}
+		}
+	}
+	for _, seg := range curve.Segments {
+		span := fact.Span{From: int(seg.From), To: int(seg.To), Ratio: seg.Ratio.Ratio}
+		wide := span.To > span.From && (s.Plateau == nil || ratioOf(span) > ratioOf(*s.Plateau))
+		if seg.Shape == stats.Plateau && wide {
+			s.Plateau = &span
+		}
+		if seg.Shape == stats.Falls && (s.Fall == nil || span.From < s.Fall.From) {
+			s.Fall = &span
+		}
+	}
+	return &s
+}
+
+// ratioOf is how many times more instances the end of a span has.
+func ratioOf(s fact.Span) float64 { return float64(s.To) / float64(s.From) }
+
+// faster is the ratio from which on it is told that p99 grew more than the mean.
+const faster = 1.1
+
+// tail returns how much more p99 grows than the mean of latency, where it does,
+// significantly for all numbers of instances together: the ratio of the two in each
+// trial, against that with the fewest instances, in the same blocks of trials. nil
+// where it does not, or nothing tells.
+func (s Scaling) tail(seed uint64) *fact.Tail {
+	spread := func(t *result.Trial) (float64, bool) {
+		p99, known := samples.P99.Of(t, "")
+		mean, ok := samples.MeanLatency.Of(t, "")
+		return p99 / mean, known && ok && mean > 0
+	}
+	taken := make([]samples.Sample, len(s.Cells))
+	for i, c := range s.Cells {
+		taken[i] = samples.Take(c.Trials, spread)
+		if len(taken[i]) == 0 {
+			return nil
+		}
+	}
+	var effects []samples.Effect
+	var ps []float64
+	for _, sample := range taken[1:] {
+		e, ok := samples.Compare(sample, taken[0], seed)
+		if !ok || !e.Decidable() {
+			e.P = 1
+		}
+		effects, ps = append(effects, e), append(ps, e.P)
+	}
+	ps = stats.BenjaminiHochberg(ps)
+	last := len(effects) - 1
+	since := last + 1
+	for since > 0 && ps[since-1] < stats.Alpha && effects[since-1].Ratio >= faster {
+		since--
+	}
+	if since > last {
+		return nil
+	}
+	grown := func(m samples.Metric) float64 {
+		return stats.Median(s.Cells[last+1].Sample(m).Means()) / stats.Median(s.Cells[0].Sample(m).Means())
+	}
+	e := effects[last]
+	t := &fact.Tail{
+		From: s.Counts[0], Since: s.Counts[since+1], At: s.Counts[last+1],
+		P99: grown(samples.P99), Mean: grown(samples.MeanLatency), Ratio: e.Ratio, Low: e.Low, High: e.High, P: ps[last],
+	}
+	if math.IsNaN(t.Low) || !Finite(t.P99) || !Finite(t.Mean) {
+		return nil
+	}
+	return t
+}

@@ -1,0 +1,37 @@
+package measured
+
+import (
+	"slices"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+)
+
+// Find returns the first stack with such a line, or nil.
+func (v *View) Find(l line.Line) *Stack {
+	text := Canonical(l)
+	i := slices.IndexFunc(v.Stacks, func(s *Stack) bool { return len(s.Parsed.Nodes) > 0 && Canonical(s.Parsed) == text })
+	if i < 0 {
+		return nil
+	}
+	return v.Stacks[i]
+}
+
+// InContainer reports whether the workload ran in a container on the stack.
+func (s *Stack) InContainer() bool {
+	_, _, view := Split(s.Parsed)
+	return view != nil
+}
+
+// DiesWithContainer reports whether data is in a container's writable layer,
+// which is removed with the container.
+func (s *Stack) DiesWithContainer() bool {
+	_, _, view := Split(s.Parsed)
+	return view != nil && view.Name != NodeVolume
+}
+
+// Stack is a stack with its parsed line, which is empty when it does not parse.
+type Stack struct {
+	result.Stack
+	Parsed line.Line
+}

@@ -1,0 +1,189 @@
+// Package prose puts facts into words, as all rules write them.
+package prose
+
+import (
+	"fmt"
+	"strings"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/plural"
+	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
+)
+
+// Capital returns the text with a capital letter first.
+func Capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// Test writes what the test of an effect said.
+func Test(e fact.Effect) string {
+	switch {
+	case e.TooFew && e.Pairs > 0:
+		return "no test of " + plural.Count(e.Pairs, "pair")
+	case e.Pairs > 0:
+		return fmt.Sprintf("%s in %s, %s for all comparisons together", PValue(e.P), plural.Count(e.Pairs, "pair"), PValue(e.Adjusted))
+	}
+	return "Mann-Whitney " + PValue(e.P)
+}
+
+// Extra writes a difference of latencies in ns: "85.3 us more (80.1 us to
+// 90.4 us)", and with ~ where the interval holds none. Below four values there
+// is no interval.
+func Extra(d fact.Difference) string {
+	if d.N >= stats.FewestPairs && d.HoldsNone() {
+		return "~ " + Interval(d)
+	}
+	return Interval(d)
+}
+
+// Interval writes a difference of latencies in ns with its interval, if it has one.
+func Interval(d fact.Difference) string {
+	if d.N < stats.FewestPairs {
+		return Signed(d.Median)
+	}
+	return fmt.Sprintf("%s (%s to %s)", Signed(d.Median), Signed(d.Low), Signed(d.High))
+}
+
+// quantities are how estimates are written, by what they are of.
+var quantities = map[string]func(float64) string{
+	"bandwidth": units.Bandwidth,
+	"digits":    units.Digits,
+	"iops":      units.Rate,
+	"factor":    func(x float64) string { return units.Times(x) + "x" },
+	"latency":   units.Latency,
+	"rate":      units.Rate,
+	"share":     SignedPercent,
+	"signed":    Signed,
+	"times":     units.Times,
+	"whole":     func(x float64) string { return fmt.Sprintf("%.0f", x) },
+}
+
+// Estimate writes a median with its interval, if it has one. quantity is what it is
+// of: latency, share, factor.
+func Estimate(quantity string, e fact.Estimate) string {
+	write := quantities[quantity]
+	if e.N < stats.FewestPairs || e.Low == e.High {
+		return write(e.Median)
+	}
+	return fmt.Sprintf("%s (%s)", write(e.Median), Span(quantity, e.Low, e.High))
+}
+
+// Span writes from what to what an interval goes: "3.1 to 3.4".
+func Span(quantity string, low, high float64) string {
+	write := quantities[quantity]
+	return fmt.Sprintf("%s to %s", write(low), write(high))
+}
+
+// Many writes how many of something: "3.1 initiators (2.9 to 3.4)".
+func Many(e fact.Estimate, noun string) string {
+	number, interval, _ := strings.Cut(Estimate("digits", e), " ")
+	return strings.TrimSpace(number + " " + noun + "s " + interval)
+}
+
+// One returns the singular of what is counted: a read, of reads.
+func One(plural string) string { return "a " + strings.TrimSuffix(plural, "s") }
+
+// Signed writes a latency that may be negative.
+func Signed(ns float64) string {
+	if ns < 0 {
+		return "-" + units.Latency(-ns)
+	}
+	return units.Latency(ns)
+}
+
+// SignedPercent writes a share that may be negative: a device can seem to take
+// longer than the application waited when the parts do not close.
+func SignedPercent(share float64) string {
+	if share < 0 {
+		return "-" + units.Percent(-share)
+	}
+	return units.Percent(share)
+}
+
+// PValue writes a p value: "p = 0.029", "p < 0.0001".
+func PValue(p float64) string {
+	if p < 1e-4 {
+		return "p < 0.0001"
+	}
+	return "p = " + units.Digits(p)
+}
+
+// Ratio writes a ratio with its interval, if it has one: "4.9x (4.1 to 5.6)".
+func Ratio(e fact.Effect) string {
+	if !e.HasInterval() {
+		return units.Times(e.Ratio) + "x"
+	}
+	return fmt.Sprintf("%sx (%s to %s)", units.Times(e.Ratio), units.Times(e.Low), units.Times(e.High))
+}
+
+// ShortRatio is ratioText with a leading ~ when the difference is not
+// significant. So few that nothing can be have neither ~ nor an interval.
+func ShortRatio(e fact.Effect) string {
+	if e.Differs || e.TooFew {
+		return Ratio(e)
+	}
+	return "~ " + Ratio(e)
+}
+
+// Rate writes a point's median with its interval: "12.3k IOPS (11.9k to 12.6k)".
+func Rate(p fact.Point) string {
+	if p.Coverage == 0 {
+		return units.Rate(p.Median) + " IOPS"
+	}
+	return fmt.Sprintf("%s IOPS (%s to %s)", units.Rate(p.Median), units.Rate(p.Low), units.Rate(p.High))
+}
+
+// Verb tells what a workload does to a stack, by fio's rw.
+type Verb struct{ Third, Plain string }
+
+// VerbOf returns the verb for fio's rw.
+func VerbOf(pattern string) Verb {
+	switch pattern {
+	case "randread", "read":
+		return Verb{"reads", "read"}
+	case "randwrite", "write":
+		return Verb{"writes", "write"}
+	}
+	return Verb{"does", "do"}
+}
+
+// TooFew says when so few bring-ups, or trials, cannot differ significantly.
+func TooFew(e fact.Effect) []string {
+	switch {
+	case !e.TooFew:
+		return nil
+	case e.Pairs > 0:
+		return []string{fmt.Sprintf("%s of both cannot tell a difference from chance: it takes %d", plural.Count(e.Pairs, "bring-up"), stats.FewestPairs)}
+	}
+	return []string{fmt.Sprintf("%d against %s cannot differ at the 5%% level (p is %s at best): repeat each %d times",
+		e.N[0], plural.Count(e.N[1], "trial"), units.Digits(stats.SmallestP(e.N[0], e.N[1])), stats.RepeatsNeeded())}
+}
+
+// Units names what was made anew: "4 bring-ups", or "4 trials" where bring-ups
+// are not known.
+func Units(e fact.Effect, n int) string {
+	if e.Pairs > 0 {
+		return plural.Count(n, "bring-up")
+	}
+	return plural.Count(n, "trial")
+}
+
+// Sentence returns a text that begins with a capital letter and ends with a stop.
+func Sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + strings.TrimRight(text[1:], ". ") + "."
+}
+
+// Lowered returns a text that can stand in the middle of a sentence.
+func Lowered(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToLower(text[:1]) + strings.TrimRight(text[1:], ". ")
+}

@@ -1,0 +1,136 @@
+package prose
+
+import (
+	"bytes"
+	_ "embed" // the sentences that rules share
+	"fmt"
+	"strings"
+	"text/template"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/plural"
+	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
+)
+
+// Sheet is the sentences of a rule's findings, as text/templates: for each case
+// one of its name, the title, and one of its name and ": why". Both are given the
+// finding, with its facts. A remark has one of its own name, and is given its facts.
+type Sheet struct{ templates *template.Template }
+
+// sharedText has the sentences that are in every sheet.
+//
+//go:embed remarks.tmpl
+var sharedText string
+
+// NewSheet parses sentences; those of several rules where one speaks of what
+// another found. It panics on a mistake: they are part of the program.
+func NewSheet(texts ...string) *Sheet {
+	s := &Sheet{template.New("").Funcs(functions)}
+	s.templates.Funcs(template.FuncMap{"said": s.Say, "remark": s.Remark})
+	for _, text := range append([]string{sharedText}, texts...) {
+		template.Must(s.templates.Parse(text))
+	}
+	return s
+}
+
+// functions are what sentences put values into words with.
+var functions = template.FuncMap{
+	"list":        plural.And,
+	"count":       plural.Count,
+	"of":          plural.Of,
+	"choose":      plural.Choose,
+	"digits":      units.Digits,
+	"times":       units.Times,
+	"percent":     units.Percent,
+	"more":        func(ratio float64) float64 { return ratio - 1 },
+	"less":        func(ratio float64) float64 { return 1 - ratio },
+	"setting":     units.Setting,
+	"rate":        units.Rate,
+	"bandwidth":   units.Bandwidth,
+	"bytes":       func(bytes float64) string { return units.Bytes(uint64(bytes)) },
+	"latency":     units.Latency,
+	"extra":       Extra,
+	"interval":    Interval,
+	"signed":      Signed,
+	"estimate":    Estimate,
+	"many":        Many,
+	"span":        Span,
+	"ofHundred":   units.OfHundred,
+	"tooFew":      func(e fact.Effect) string { return strings.Join(TooFew(e), "; ") },
+	"one":         One,
+	"seconds":     func(s float64) string { return fmt.Sprintf("%.3g s", s) },
+	"deviation":   Deviation,
+	"ratio":       Ratio,
+	"shortRatio":  ShortRatio,
+	"pointRate":   Rate,
+	"pValue":      PValue,
+	"test":        Test,
+	"verb":        VerbOf,
+	"units":       Units,
+	"sentence":    Sentence,
+	"lowered":     Lowered,
+	"capital":     Capital,
+	"plain":       plainly,
+	"firstLine":   firstLine,
+	"join":        strings.Join,
+	"nothing":     func() []string { return nil },
+	"also":        func(words []string, word string) []string { return append(words, word) },
+	"said":        func(string, any) string { return "" }, // what another template says: each sheet has its own
+	"remark":      func(fact.Remark) string { return "" }, // as said
+	"level":       func() float64 { return stats.Alpha },
+	"fewestPairs": func() int { return stats.FewestPairs },
+}
+
+// Write writes the sentences of a finding, and of what has some within it.
+func (s *Sheet) Write(f *fact.Finding) {
+	if c := f.Claim; c != nil {
+		c.Statement, c.Published = s.Say("statement", f.Facts), s.Say("published", f.Facts)
+		c.Measured, c.Why = s.Say("measured", f.Facts), s.Say("reason", f.Facts)
+	}
+	f.Title, f.Why = s.Say(f.Case, f), s.Say(f.Case+": why", f)
+	for _, r := range f.Remarks {
+		f.Caveats = append(f.Caveats, s.Remark(r))
+	}
+	for i := range f.Noise {
+		f.Noise[i].Text = s.Say("row", f.Noise[i])
+	}
+	r := f.Recommendation
+	if r == nil {
+		return
+	}
+	for _, d := range r.Because {
+		r.Doubts = append(r.Doubts, s.Say("doubt", d))
+	}
+	r.Headline = f.Title + "."
+	r.Use, r.Avoid, r.Next, r.Reason = s.Say("use", f), s.Say("avoid", f), s.Say("next", f), s.Say("reason", f)
+}
+
+// Remark makes the sentence of a remark.
+func (s *Sheet) Remark(r fact.Remark) string { return s.Say(r.Case, r.Facts) }
+
+// Say makes a sentence of facts.
+func (s *Sheet) Say(name string, facts any) string {
+	var b bytes.Buffer
+	err := s.templates.ExecuteTemplate(&b, name, facts)
+	if err != nil {
+		panic(fmt.Sprintf("finding: the sentence %q: %v", name, err)) // a template that no facts fit
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+// Deviation writes a standard deviation as a share.
+func Deviation(share float64) string {
+	if share < 0.001 {
+		return "less than 0.1%"
+	}
+	return units.Percent(share)
+}
+
+// plainly ends a text with one stop.
+func plainly(text string) string { return strings.TrimRight(text, ". \n") + "." }
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return strings.TrimRight(line, ". ")
+}

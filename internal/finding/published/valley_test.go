@@ -1,0 +1,57 @@
+package published
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/story"
+	"plimsoll/internal/result"
+)
+
+// readers is a run of 1 to 8 readers.
+func readers(rates, reads, cacheMiB [5]float64, blocks int, direct bool) *result.Run {
+	declared := fmt.Sprintf("{rw: randread, size: 128MiB, engine: psync, thinktime: 5ms, direct: %t}", direct)
+	return story.Instances{
+		Workload: result.Workload{Name: "R", Kind: "fio", Pattern: "randread", Declared: declared},
+		Blocks:   blocks, Points: story.OverInstances(rates, reads, cacheMiB),
+	}.Run()
+}
+
+// The published valley is confirmed by one that has its cause, and by no other.
+func TestTheValleyOfBufferedReaders(t *testing.T) {
+	rises, falls := [5]float64{1600, 3200, 6400, 6500, 6500}, [5]float64{1600, 3200, 6400, 3600, 2100}
+	held, outgrown := [5]float64{128, 128, 128, 128, 128}, [5]float64{128, 128, 128, 100, 70}
+	none, more := [5]float64{0, 0, 0, 0, 0}, [5]float64{0, 0, 0.002, 0.3, 0.5}
+	for _, c := range []struct {
+		name string
+		run  *result.Run
+		want fact.ClaimVerdict // "" for no case at all
+		says string
+	}{
+		{"valley", readers(falls, more, outgrown, 5, false), fact.ClaimConfirmed, "outgrow the memory"},
+		{"another cause", readers(falls, none, held, 5, false), fact.ClaimNotTestable, "nothing that was sampled"},
+		{"all fit", readers(rises, none, held, 5, false), fact.ClaimNotTestable, "held the files of all 8"},
+		{"no valley although they outgrow it", readers(rises, more, outgrown, 5, false), fact.ClaimContradicted, "did no less"},
+		{"too few bring-ups", readers(falls, more, outgrown, 1, false), fact.ClaimNotTestable, ""},
+		{"past the page cache", readers(falls, more, outgrown, 5, true), "", ""},
+	} {
+		var found []fact.Finding
+		for _, f := range written(measured.New(c.run)) {
+			if f.Claim != nil && f.Claim.ID == "hom-fio-valley" {
+				found = append(found, f)
+			}
+		}
+		if c.want == "" {
+			if len(found) > 0 {
+				t.Errorf("%s: %+v", c.name, found[0].Claim)
+			}
+			continue
+		}
+		if len(found) != 1 || found[0].Claim.Verdict != c.want || !strings.Contains(found[0].Why+found[0].Title, c.says) {
+			t.Errorf("%s: %d findings, %+v", c.name, len(found), found)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package rules
+
+import (
+	"cmp"
+	_ "embed" // the sentences
+	"slices"
+
+	"plimsoll/internal/finding/cost"
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+)
+
+const (
+	// wideInterval is the width of a median's interval, as a share of the
+	// median, above which small differences cannot be seen.
+	wideInterval = 0.25
+)
+
+//go:embed caveats.tmpl
+var caveatText string
+
+// CaveatSentences are the sentences of caveats.
+var CaveatSentences = prose.NewSheet(caveatText)
+
+// Caveat is what a caveat says beside which stacks it is about.
+type Caveat struct {
+	Devices   []string `json:"devices,omitempty"` // that carry the host's file system too
+	Reason    string   `json:"reason,omitempty"`  // why a trial was not traced
+	Needed    int      `json:"needed,omitempty"`  // bring-ups
+	AllStacks bool     `json:"all_stacks,omitempty"`
+	Widest    *Width   `json:"widest,omitempty"`
+	Allowed   float64  `json:"allowed,omitempty"` // width of an interval, as a share of its median
+}
+
+// Width is how wide an interval is, as a share.
+type Width struct {
+	Stack    string  `json:"stack"`
+	Workload string  `json:"workload"`
+	Share    float64 `json:"share"`
+}
+
+// Caveats says what limits the conclusions, one finding each.
+func Caveats(v *measured.View) []fact.Finding {
+	var out []fact.Finding
+	say := func(name string, stacks []string, facts Caveat) {
+		if len(stacks) > 0 {
+			out = append(out, fact.Finding{ID: "caveats/" + name, Case: name, Kind: fact.KindCaveat, Stacks: stacks, Facts: facts})
+		}
+	}
+	cells := v.All()
+	if len(cells) == 0 {
+		return nil
+	}
+	say("imported", marked(v, result.MarkImported), Caveat{})
+	say("histograms", stacksOf(cells, func(c *measured.Cell) bool {
+		return 0 < withHistogram(c) && withHistogram(c) < len(c.Trials)
+	}), Caveat{})
+	say("lab", marked(v, result.MarkLab), Caveat{})
+	say("loop", marked(v, result.MarkLoop), Caveat{})
+	say("shared", marked(v, result.MarkShared), Caveat{})
+	say("memory", marked(v, result.MarkMemory), Caveat{})
+	bottoms, below := sharedBottoms(v)
+	say("system-device", below, Caveat{Devices: bottoms})
+	say("unchecked", stacksOf(cells, func(c *measured.Cell) bool { return c.Source() == result.SourceUnknown }), Caveat{})
+	say("traced", stacksOf(cells, func(c *measured.Cell) bool {
+		return slices.ContainsFunc(c.Trials, func(t *result.Trial) bool { return t.Trace != nil })
+	}), Caveat{})
+	untraced := func(c *measured.Cell) bool { return whyUntraced(c) != "" }
+	if at := slices.IndexFunc(cells, untraced); at >= 0 {
+		say("untraced", stacksOf(cells, untraced), Caveat{Reason: whyUntraced(cells[at])})
+	}
+	say("mixed", stacksOf(cells, func(c *measured.Cell) bool {
+		return 0 < c.FromMemory() && c.FromMemory() < len(c.Trials)
+	}), Caveat{})
+	few := stacksOf(cells, func(c *measured.Cell) bool { return c.Rates.Nested() && c.Point.N < stats.FewestPairs })
+	say("repeats", few, Caveat{Needed: stats.FewestPairs, AllStacks: len(few) == len(v.Stacks) && len(few) > 1})
+	worst := slices.MaxFunc(cells, func(a, b *measured.Cell) int { return cmp.Compare(spread(a), spread(b)) })
+	say("spread", stacksOf(cells, func(c *measured.Cell) bool { return spread(c) > wideInterval }),
+		Caveat{Widest: &Width{worst.Stack.Name, worst.Workload.Name, spread(worst)}, Allowed: wideInterval})
+	return out
+}
+
+// marked names the measured stacks with a mark.
+func marked(v *measured.View, m result.Mark) []string {
+	return stacksOf(v.All(), func(c *measured.Cell) bool { return slices.Contains(c.Stack.Marks, m) })
+}
+
+// sharedBottoms names the devices that carry a file system of the host, and
+// the stacks on them.
+func sharedBottoms(v *measured.View) (devices, stacks []string) {
+	for _, c := range v.All() {
+		if !cost.Below(c) || watched(c) {
+			continue // what others did there is known
+		}
+		for _, d := range c.Stack.Devices {
+			if d.Role == measured.RoleBottom {
+				devices, stacks = measured.AppendNew(devices, d.Name), measured.AppendNew(stacks, c.Stack.Name)
+			}
+		}
+	}
+	return devices, stacks
+}
+
+// watched reports whether it is known of every trial what others did on its
+// disks.
+func watched(c *measured.Cell) bool {
+	return !slices.ContainsFunc(c.Trials, func(t *result.Trial) bool {
+		return t.Neighbours == nil || !slices.ContainsFunc(t.Neighbours.Disks, func(d result.DiskShare) bool { return d.How == result.ByControlGroup })
+	})
+}
+
+// stacksOf names the stacks with a cell that is so.
+func stacksOf(cells []*measured.Cell, so func(*measured.Cell) bool) []string {
+	var out []string
+	for _, c := range cells {
+		if so(c) {
+			out = measured.AppendNew(out, c.Stack.Name)
+		}
+	}
+	return out
+}
+
+// whyUntraced says why a trial of a cell that was to be traced was not.
+func whyUntraced(c *measured.Cell) string {
+	for _, t := range c.Trials {
+		if t.Untraced != "" {
+			return t.Untraced
+		}
+	}
+	return ""
+}
+
+// withHistogram counts the trials that have a histogram of total latency, or completed
+// nothing that one could be of.
+func withHistogram(c *measured.Cell) int {
+	n := 0
+	for _, t := range c.Trials {
+		m := t.Measured()
+		reads, writes := m.Operation(result.Read).Latency[result.Total], m.Operation(result.Write).Latency[result.Total]
+		if m.IOs() == 0 || !reads.Bins.IsEmpty() || !writes.Bins.IsEmpty() {
+			n++
+		}
+	}
+	return n
+}
+
+// spread is the width of the median's interval as a share of the median.
+func spread(c *measured.Cell) float64 {
+	if c.Point.Median == 0 {
+		return 0
+	}
+	return (c.Point.High - c.Point.Low) / c.Point.Median
+}
+
+// runtime is the shortest measured time of a cell's trials, in seconds.
+func runtime(c *measured.Cell) float64 {
+	shortest := slices.MinFunc(c.Trials, func(a, b *result.Trial) int {
+		return cmp.Compare(a.Measured().Seconds, b.Measured().Seconds)
+	})
+	return shortest.Measured().Seconds
+}

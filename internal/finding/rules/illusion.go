@@ -1,0 +1,142 @@
+package rules
+
+import (
+	"cmp"
+	_ "embed" // the sentences
+	"math"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+)
+
+//go:embed illusion.tmpl
+var illusionText string
+
+// IllusionSentences are the sentences on stacks that memory answered.
+var IllusionSentences = prose.NewSheet(illusionText)
+
+// Illusion is what is known of a stack that memory answered.
+type Illusion struct {
+	Served  *fact.Served `json:"served"`            // how many of fio's I/Os the device served
+	Judged  string       `json:"judged,omitempty"`  // the check's own words on the worst trial
+	Cause   string       `json:"cause"`             // which cache it is
+	Fastest bool         `json:"fastest,omitempty"` // it is held against the fastest honest stack, for lack of a baseline
+}
+
+// Illusions names every stack that answered from memory, what its number
+// would make one believe, and what to do.
+func Illusions(v *measured.View) []fact.Finding {
+	var out []fact.Finding
+	for _, w := range v.Workloads {
+		if v.Scaled(w.Name) {
+			continue
+		}
+		r := v.Rank(w.Name)
+		for _, c := range v.Under(w.Name) {
+			if c.Source() != result.SourceMemory {
+				continue
+			}
+			facts := Illusion{Served: measured.Served(c), Judged: judged(c), Cause: cacheOf(c.Stack)}
+			if measured.Buffered(w) {
+				facts.Cause = "asked for"
+			}
+			f := fact.Finding{
+				ID: "illusion/" + c.Stack.Name + "/" + w.Name, Case: "illusion", Kind: fact.KindIllusion, Workload: w.Name, Stacks: []string{c.Stack.Name},
+				Evidence: measured.Points(c),
+				Caveats:  measured.MarksOf(c),
+			}
+			if honest, fastest := yardstick(v, r); honest != nil {
+				e, ok := v.Compare(c, honest)
+				if ok {
+					f.Effect, facts.Fastest = &e, fastest
+					f.Evidence = measured.Points(c, honest)
+					f.Remarks = append(f.Remarks, measured.TooFew(e)...)
+				}
+			}
+			f.Facts = facts
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// yardstick is the honest stack that an illusion is held against: the
+// baseline, or else the fastest.
+func yardstick(v *measured.View, r measured.Ranking) (c *measured.Cell, fastest bool) {
+	for _, c := range r.Honest {
+		if c.Stack.Name == v.Run.Experiment.Baseline {
+			return c, false
+		}
+	}
+	if len(r.Honest) > 0 {
+		return r.Honest[0], true
+	}
+	return nil, false
+}
+
+// judged returns the honesty check's own words on the trial of which memory
+// served most.
+func judged(c *measured.Cell) string {
+	var judgements []*result.Honesty
+	for _, t := range c.Trials {
+		if t.Honesty() != nil && t.Honesty().Source == result.SourceMemory {
+			judgements = append(judgements, t.Honesty())
+		}
+	}
+	if len(judgements) == 0 {
+		return ""
+	}
+	byDevice := func(h *result.Honesty) float64 {
+		if h.Ratio == nil || !measured.Finite(*h.Ratio) {
+			return math.Inf(1)
+		}
+		return *h.Ratio
+	}
+	worst := slices.MinFunc(judgements, func(a, b *result.Honesty) int {
+		return cmp.Or(cmp.Compare(byDevice(a), byDevice(b)), cmp.Compare(a.Reason, b.Reason))
+	})
+	return strings.TrimRight(worst.Reason, ".")
+}
+
+// cacheOf names the part of a stack that answers from memory, as the sentences
+// about it are called.
+func cacheOf(s *measured.Stack) string {
+	source, fileSystem, view := measured.Split(s.Parsed)
+	if source == nil {
+		source = &line.Node{}
+	}
+	asked, _ := source.Option("direct-io")
+	_, cold := source.Option("cold")
+	switch {
+	case view != nil && view.Name == measured.NodeFuse:
+		return "fuse"
+	case view != nil && view.Name == measured.NodeDeviceMapper && fileSystem != nil:
+		return "loop-lvm"
+	case source.Name == measured.NodeTmpfs:
+		return "tmpfs"
+	case source.Name == measured.NodeLoop && asked != "off" && readBack(s, "loop direct-io", asked) == "off":
+		return "loop refused"
+	case source.Name == measured.NodeLoop && asked == "off" && cold:
+		return "loop cold"
+	case source.Name == measured.NodeLoop && asked == "off":
+		return "loop"
+	case source.Name == measured.NodeDir:
+		return "directory"
+	}
+	return "unknown"
+}
+
+// readBack returns what was read back from the host, or else what was declared.
+func readBack(s *measured.Stack, name, declared string) string {
+	for _, f := range s.Facts {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return declared
+}

@@ -1,0 +1,52 @@
+package rules
+
+import (
+	"testing"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+)
+
+// Every cache that can answer is told of, with what to do about it.
+func TestCauseOfAnIllusion(t *testing.T) {
+	for _, c := range []struct{ line, directIO, want string }{
+		{"dir:/srv > fuse-overlayfs", "", "fuse"},
+		{"loop > xfs > devicemapper", "", "loop-lvm"},
+		{"tmpfs(size=1GiB)", "", "tmpfs"},
+		{"loop", "off", "loop refused"},
+		{"loop(direct-io=off, cold)", "", "loop cold"},
+		{"loop(direct-io=off)", "", "loop"},
+		{"dir:/srv", "", "directory"},
+		{"/dev/sdb > xfs", "", "unknown"},
+	} {
+		l, err := line.Parse(c.line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &measured.Stack{Parsed: l}
+		if c.directIO != "" {
+			s.Facts = []result.Fact{{Name: "loop direct-io", Value: c.directIO}}
+		}
+		if got := cacheOf(s); got != c.want {
+			t.Errorf("%s: %s, want %s", c.line, got, c.want)
+		}
+		if IllusionSentences.Say(c.want, nil) == "" {
+			t.Errorf("nothing is said of %s", c.want)
+		}
+	}
+	if IllusionSentences.Say("asked for", nil) == "" {
+		t.Error("nothing is said where the page cache was asked for")
+	}
+}
+
+// Every reason to doubt has words.
+func TestDoubts(t *testing.T) {
+	for _, kind := range []fact.DoubtKind{fact.DoubtFew, fact.DoubtOpen, fact.DoubtFaster, fact.DoubtTwins, fact.DoubtNeighbours} {
+		d := fact.Doubt{Kind: kind, Stacks: []string{"xfs"}, Neighbours: &fact.Neighbours{Runs: []string{"quick-1"}}}
+		if VerdictSentences.Say("doubt", d) == "" {
+			t.Errorf("%s has no words", kind)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package rules
+
+import (
+	"strings"
+	"testing"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/story"
+	"plimsoll/internal/result"
+)
+
+// scaled is a run of 1, 2, 4, 6 and 8 instances in a miniature.
+func scaled(workload string, rates, reads, cacheMiB [5]float64, blocks int) *result.Run {
+	return story.Instances{
+		Workload: result.Workload{Name: workload, Kind: "fio"}, Host: &result.Limits{CPUs: 2, MemoryBytes: 640 << 20},
+		Blocks: blocks, Points: story.OverInstances(rates, reads, cacheMiB),
+	}.Run()
+}
+
+func curveOf(f fact.Finding) fact.Scaling { return f.Facts.(*Scaled).Curve }
+
+// A valley is found where it is, with its cause, and said in the verdict.
+func TestAValleyIsFoundWithItsCause(t *testing.T) {
+	run := scaled("buffered", [5]float64{1590, 3180, 6360, 3600, 2100}, [5]float64{0, 0, 0.002, 0.3, 0.5},
+		[5]float64{128, 128, 128, 100, 70}, 5)
+	v := measured.New(run)
+	all := Scaling(v)
+	if len(all) != 1 || curveOf(all[0]).Valley == nil {
+		t.Fatalf("%+v", all)
+	}
+	f := curveOf(all[0])
+	ScalingSentences.Write(&all[0])
+	if f.Best != 4 || f.Valley.From != 4 || f.Valley.To != 8 || f.Valley.Cause != fact.CauseMemory || f.Valley.Ratio < 0.3 || f.Valley.Ratio > 0.36 {
+		t.Errorf("%+v, %+v", f, f.Valley)
+	}
+	for _, want := range []string{"in a miniature of 2 CPUs, 640 MiB of memory", "6.41k with 4", "from 0.0019 to 0.5", "from 128 MiB to 70 MiB"} {
+		if !strings.Contains(all[0].Why, want) {
+			t.Errorf("%q is not in: %s", want, all[0].Why)
+		}
+	}
+	verdict := Recommend(v)[0]
+	VerdictSentences.Write(&verdict)
+	want := "Sure: this host carries 4 instances of buffered; 8 together do only 0.33 times as much, since their files outgrow its memory."
+	if verdict.Recommendation.Headline != want {
+		t.Errorf("the verdict is\n%s\nnot\n%s", verdict.Recommendation.Headline, want)
+	}
+	if len(Fastest(v))+len(Illusions(v)) > 0 {
+		t.Error("counts of instances are told of as stacks")
+	}
+}
+
+// What does not fall has no valley: neither what stays level, nor what only stops
+// rising; and where nothing sampled explains a fall, no cause is made up.
+func TestWhatIsNoValley(t *testing.T) {
+	none := [5]float64{1, 1, 1, 1, 1}
+	for _, c := range []struct {
+		name  string
+		rates [5]float64
+		cause fact.Cause // "": no valley
+		says  string
+	}{
+		{"level", [5]float64{1000, 1000, 1000, 1000, 1000}, "", "more of them never do less, up to 8"},
+		{"saturates", [5]float64{500, 1000, 2000, 2000, 2000}, "", "more of them never do less"},
+		{"falls", [5]float64{500, 1000, 2000, 1200, 700}, fact.CauseUnknown, "8 do 0.35 times as much"},
+	} {
+		v := measured.New(scaled("direct", c.rates, none, [5]float64{}, 5))
+		f := Scaling(v)[0]
+		var cause fact.Cause
+		if valley := curveOf(f).Valley; valley != nil {
+			cause = valley.Cause
+		}
+		ScalingSentences.Write(&f)
+		if cause != c.cause || !strings.Contains(f.Title, c.says) {
+			t.Errorf("%s: cause %q, %s", c.name, cause, f.Title)
+		}
+	}
+}
+
+// With too few bring-ups nothing is claimed.
+func TestAScalingThatIsOpen(t *testing.T) {
+	run := scaled("buffered", [5]float64{1, 2, 4, 3, 2}, [5]float64{0, 0, 0, 1, 1}, [5]float64{9, 9, 9, 5, 4}, 1)
+	v := measured.New(run)
+	f := Scaling(v)[0]
+	if curve := curveOf(f); curve.Open == "" || curve.Valley != nil || Recommend(v)[0].Recommendation.Confidence != fact.TooEarly {
+		t.Errorf("%+v", f.Facts)
+	}
+}

@@ -1,0 +1,172 @@
+package rules
+
+import (
+	"cmp"
+	_ "embed" // the sentences
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/result"
+)
+
+// steadySeconds is the measured time below which a trial by itself cannot have
+// shown a steady state: SNIA's test rounds take a minute each.
+const steadySeconds = 60
+
+//go:embed steadiness.tmpl
+var steadinessText string
+
+// SteadinessSentences are the sentences on steadiness.
+var SteadinessSentences = prose.NewSheet(steadinessText)
+
+// Steady is what a finding on steadiness says beside which stacks it is about.
+type Steady struct {
+	Passes    int     `json:"passes,omitempty"` // over the file or the device
+	Workload  string  `json:"workload,omitempty"`
+	Rounds    int     `json:"rounds,omitempty"`
+	Seconds   float64 `json:"seconds,omitempty"` // of a round, or of a trial
+	Reason    string  `json:"reason,omitempty"`  // why a mean was not known, or no state was steady
+	Undecided int     `json:"undecided,omitempty"`
+	All       int     `json:"all,omitempty"` // trials, or points
+	Widest    *Width  `json:"widest,omitempty"`
+	Target    float64 `json:"target,omitempty"` // share of its mean within which a point was to be known
+}
+
+// Steadiness says what the stacks went through before they were measured,
+// whether they were steady by then, and how precisely the run knows what it
+// measured.
+func Steadiness(v *measured.View) []fact.Finding {
+	var out []fact.Finding
+	say := func(id, name string, stacks []string, facts Steady) {
+		if len(stacks) > 0 {
+			out = append(out, fact.Finding{ID: "steadiness/" + id, Case: name, Kind: fact.KindCaveat, Stacks: stacks, Facts: facts})
+		}
+	}
+	cells := v.All()
+	for _, w := range []struct {
+		name string
+		kind result.PreconditioningKind
+	}{{"file-written", result.PreconditionedFile}, {"device-written", result.PreconditionedDevice}} {
+		stacks := stacksOf(cells, func(c *measured.Cell) bool { return preconditioned(c) == w.kind })
+		say(w.name, w.name, stacks, Steady{Passes: passes(cells, w.kind)})
+	}
+
+	var settled, restless []string
+	var rounds *result.Rounds
+	for _, c := range cells {
+		for _, t := range c.Trials {
+			if t.Preconditioning == nil || t.Preconditioning.Rounds == nil {
+				continue
+			}
+			rounds = t.Preconditioning.Rounds
+			if rounds.Settled {
+				settled = measured.AppendNew(settled, c.Stack.Name)
+				continue
+			}
+			restless = measured.AppendNew(restless, c.Stack.Name)
+			say(fmt.Sprintf("restless/%s/%s/%d", c.Stack.Name, c.Workload.Name, t.Seq), "restless", []string{c.Stack.Name},
+				Steady{Workload: c.Workload.Name, Rounds: len(rounds.IOPS), Seconds: rounds.Seconds, Reason: rounds.Why})
+		}
+	}
+	settled = slices.DeleteFunc(settled, func(s string) bool { return slices.Contains(restless, s) })
+	if rounds != nil {
+		say("settled", "settled", settled, Steady{Seconds: rounds.Seconds})
+	}
+
+	unsteady := slices.DeleteFunc(slices.Clone(cells), func(c *measured.Cell) bool {
+		return runtime(c) >= steadySeconds || slices.ContainsFunc(c.Trials, func(t *result.Trial) bool {
+			return t.Stop != nil || t.Preconditioning != nil && t.Preconditioning.Rounds != nil
+		})
+	})
+	if len(unsteady) > 0 {
+		shortest := slices.MinFunc(unsteady, func(a, b *measured.Cell) int { return cmp.Compare(runtime(a), runtime(b)) })
+		say("short", "short", stacksOf(unsteady, func(*measured.Cell) bool { return true }), Steady{Seconds: runtime(shortest)})
+	}
+	out = append(out, cutOff(cells)...)
+	return append(out, budget(v)...)
+}
+
+// preconditioned is what was written before a cell's first trial; "" when that
+// was not recorded.
+func preconditioned(c *measured.Cell) result.PreconditioningKind {
+	for _, t := range c.Trials {
+		if t.Preconditioning != nil {
+			return t.Preconditioning.Kind
+		}
+	}
+	return ""
+}
+
+// passes returns how often something was written.
+func passes(cells []*measured.Cell, kind result.PreconditioningKind) int {
+	most := 0
+	for _, c := range cells {
+		for _, t := range c.Trials {
+			if t.Preconditioning != nil && t.Preconditioning.Kind == kind {
+				most = max(most, t.Preconditioning.Passes)
+			}
+		}
+	}
+	return most
+}
+
+// cutOff names the trials that reached their longest time before their mean
+// was known.
+func cutOff(cells []*measured.Cell) (out []fact.Finding) {
+	var stacks, worst []string
+	all, early := 0, 0
+	for _, c := range cells {
+		for _, t := range c.Trials {
+			switch {
+			case t.Stop == nil:
+			case t.Stop.Reason == result.StopPrecise:
+				all++
+			default:
+				all, early = all+1, early+1
+				stacks = measured.AppendNew(stacks, c.Stack.Name)
+				worst = measured.AppendNew(worst, fmt.Sprintf("%s under %s: %s", c.Stack.Name, c.Workload.Name, t.Stop.Why))
+			}
+		}
+	}
+	if early == 0 {
+		return nil
+	}
+	return []fact.Finding{{
+		ID: "steadiness/cut-off", Case: "cut-off", Kind: fact.KindCaveat, Stacks: stacks,
+		Facts: Steady{Undecided: early, All: all, Reason: strings.Join(worst[:min(3, len(worst))], "; ")},
+	}}
+}
+
+// budget says of which points the budget was not enough to know what was asked
+// for.
+func budget(v *measured.View) []fact.Finding {
+	var stacks []string
+	var widest result.Point
+	n := 0
+	for _, p := range v.Run.Points {
+		if p.Reason != result.StopBudget && p.Reason != result.StopRepeats {
+			continue
+		}
+		n++
+		stacks = measured.AppendNew(stacks, p.Stack)
+		if p.RelativeHalfWidth > widest.RelativeHalfWidth {
+			widest = p
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	facts := Steady{Undecided: n, All: len(v.Run.Points), Target: math.Abs(cmp.Or(v.Run.Experiment.Target, defaultTarget))}
+	if widest.RelativeHalfWidth > 0 {
+		facts.Widest = &Width{widest.Stack, widest.Mix, widest.RelativeHalfWidth}
+	}
+	return []fact.Finding{{ID: "steadiness/budget", Case: "budget", Kind: fact.KindCaveat, Stacks: stacks, Facts: facts}}
+}
+
+// defaultTarget is steady.DefaultStudy's, which a run without a target used.
+const defaultTarget = 0.03

@@ -1,0 +1,148 @@
+package story
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"plimsoll/internal/hist"
+	"plimsoll/internal/result"
+)
+
+// tellHost takes what a story says of the miniature: "cpus=2 reads=1000 memory=640".
+func tellHost(t Stopper, words []string) *result.Limits {
+	t.Helper()
+	host := &result.Limits{}
+	for _, w := range words {
+		key, value, _ := strings.Cut(w, "=")
+		x := numberOf(t, value)
+		switch key {
+		case "cpus":
+			host.CPUs = x
+		case "memory":
+			host.MemoryBytes = int64(x) << 20
+		case "reads":
+			host.Read.OperationsPerSecond = int64(x)
+		case "writes":
+			host.Write.OperationsPerSecond = int64(x)
+		default:
+			t.Fatalf("a miniature has no %q", w)
+		}
+	}
+	return host
+}
+
+// crowd is what a story says of so many instances beside their rates: of each of them, but
+// for what the device did for an operation.
+type crowd struct {
+	reads, writes        float64 // of the device, for an operation
+	cpus, limit          float64
+	cacheMiB             float64
+	io, memory, busy     float64 // shares of the time
+	throttled            float64 //
+	mean, p99            float64 // latency, in ns
+	weakest, outOfMemory float64
+}
+
+// tellCrowd takes a line of a story: a workload with so many instances on a stack. Each
+// rate is of one bring-up; trials of one have commas between them. A bring-up in which
+// they were not measured is a dash.
+func tellCrowd(t Stopper, run *result.Run, host *result.Limits, words []string) {
+	t.Helper()
+	workload, stack := words[0], words[1]
+	n, err := strconv.Atoi(strings.TrimPrefix(words[2], "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := crowd{cpus: 0.01, weakest: 1}
+	var rates []string
+	for _, w := range words[3:] {
+		key, value, ok := strings.Cut(w, "=")
+		if !ok {
+			rates = append(rates, w)
+			continue
+		}
+		field := map[string]*float64{
+			"reads": &c.reads, "writes": &c.writes, "cpus": &c.cpus, "limit": &c.limit, "cache": &c.cacheMiB,
+			"io":     &c.io,
+			"memory": &c.memory, "busy": &c.busy, "throttled": &c.throttled, "mean": &c.mean, "p99": &c.p99,
+			"weakest": &c.weakest, "killed": &c.outOfMemory,
+		}[key]
+		if field == nil {
+			t.Fatalf("instances have no %q", w)
+		}
+		*field = numberOf(t, value)
+	}
+	tenant := result.Tenant{Name: workload, Workload: workload, Count: n, Limits: result.Limits{CPUs: c.limit}}
+	mix := result.Mix{Name: fmt.Sprintf("%s-%d", workload, n), Host: host, Tenants: []result.Tenant{tenant}}
+	run.Mixes = append(run.Mixes, mix)
+	for i, told := range rates {
+		if told == "-" {
+			continue
+		}
+		for rate := range strings.SplitSeq(told, ",") {
+			one := c.trial(tenant, stack, numberOf(t, rate))
+			one.Seq, one.Block, one.BringUp, one.Repeat, one.Mix = len(run.Trials)+1, i+1, i+1, i+1, mix.Name
+			if host != nil {
+				one.Miniature = &result.Limited{Asked: *host, ReadBack: *host}
+			}
+			run.Trials = append(run.Trials, one)
+		}
+	}
+}
+
+// trial is a second in which all instances together did so much.
+func (c crowd) trial(of result.Tenant, stack string, rate float64) result.Trial {
+	t := result.Trial{Stack: stack, Status: result.TrialDone, DeviceBusy: c.busy}
+	done := uint64(0)
+	for i := range of.Count {
+		each := rate / float64(of.Count)
+		if i == 0 {
+			each *= c.weakest
+		}
+		count := max(1, uint64(each))
+		done += count
+		op := result.Operation{Count: count, Rate: each}
+		if c.mean > 0 {
+			op.Latency = map[result.Stage]hist.Histogram{result.Total: c.latency(count)}
+		}
+		in := result.Instance{
+			Index: i, Tenant: of.Name, Workload: of.Workload, Stack: stack, Status: result.TrialDone,
+			Measurement: &result.Measurement{Seconds: 1, Operations: result.ReadsWrites(op, result.Operation{})},
+			Usage: &result.Usage{
+				Seconds: 1, CPUSeconds: c.cpus, ThrottledSeconds: c.throttled, CacheBytes: int64(c.cacheMiB * (1 << 20)),
+				IOPressure: c.io, MemoryPressure: c.memory, OOMKills: int(c.outOfMemory),
+			},
+		}
+		if c.limit > 0 {
+			in.Limited = &result.Limited{Asked: of.Limits, ReadBack: of.Limits}
+		}
+		t.Instances = append(t.Instances, in)
+	}
+	t.Checks = []result.Honesty{{Source: result.SourceDevice, Served: []result.DeviceCounter{{
+		Device: result.Device{Name: "loop0"},
+		Reads:  uint64(c.reads * float64(done)), Writes: uint64(c.writes * float64(done)),
+	}}}}
+	return t
+}
+
+// latency is a histogram with such a mean, of which two of a hundred operations take as
+// long as the 99th percentile.
+func (c crowd) latency(count uint64) hist.Histogram {
+	slow := max(1, count/50)
+	bins := []hist.Bin{{NS: uint64(c.mean), Count: count - min(count, slow)}, {NS: uint64(c.p99), Count: slow}}
+	bins = slices.DeleteFunc(bins, func(b hist.Bin) bool { return b.Count == 0 })
+	return hist.Histogram{
+		Count: count, MeanNS: c.mean, MinNS: bins[0].NS, MaxNS: bins[len(bins)-1].NS, Bins: hist.Pack(bins),
+	}
+}
+
+func numberOf(t Stopper, text string) float64 {
+	t.Helper()
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return x
+}

@@ -1,0 +1,289 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"plimsoll/internal/cell"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+)
+
+// PageOptions tell what the HTML report shows beside the run itself.
+type PageOptions struct {
+	// Series reads what was sampled while the trial of that number ran; nil for a
+	// run of which nothing was. It is asked for few trials.
+	Series func(trial int) ([]result.Series, error)
+}
+
+// What keeps the figures of series few and small.
+const (
+	mostSampledMixes  = 12 // points of mixes that are drawn; export has all
+	mostSampledAlone  = 2  // points of workloads alone, of which there is less to see
+	mostSampledLines  = 8  // instances with a line each; beyond it three stand for all
+	mostSampledValues = 60 // of a line
+	fewestSampled     = 5  // values of a series; fewer tell nothing that the tables do not
+)
+
+// sampledMetric is a figure of what was sampled: one small multiple for a point.
+type sampledMetric struct {
+	title   string
+	sources []string // first words of sources that share a figure; the first of these that sampled it
+	metrics []string // that are added up
+	unit    string   // in which its marks are said
+	scale   float64  // from the unit of the series to that
+	tick    func(float64) string
+	label   string // of the vertical axis, where its ticks do not say the unit
+}
+
+var sampledMetrics = []sampledMetric{
+	{"throughput of devices", []string{"device"}, []string{"io.read_bytes", "io.write_bytes"}, "MB/s", 1e-6,
+		func(v float64) string { return bandwidthText(1e6 * v) }, ""},
+	{"utilisation of devices", []string{"device"}, []string{"io.utilisation"}, "%", 100, percentTick, ""},
+	{"CPU", []string{"instance miniature", "host"}, []string{"cpu.user", "cpu.system"}, "CPUs", 1, significant, ""},
+	{"page cache", []string{"instance miniature", "host"}, []string{"memory.file"}, "MiB", 1. / (1 << 20), grouped, "MiB"},
+	{"time that waits for I/O", []string{"instance miniature", "host"}, []string{"pressure.io.some"}, "%", 100,
+		percentTick, ""},
+	{"time that waits for memory", []string{"instance miniature", "host"}, []string{"pressure.memory.some"}, "%", 100,
+		percentTick, ""},
+}
+
+func percentTick(v float64) string { return significant(v) + "%" }
+
+// sampledSection draws what was sampled in the last trial of points: of those of
+// the verdict's stack and of the baseline first.
+func sampledSection(run *result.Run, who roles, read func(int) ([]result.Series, error)) (section, bool) {
+	s := section{
+		ID: "sampled", Title: "While trials ran",
+		Note: noteIn(run, "What was sampled once a second in the last trial of each point. "+
+			"plimsoll export --series has all trials and all metrics."),
+	}
+	if read == nil {
+		return s, false
+	}
+	most, left := mostSampledMixes, 0
+	if len(run.Mixes) == 0 {
+		most = mostSampledAlone
+	}
+	cells := cell.Of(run)
+	points := slices.Clone(cells.Points())
+	slices.SortStableFunc(points, func(a, b cell.Point) int { return cmp.Compare(who.order(a.Stack), who.order(b.Stack)) })
+	for _, p := range points {
+		done := cells.Done(p)
+		if len(done) == 0 {
+			continue
+		}
+		if len(s.Parts) == most {
+			left++
+			continue
+		}
+		part, err := sampledPart(done[len(done)-1], read)
+		switch {
+		case err != nil:
+			s.Remarks = append(s.Remarks, fmt.Sprintf("%s on %s: what was sampled cannot be read: %v", p.Mix, p.Stack, err))
+		case len(part.Figures) > 0:
+			s.Parts = append(s.Parts, part)
+		}
+	}
+	if left > 0 && len(s.Parts) > 0 {
+		s.Remarks = append(s.Remarks, fmt.Sprintf("%s more: plimsoll export --series", counted(left, "point")))
+	}
+	for i := range s.Parts {
+		for j := range s.Parts[i].Figures {
+			s.Parts[i].Figures[j].ID = fmt.Sprintf("sampled-%d-%d", i+1, j+1)
+		}
+	}
+	return s, len(s.Parts)+len(s.Remarks) > 0
+}
+
+// sampledPart draws the series of one trial.
+func sampledPart(t *result.Trial, read func(int) ([]result.Series, error)) (section, error) {
+	s := section{Title: fmt.Sprintf("%s on %s, trial %d", t.Mix, t.Stack, t.Seq)}
+	all, err := read(t.Seq)
+	if err != nil {
+		return s, err
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(one result.Series) bool {
+		return len(one.Values) < fewestSampled || one.Step <= 0
+	})
+	if len(all) == 0 {
+		return s, nil
+	}
+	begun := all[0].Start
+	for _, one := range all {
+		if one.Start.Before(begun) {
+			begun = one.Start
+		}
+	}
+	for _, m := range sampledMetrics {
+		f, ok := m.figure(t, all, begun)
+		if ok {
+			s.Figures = append(s.Figures, f)
+		}
+	}
+	if t.Window != nil && len(s.Figures) > 0 {
+		s.Keys = []legendKey{{"window", "the time in which all instances were measured"}}
+	}
+	return s, nil
+}
+
+// figure draws the metric of a trial; false where there is nothing to see.
+func (m sampledMetric) figure(t *result.Trial, all []result.Series, begun time.Time) (figure, bool) {
+	f := figure{Kind: figureCurves, Title: m.title, Height: 170, Bottom: 40, Unit: m.unit}
+	lines := m.lines(t, all)
+	longest, high := 0.0, 0.0
+	step := 1.0
+	for _, l := range lines {
+		step = l.step.Seconds()
+		longest = max(longest, l.start.Sub(begun).Seconds()+step*float64(len(l.values)))
+	}
+	each := int(math.Ceil(longest / step / mostSampledValues))
+	if each > 1 {
+		f.Each = each
+	}
+	stretch := step * float64(each)
+	for x := stretch; x < longest+stretch/2; x += stretch {
+		f.Xs = append(f.Xs, rounded(x))
+	}
+	for i, l := range lines {
+		c := curve{Series: i, Name: l.name, Y: l.averaged(begun, stretch, len(f.Xs))}
+		for j, v := range c.Y {
+			c.Y[j] = rounded(v * m.scale)
+			high = max(high, finite(c.Y[j]))
+		}
+		f.Curves = append(f.Curves, c)
+	}
+	if !(high > 0) {
+		return f, false
+	}
+	if w := t.Window; w != nil {
+		from := w.Start.Sub(begun).Seconds()
+		f.Bands = []band{{
+			Class: "window", X: &[2]float64{from, from + w.Seconds},
+			Text: fmt.Sprintf("all were measured, from %s to %s s", exactText(from), exactText(from+w.Seconds)),
+		}}
+	}
+	scale := linearScale(high)
+	f.X = axis{Label: secondsLabel, High: longest, Ticks: valueTicks(linearScale(longest/1.04).steps(5), exactText)}
+	f.Y = axis{Label: m.label, High: scale.high, Ticks: valueTicks(scale.steps(4), m.tick)}
+	return f, true
+}
+
+// sampledLine is a line of a figure of what was sampled.
+type sampledLine struct {
+	name   string
+	start  time.Time
+	step   time.Duration
+	values []float64
+}
+
+// lines are the series of the metric by whose they are: devices, instances and
+// what holds them, or else the host.
+func (m sampledMetric) lines(t *result.Trial, all []result.Series) []sampledLine {
+	for _, sources := range m.sources {
+		var lines, instances []sampledLine
+		for _, s := range all {
+			kind, device, _ := strings.Cut(s.Source, " ")
+			if !slices.Contains(strings.Fields(sources), kind) || !slices.Contains(m.metrics, s.Metric) {
+				continue
+			}
+			line := sampledLine{name: kind, start: s.Start, step: s.Step, values: s.Values}
+			switch {
+			case device != "":
+				line.name = device
+			case s.Instance != result.NoInstance:
+				line.name = instanceName(t, s.Instance)
+			}
+			if s.Instance == result.NoInstance {
+				lines = addLine(lines, line)
+			} else {
+				instances = addLine(instances, line)
+			}
+		}
+		if len(instances) > mostSampledLines {
+			instances = spreadOf(instances)
+		}
+		lines = append(lines, instances...) // what holds them has the same colour in all figures
+		if len(lines) > 0 {
+			return lines
+		}
+	}
+	return nil
+}
+
+// addLine adds the values of a line to that of the same name, or the line to the
+// others.
+func addLine(lines []sampledLine, l sampledLine) []sampledLine {
+	for i := range lines {
+		if lines[i].name == l.name {
+			sum := slices.Clone(lines[i].values)
+			for j := range min(len(sum), len(l.values)) {
+				sum[j] += l.values[j]
+			}
+			lines[i].values = sum
+			return lines
+		}
+	}
+	return append(lines, l)
+}
+
+// spreadOf returns three lines for many: the least, the median and the most of
+// them at each time.
+func spreadOf(lines []sampledLine) []sampledLine {
+	of := fmt.Sprintf(" of %d", len(lines))
+	least, median, most := lines[0], lines[0], lines[0]
+	least.name, median.name, most.name = "least"+of, "median"+of, "most"+of
+	least.values, median.values, most.values = nil, nil, nil
+	for i := range lines[0].values {
+		var values []float64
+		for _, l := range lines {
+			if i < len(l.values) && !math.IsNaN(l.values[i]) {
+				values = append(values, l.values[i])
+			}
+		}
+		if len(values) == 0 {
+			values = []float64{math.NaN()}
+		}
+		least.values = append(least.values, slices.Min(values))
+		median.values = append(median.values, stats.Median(values))
+		most.values = append(most.values, slices.Max(values))
+	}
+	return []sampledLine{least, median, most}
+}
+
+// averaged returns the means of a line over stretches of the time since begun,
+// not a number where it has no values.
+func (l sampledLine) averaged(begun time.Time, stretch float64, n int) []float64 {
+	sums, counts := make([]float64, n), make([]float64, n)
+	for i, v := range l.values {
+		middle := l.start.Sub(begun).Seconds() + (float64(i)+0.5)*l.step.Seconds()
+		at := int(middle / stretch)
+		if at < 0 || at >= n || math.IsNaN(v) || math.IsInf(v, 0) {
+			continue
+		}
+		sums[at] += v
+		counts[at]++
+	}
+	for i := range sums {
+		sums[i] /= counts[i] // 0/0 is no number
+	}
+	return sums
+}
+
+// instanceName names an instance of a trial by its tenant and its number, which is
+// that of its artifacts and of export: "readers 2"; one that is alone has only its
+// tenant's name.
+func instanceName(t *result.Trial, index int) string {
+	i := slices.IndexFunc(t.Instances, func(in result.Instance) bool { return in.Index == index })
+	switch {
+	case i < 0 || t.Instances[i].Tenant == "":
+		return fmt.Sprintf("instance %d", index)
+	case len(t.Instances) == 1:
+		return t.Instances[i].Tenant
+	}
+	return fmt.Sprintf("%s %d", t.Instances[i].Tenant, index)
+}

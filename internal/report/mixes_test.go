@@ -1,0 +1,257 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/result"
+)
+
+// TestMixedGolden: mixes are headed by how many instances of what ran, in which
+// miniature; workloads that nothing ran alone have no table.
+func TestMixedGolden(t *testing.T) {
+	run := mixedRun()
+	// Findings by hand: what is shown hangs on no rule.
+	findings := []fact.Finding{{Kind: fact.KindCaveat, Title: "Trials measured 1.5 s"}}
+	got := terminalText(t, run, findings, TerminalOptions{Width: 100, Dir: "plimsoll-runs/" + run.ID})
+	const path = "testdata/mixed-100.golden.txt"
+	if *updateTerminal {
+		must(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	must(t, err)
+	if got != string(want) {
+		t.Errorf("the report differs from %s; look at the difference, then go test -update-terminal\n%s", path,
+			firstDifference([]byte(got), want))
+	}
+	if strings.Contains(got, "nothing was measured") {
+		t.Errorf("a workload that nothing ran alone is said to lack a measurement:\n%s", got)
+	}
+}
+
+// TestPresentedLeavesOthersAlone: a run of workloads alone is shown as it is.
+func TestPresentedLeavesOthersAlone(t *testing.T) {
+	run := sampleRun()
+	points := finding.Points(run)
+	shown, marked := presented(run, points)
+	if shown != run || &marked[0] != &points[0] {
+		t.Error("a run without mixes was changed")
+	}
+	mixed := mixedRun()
+	before := fmt.Sprint(mixed.Trials[2].Stack, mixed.Workloads)
+	presented(mixed, finding.Points(mixed))
+	if fmt.Sprint(mixed.Trials[2].Stack, mixed.Workloads) != before {
+		t.Error("the run itself was changed")
+	}
+}
+
+// TestInstancesTable computes rates and shares anew from what the run holds.
+func TestInstancesTable(t *testing.T) {
+	run := mixedRun()
+	shown, _ := presented(run, nil)
+	s, ok := instancesSection(shown)
+	if !ok || len(s.Table.Rows) != 2+4 {
+		t.Fatalf("%d rows: %v", len(s.Table.Rows), s.Table.Rows)
+	}
+	row := s.Table.Rows[0]
+	var least, all []float64
+	for _, trial := range run.Trials {
+		if trial.Mix != "four" {
+			continue
+		}
+		slowest, sum := math.Inf(1), 0.0
+		for _, in := range trial.Instances {
+			slowest, sum = min(slowest, in.Measurement.IOPS()), sum+in.Measurement.IOPS()
+		}
+		least, all = append(least, slowest), append(all, sum)
+	}
+	slices.Sort(least)
+	slices.Sort(all)
+	want := fmt.Sprintf("%.0f/s, %s", least[1], percentText(least[1]/all[1]))
+	if row[4] != "4" || row[7] != want || row[10] != "0.125" || row[11] != "256 MiB" {
+		t.Errorf("the row of four readers is %q; the slowest is %s", row, want)
+	}
+	batch := s.Table.Rows[4]
+	if batch[1] != "xfs" || batch[2] != "batch (RW)" || !strings.Contains(batch[3],
+		"0.5 CPUs, 64 MiB of memory, writes of 8 MiB/s; the kernel holds 0.4 CPUs") ||
+		!strings.HasSuffix(batch[10], "held back 25.0%") || batch[7] != "" {
+		t.Errorf("the row of batch is %q", batch)
+	}
+	if sum := s.Table.Rows[5]; sum[1] != "ext4 + xfs" || sum[2] != "all" || sum[4] != "3" {
+		t.Errorf("the row of all is %q", sum)
+	}
+	remarks := strings.Join(s.Remarks, "\n")
+	for _, want := range []string{
+		"both on ext4 + xfs: an instance was measured for 12.0% of its time while not all others were",
+		"both on ext4 + xfs: 1 instance of batch died: fio of batch: killed by the kernel's OOM killer at 64 MiB",
+		"both on ext4 + xfs: batch, 3 times: its writes go past the page cache, and are not limited",
+	} {
+		if !strings.Contains(remarks, want) {
+			t.Errorf("%q is not said:\n%s", want, remarks)
+		}
+	}
+	if strings.Contains(remarks, "four on") {
+		t.Errorf("1%% outside the window is said:\n%s", remarks)
+	}
+}
+
+// TestInstancesOfFailedTrials: where no trial was whole, what the others measured
+// is shown, and said to be of them alone.
+func TestInstancesOfFailedTrials(t *testing.T) {
+	run := mixedRun()
+	run.Trials = slices.DeleteFunc(run.Trials, func(t result.Trial) bool { return t.Mix != "both" || t.Block != 2 })
+	shown, _ := presented(run, nil)
+	s, _ := instancesSection(shown)
+	if len(s.Table.Rows) != 4 || s.Table.Rows[0][5] == unknown || s.Table.Rows[2][5] != unknown {
+		t.Errorf("rows: %q", s.Table.Rows)
+	}
+	if remarks := strings.Join(s.Remarks, "\n"); !strings.Contains(remarks, "no trial was completed by all instances") {
+		t.Errorf("it is not said:\n%s", remarks)
+	}
+	text := terminalText(t, run, nil, TerminalOptions{Width: 120})
+	if !strings.Contains(text, "1 x batch: nothing was measured") ||
+		!strings.Contains(text, "died: fio of batch: killed") {
+		t.Errorf("the terminal does not say it:\n%s", text)
+	}
+}
+
+// TestMiniatureIsSaid at the top, and beside every number.
+func TestMiniatureIsSaid(t *testing.T) {
+	const words = "in a miniature of 2 CPUs, 1.1 GiB of memory, 2000 reads/s"
+	run := mixedRun()
+	var page bytes.Buffer
+	must(t, HTML(&page, run, finding.All(run), ownSeries(run)))
+	head, rest, _ := strings.Cut(page.String(), "<main>")
+	if !strings.Contains(head, words) {
+		t.Errorf("the head of the page does not say it:\n%s", head[strings.Index(head, "<header>"):])
+	}
+	if n := strings.Count(rest, words); n < 2*len(run.Mixes)+2 {
+		t.Errorf("it is said %d times beside numbers", n)
+	}
+	own := *run.Mixes[0].Host
+	own.CPUs = 1
+	run.Mixes[0].Host = &own
+	if got := miniatureOf(run); got != "in 2 sizes of host: each mix says in which miniature" {
+		t.Errorf("of several it says %q", got)
+	}
+	if got := miniatureOf(sampleRun()); got != "" {
+		t.Errorf("of none it says %q", got)
+	}
+}
+
+// TestSampledFigures: what is drawn is what was sampled, with the parts of a metric
+// added up; what the kernel did not tell is left out.
+func TestSampledFigures(t *testing.T) {
+	run := mixedRun()
+	shown, _ := presented(run, nil)
+	s, ok := sampledSection(shown, nil, ownSeries(run).Series)
+	if !ok || len(s.Parts) != 3 {
+		t.Fatalf("%d parts", len(s.Parts))
+	}
+	four := s.Parts[0]
+	if four.Title != "four on xfs, trial 7" {
+		t.Errorf("the last trial of the first point is %s", four.Title)
+	}
+	titles := map[string]figure{}
+	for _, f := range four.Figures {
+		titles[f.Title] = f
+	}
+	if len(titles) != 5 || len(titles["time that waits for memory"].Curves) > 0 {
+		t.Errorf("figures: %v", four.Figures)
+	}
+	throughput := titles["throughput of devices"]
+	if c := throughput.Curves[0]; c.Name != "loop0" || c.Y[0] != 30 || c.Y[1] != 33 || !math.IsNaN(c.Y[5]) ||
+		throughput.Unit != "MB/s" {
+		t.Errorf("throughput: %+v", c)
+	}
+	if b := throughput.Bands[0]; *b.X != [2]float64{4, 12} {
+		t.Errorf("the window is %v", *b.X)
+	}
+	var names []string
+	for _, c := range titles["page cache"].Curves {
+		names = append(names, c.Name)
+	}
+	if got := strings.Join(names, ", "); got != "miniature, readers 0, readers 1, readers 2, readers 3" {
+		t.Errorf("page cache of %s", got)
+	}
+	for _, f := range s.Parts[1].Figures {
+		if f.Title == "CPU" && (len(f.Curves) != 3 || f.Curves[0].Name != "least of 10" || f.Curves[2].Y[0] != 1.02) {
+			t.Errorf("ten instances are drawn as %+v", f.Curves)
+		}
+	}
+}
+
+func TestSampledFiguresAreFew(t *testing.T) {
+	run := mixedRun()
+	for name, c := range map[string]struct {
+		change func(*result.Series)
+		parts  int
+	}{
+		"as they are":      {func(*result.Series) {}, 3},
+		"very short":       {func(s *result.Series) { s.Values = s.Values[:4] }, 0},
+		"without a value":  {func(s *result.Series) { s.Values = slices.Repeat([]float64{math.NaN()}, 12) }, 0},
+		"without a step":   {func(s *result.Series) { s.Step = 0 }, 0},
+		"infinite":         {func(s *result.Series) { s.Values = slices.Repeat([]float64{math.Inf(1)}, 12) }, 0},
+		"an hour":          {func(s *result.Series) { s.Values = slices.Repeat(s.Values, 300) }, 3},
+		"of unknown names": {func(s *result.Series) { s.Metric = "toy.speed" }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shown, _ := presented(run, nil)
+			s, _ := sampledSection(shown, nil, func(seq int) ([]result.Series, error) {
+				var all []result.Series
+				for _, one := range run.Trials[seq-1].Series {
+					c.change(&one)
+					all = append(all, one)
+				}
+				return all, nil
+			})
+			if len(s.Parts) != c.parts {
+				t.Errorf("%d parts, want %d", len(s.Parts), c.parts)
+			}
+			for _, p := range s.Parts {
+				for _, f := range p.Figures {
+					if len(f.Xs) > mostSampledValues+1 {
+						t.Errorf("%d values of %s", len(f.Xs), f.Title)
+					}
+				}
+			}
+		})
+	}
+	shown, _ := presented(run, nil)
+	s, ok := sampledSection(shown, nil, func(int) ([]result.Series, error) { return nil, errors.New("the disk is gone") })
+	if !ok || len(s.Remarks) != 3 || !strings.Contains(s.Remarks[0], "the disk is gone") {
+		t.Errorf("what cannot be read is not said: %q", s.Remarks)
+	}
+}
+
+// TestHTMLGrowsLittleBySeries: the page of a run like quick, whose trials were
+// sampled for 12 s each, is at most a tenth larger for it.
+func TestHTMLGrowsLittleBySeries(t *testing.T) {
+	run := stoppedRun()
+	for i := range run.Trials {
+		tr := &run.Trials[i]
+		if tr.Status == result.TrialDone {
+			one := *tr
+			one.Started = run.Started.Add(time.Duration(i) * time.Minute)
+			tr.Series = mixedSeries(one)
+		}
+	}
+	var without, with bytes.Buffer
+	findings := finding.All(run)
+	must(t, HTML(&without, run, findings, PageOptions{}))
+	must(t, HTML(&with, run, findings, ownSeries(run)))
+	grown := float64(with.Len())/float64(without.Len()) - 1
+	t.Logf("%d bytes, %d with series: %s more", without.Len(), with.Len(), percentText(grown))
+	if grown <= 0 || grown > 0.1 {
+		t.Errorf("the page grows by %s", percentText(grown))
+	}
+}

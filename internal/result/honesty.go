@@ -1,0 +1,46 @@
+package result
+
+// Source tells what answered the I/Os of a trial.
+type Source string
+
+// What the honesty check concludes.
+const (
+	SourceDevice  Source = "device"  // the device served about what fio issued
+	SourceMemory  Source = "memory"  // the device served far less: a cache answered
+	SourceUnknown Source = "unknown" // no device counter could be read
+	SourceServer  Source = "server"  // a database, from its caches and the device: its operations are not the device's
+)
+
+// doubt orders sources by how much they speak against a trial.
+func (s Source) doubt() int {
+	switch s {
+	case SourceDevice, SourceServer:
+		return 0
+	case SourceMemory:
+		return 2
+	}
+	return 1
+}
+
+// Honesty is what the workloads on a stack say, checked against the counters of
+// its devices.
+type Honesty struct {
+	Stack  string `json:"stack,omitempty"` // that it is about
+	Source Source `json:"source"`
+	Reason string `json:"reason"` // "loop7 counted 258100 reads, vda under it 367"
+	// I/Os that the stack served, at the device of its chain that counted least, per operation of the workloads; nil when
+	// unknown
+	Ratio  *float64        `json:"ratio"`
+	Served []DeviceCounter `json:"served"` // top first
+}
+
+// DeviceCounter is what one device of the stack completed during a trial.
+type DeviceCounter struct {
+	Device     Device  `json:"device"`
+	Reads      uint64  `json:"reads"`
+	Writes     uint64  `json:"writes"`
+	ReadBytes  uint64  `json:"read_bytes"`
+	WriteBytes uint64  `json:"write_bytes"`
+	Flushes    uint64  `json:"flushes,omitempty"` // of its write cache; 0 also where the kernel counts none (before 5.5)
+	PerIO      float64 `json:"per_io"`            // (reads + writes) per I/O that fio issued
+}

@@ -1,0 +1,24 @@
+package result
+
+// Mix is what runs at the same time: its tenants. A workload alone is the mix of
+// one tenant and one instance of the same name.
+type Mix struct {
+	Name    string            `json:"name"`
+	Tenants []Tenant          `json:"tenants"`
+	Levels  map[string]string `json:"levels,omitempty"` // of each factor that the mix depends on, its level's name
+
+	// Host are the limits of the miniature that the mix runs in; nil for none.
+	Host *Limits `json:"host,omitempty"`
+}
+
+// Tenant is one entry of a mix: so many instances of a workload.
+type Tenant struct {
+	Name     string   `json:"name"`
+	Workload string   `json:"workload"`
+	Count    int      `json:"count"`        // instances
+	On       []string `json:"on,omitempty"` // stacks that they are dealt to in turn; nil for the trial's
+	Limits   Limits   `json:"limits,omitzero"`
+}
+
+// Alone reports whether the mix is one instance of a workload.
+func (m Mix) Alone() bool { return len(m.Tenants) == 1 && m.Tenants[0].Count == 1 }

@@ -1,0 +1,97 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Gate has several steps begin at the same moment, however long each takes to be
+// started: a step's Gate file, which its process reads first of all, is a FIFO until
+// all processes have opened theirs.
+type Gate struct {
+	mu     sync.Mutex
+	waited int // for so many processes
+	open   chan struct{}
+}
+
+// NewGate returns a gate for so many steps.
+func NewGate(steps int) *Gate { return &Gate{waited: steps, open: make(chan struct{})} }
+
+// ticket returns what notes that a process is at the gate, or that it never will be;
+// once, however often it is called. Of a nil gate it does nothing.
+func (g *Gate) ticket() (arrive func()) {
+	var once sync.Once
+	return func() {
+		if g == nil {
+			return
+		}
+		once.Do(func() {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.waited--
+			if g.waited == 0 {
+				close(g.open)
+			}
+		})
+	}
+}
+
+// gateStep is how often a process is looked for at its FIFO.
+const gateStep = 2 * time.Millisecond
+
+// hold makes a FIFO of a step's file and hands its content over once the gate opens.
+// end is called when the process has ended: it leaves the file as it would have been
+// without a gate.
+func (g *Gate) hold(ctx context.Context, arrive func(), path string, content []byte) (end func() error, err error) {
+	err = unix.Mkfifo(path, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("make %s, which holds a process back until all are there: %w", path, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- g.pass(ctx, arrive, path, content) }()
+	return func() error {
+		cancel()
+		err := <-done
+		return errors.Join(err, os.Remove(path), os.WriteFile(path, content, 0o644))
+	}, nil
+}
+
+// pass waits for the process, and then for all others.
+func (g *Gate) pass(ctx context.Context, arrive func(), path string, content []byte) error {
+	defer arrive() // nobody waits for one that never came
+	var fifo *os.File
+	for fifo == nil {
+		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		switch {
+		case err == nil:
+			fifo = os.NewFile(uintptr(fd), path)
+		case !errors.Is(err, unix.ENXIO) && !errors.Is(err, unix.EINTR): // ENXIO: nobody reads it yet
+			return fmt.Errorf("open %s: %w", path, err)
+		default:
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(gateStep):
+			}
+		}
+	}
+	defer fifo.Close()
+	arrive()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-g.open:
+	}
+	_, err := fifo.Write(content)
+	if errors.Is(err, unix.EPIPE) {
+		return nil // it ended, and says why
+	}
+	return err
+}

@@ -1,0 +1,276 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/blockdev"
+	"plimsoll/internal/cgroup"
+	"plimsoll/internal/journal"
+	"plimsoll/internal/problem"
+	"plimsoll/internal/result"
+	"plimsoll/internal/workload"
+)
+
+// PlaceConfig says which place an instance gets on a base.
+type PlaceConfig struct {
+	Number int // from 0
+	Of     int // places that the base will have; 0 is 1
+	// Group is a miniature that the instance is in, made with cgroup.Options.Limits; nil for none.
+	Group *cgroup.Group
+	// ShareDevices puts the instance's block I/O under the miniature's limits on devices. With version 1 of
+	// control groups it can then have none of its own.
+	ShareDevices bool
+	// Limits asks for a place that can carry limits. In a miniature, and in a container, it can in any case.
+	Limits bool
+}
+
+// Place is an instance's own spot on a base: a directory, a volume, a writable layer,
+// or all of a device. A base of one place is all that place's.
+type Place struct {
+	Target  workload.Target
+	Devices []result.Device // that its files are on, top first: those of the base, or its own above these
+	Disks   []blockdev.Disk // that hold its bytes; none where they cannot be told
+	Facts   []result.Fact   // read back from the host, besides those of the base
+
+	base    *Base
+	config  PlaceConfig
+	group   *cgroup.Group // in the miniature; nil for none
+	dir     string        // of its files on the host, where it has one
+	holds   string        // block device that holds the workload's files, when it is not the one below the base
+	files   string        // where the host finds these files then
+	name    string        // of its container
+	execute executor      // where steps run
+	undo    []*journal.Entry
+}
+
+// executor runs a step's process and waits for it.
+type executor interface {
+	// stepGroup is the control group that steps run in, and nothing else; the
+	// error is why they have none of their own.
+	stepGroup() (*cgroup.Group, error)
+	// ownGroup is that of all that runs for the steps: it is stepGroup, or above it.
+	ownGroup() (*cgroup.Group, error)
+	exec(ctx context.Context, p process) (workload.Exit, error)
+	// sees translates a scratch directory of the host to what the process sees.
+	sees(scratch string) string
+}
+
+// process is what an executor runs.
+type process struct {
+	argv   []string
+	dir    string          // as the process sees it
+	enough <-chan struct{} // when closed, the process is to end by itself; nil for never
+	signal unix.Signal     // that asks it to
+}
+
+// Place makes a place on the base. All places of a base are of as many.
+func (b *Base) Place(ctx context.Context, config PlaceConfig) (*Place, error) {
+	config.Of = max(1, config.Of)
+	if err := b.checkPlace(config); err != nil {
+		return nil, err
+	}
+	p := &Place{base: b, config: config, Devices: b.Devices, Disks: b.Disks}
+	b.places = append(b.places, p)
+	if err := p.up(ctx); err != nil {
+		return nil, errors.Join(err, p.Down(context.WithoutCancel(ctx)))
+	}
+	return p, nil
+}
+
+// checkPlace returns why the base cannot have the place.
+func (b *Base) checkPlace(config PlaceConfig) error {
+	if config.Number < 0 || config.Number >= config.Of {
+		return fmt.Errorf("place %d of stack %s: it is to have %d, from 0", config.Number, b.line, config.Of)
+	}
+	for _, other := range b.places {
+		if other.config.Number == config.Number || other.config.Of != config.Of {
+			return fmt.Errorf("place %d of %d of stack %s: it has place %d of %d already", config.Number, config.Of, b.line,
+				other.config.Number, other.config.Of)
+		}
+	}
+	if config.Of > 1 && b.dir == "" && b.pool == nil {
+		return problem.New(problem.Unsupported, fmt.Sprintf("%d instances on stack %s", config.Of, b.line),
+			"it ends in a block device, which an instance takes as a whole",
+			"put a file system on it, such as xfs, or name as many stacks, each with a device of its own")
+	}
+	return nil
+}
+
+func (p *Place) up(ctx context.Context) error {
+	b := p.base
+	if p.config.Group != nil {
+		if err := p.join(ctx); err != nil {
+			return err
+		}
+	}
+	var err error
+	if b.view == nil {
+		err = p.onHost(ctx)
+	} else {
+		err = b.view.place(ctx, p)
+	}
+	if err != nil {
+		return err
+	}
+	if p.holds != "" {
+		p.Devices, err = blockdev.Chain(p.base.env.Host.Roots, p.holds)
+		if err != nil {
+			return fmt.Errorf("find the devices under %s: %w", p.holds, err)
+		}
+		p.Disks = b.disks(p.Devices)
+		p.Facts = append(p.Facts, schedulers(p.Devices, b.Devices)...)
+	}
+	return p.size()
+}
+
+// join makes the group of the place in the miniature.
+func (p *Place) join(ctx context.Context) error {
+	o := cgroup.Options{Limits: true, Below: p.config.Group}
+	if p.base.view == nil { // else the container has a group of its own, and is moved
+		o.ShareDevices = p.config.ShareDevices
+	}
+	group, made, err := cgroup.New(ctx, p.base.env.Journal, p.base.env.GroupName(), o)
+	p.undo = append(p.undo, made...)
+	if err != nil {
+		return fmt.Errorf("make a control group below %s: %w", p.config.Group.Path(), err)
+	}
+	p.group = group
+	return nil
+}
+
+// onHost makes a place for processes of the host.
+func (p *Place) onHost(ctx context.Context) error {
+	b := p.base
+	p.Target = workload.Target{Path: b.block, Block: true}
+	if b.dir != "" {
+		if err := p.mkdir(ctx); err != nil {
+			return err
+		}
+		p.Target = workload.Target{Path: p.dir}
+	}
+	var err error
+	p.execute, err = p.newHost(ctx)
+	return err
+}
+
+// mkdir makes the directory of the place; that of the base is the place's where it is
+// the only one.
+func (p *Place) mkdir(ctx context.Context) error {
+	p.dir = p.base.dir
+	if p.config.Of == 1 {
+		return nil
+	}
+	p.dir = filepath.Join(p.base.dir, fmt.Sprintf("instance-%d", p.config.Number))
+	make := func(string) error { return os.Mkdir(p.dir, 0o755) }
+	entry, err := p.base.env.Journal.Do(ctx, &journal.Dir{Path: p.dir}, make)
+	if entry != nil {
+		p.undo = append(p.undo, entry)
+	}
+	return err
+}
+
+// free returns the free space of the base's file system; 0 where it has none.
+func (b *Base) free() (int64, error) {
+	if b.dir == "" {
+		return 0, nil
+	}
+	return freeBytes(b.dir)
+}
+
+// size tells how much may be written to the place: what is free when it is made, which
+// the places of a base share. Whether all that is to be written fits is checked before
+// anything is made, see Env.Check.
+func (p *Place) size() error {
+	b := p.base
+	switch {
+	case p.Target.Block:
+		p.Target.SizeBytes = b.sizeBytes
+		return nil
+	case p.files != "":
+		free, err := freeBytes(p.files)
+		p.Target.SizeBytes = free / int64(p.config.Of) // a pool promises all of it to each
+		return err
+	}
+	free, err := b.free()
+	p.Target.SizeBytes = free
+	return err
+}
+
+func (p *Place) fact(name, value string) {
+	p.Facts = append(p.Facts, result.Fact{Name: name, Value: strings.TrimSpace(value)})
+}
+
+// Down takes the place away, with what its workloads wrote; what is written to the only
+// place of a base goes with the base.
+func (p *Place) Down(ctx context.Context) error {
+	err := p.base.env.Journal.UndoEach(ctx, p.undo)
+	p.undo = nil
+	if p.name != "" {
+		delete(p.base.engine.taken, p.name)
+	}
+	p.base.places = slices.DeleteFunc(p.base.places, func(other *Place) bool { return other == p })
+	return err
+}
+
+// StepGroup returns the control group that the place's steps run in, and nothing
+// else. The error is why they have none of their own, and run where we do.
+func (p *Place) StepGroup() (*cgroup.Group, error) { return p.execute.stepGroup() }
+
+// OwnGroup returns the control group of all that runs for the place's steps: the steps
+// themselves, and a container's engine with all its containers. Of a container in a
+// miniature it has the engine alone; the container is below the miniature's group. The
+// error is why there is none.
+func (p *Place) OwnGroup() (*cgroup.Group, error) { return p.execute.ownGroup() }
+
+// Limit sets all limits of the place's steps, and takes away those that are 0. It returns
+// what the kernel holds then.
+func (p *Place) Limit(l result.Limits) (readBack result.Limits, err error) {
+	group, none := p.StepGroup()
+	if none != nil {
+		return readBack, fmt.Errorf("limit place %d of stack %s: its steps have no control group: %w",
+			p.config.Number, p.base.line, none)
+	}
+	readBack, err = group.Limit(l, p.LimitDevices())
+	if err != nil {
+		err = fmt.Errorf("limit place %d of stack %s: %w", p.config.Number, p.base.line, err)
+	}
+	return readBack, err
+}
+
+// ReadBack returns the limits that the kernel holds for the place's steps.
+func (p *Place) ReadBack() (result.Limits, error) {
+	group, none := p.StepGroup()
+	if none != nil {
+		return result.Limits{}, none
+	}
+	return group.Limits(p.LimitDevices())
+}
+
+// LimitDevices returns the MAJ:MIN of the devices that limits on the base's devices are
+// set for, as on those of a miniature that its places share: the topmost one. It is
+// empty for a stack in memory.
+func (b *Base) LimitDevices() []string { return b.limitDevices(b.Devices) }
+
+// LimitDevices returns the same of the place, which may have a device of its own.
+func (p *Place) LimitDevices() []string { return p.base.limitDevices(p.Devices) }
+
+// limitDevices returns the MAJ:MIN of the topmost device, of a partition that of its
+// disk: limits are for whole disks.
+func (b *Base) limitDevices(devices []result.Device) []string {
+	if len(devices) == 0 || devices[0].MajMin == "" {
+		return nil
+	}
+	disk, err := blockdev.WholeDisk(b.env.Host.Roots, devices[0])
+	if err != nil {
+		disk = devices[0] // setting a limit says why it cannot be had
+	}
+	return []string{disk.MajMin}
+}

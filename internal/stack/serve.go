@@ -1,0 +1,88 @@
+package stack
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/cgroup"
+	"plimsoll/internal/journal"
+	"plimsoll/internal/workload"
+)
+
+// Server is a process of a place that runs until it is stopped.
+type Server struct {
+	enough chan struct{}
+	ended  chan struct{}
+	asked  bool
+	// once ended is closed
+	outputs map[string][]byte
+	exit    workload.Exit
+	err     error
+}
+
+// Serve starts a step that serves until it is stopped, in the scratch directory, which
+// is as for Run. It does not wait until it answers. When ctx ends, so does the process.
+func (p *Place) Serve(ctx context.Context, step *workload.Step, scratch string) *Server {
+	s := &Server{enough: make(chan struct{}), ended: make(chan struct{})}
+	go func() {
+		defer close(s.ended)
+		c := stepConfig{step: step, scratch: scratch, enough: s.enough, signal: unix.SIGTERM}
+		s.outputs, s.exit, s.err = runStep(ctx, p.base.env, p.execute, c)
+	}()
+	return s
+}
+
+// Ended is closed when the process has ended, whether it was asked to or not.
+func (s *Server) Ended() <-chan struct{} { return s.ended }
+
+// Stop asks the process to end, waits until it has, and returns how it did and what it
+// left. Exit.Asked is false where it had ended before.
+func (s *Server) Stop() (outputs map[string][]byte, exit workload.Exit, err error) {
+	select {
+	case <-s.ended:
+	default:
+		if !s.asked {
+			s.asked = true
+			close(s.enough)
+		}
+		<-s.ended
+	}
+	s.exit.Asked = s.asked
+	return s.outputs, s.exit, s.err
+}
+
+// Outside is where processes of the host run that belong to no place: those that drive
+// what runs in places. They are in a control group of their own, under no limits.
+type Outside struct {
+	env  *Env
+	host *host
+	undo []*journal.Entry
+}
+
+// Outside makes one. A host without control groups has one all the same.
+func (e *Env) Outside(ctx context.Context) (*Outside, error) {
+	group, made, err := cgroup.New(ctx, e.Journal, e.GroupName(), cgroup.Options{})
+	if errors.Is(err, journal.ErrWrite) || ctx.Err() != nil {
+		return nil, errors.Join(err, ctx.Err())
+	}
+	return &Outside{env: e, host: &host{journal: e.Journal, group: group, none: err}, undo: made}, nil
+}
+
+// Group returns the control group of its processes. The error is why there is none.
+func (o *Outside) Group() (*cgroup.Group, error) { return o.host.ownGroup() }
+
+// RunBehind is as Place.RunBehind.
+func (o *Outside) RunBehind(
+	ctx context.Context, gate *Gate, step *workload.Step, scratch string, live func(appended []byte) (enough bool),
+) (map[string][]byte, workload.Exit, error) {
+	return runStep(ctx, o.env, o.host, stepConfig{gate: gate, step: step, scratch: scratch, live: live, signal: unix.SIGINT})
+}
+
+// Down takes its control group away.
+func (o *Outside) Down(ctx context.Context) error {
+	err := o.env.Journal.UndoEach(ctx, o.undo)
+	o.undo = nil
+	return err
+}

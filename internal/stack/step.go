@@ -1,0 +1,149 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/workload"
+)
+
+// Run runs a step in the scratch directory, below Env.Scratch, which keeps
+// its files and outputs, and gives the outputs that the process left there.
+//
+// live, which may be nil, gets what the process appends to the step's Live
+// output, in the caller's turn never twice at a time, and asks the process to
+// end by returning true. The Live output is then not among those that Run returns.
+func (p *Place) Run(ctx context.Context, step *workload.Step, scratch string, live func(appended []byte) (enough bool)) (map[string][]byte, workload.Exit, error) {
+	return p.RunBehind(ctx, nil, step, scratch, live)
+}
+
+// RunBehind is Run of a step that begins when all others behind a gate do; nil is for
+// none.
+func (p *Place) RunBehind(
+	ctx context.Context, gate *Gate, step *workload.Step, scratch string, live func(appended []byte) (enough bool),
+) (map[string][]byte, workload.Exit, error) {
+	return runStep(ctx, p.base.env, p.execute, stepConfig{gate: gate, step: step, scratch: scratch, live: live, signal: unix.SIGINT})
+}
+
+// stepConfig is a step, and what goes on around it.
+type stepConfig struct {
+	step    *workload.Step
+	scratch string
+	gate    *Gate                      // nil for none
+	live    func(appended []byte) bool // nil for a step that is not followed
+	enough  <-chan struct{}            // when closed, the process is to end; nil where live says so
+	signal  unix.Signal                // that asks it to
+}
+
+// runStep runs a step where the executor runs processes.
+func runStep(
+	ctx context.Context, env *Env, in executor, c stepConfig,
+) (_ map[string][]byte, _ workload.Exit, failed error) {
+	step, scratch := c.step, c.scratch
+	arrive := c.gate.ticket()
+	defer arrive()
+	end, err := prepareScratch(ctx, c.gate, arrive, step, scratch)
+	if err != nil {
+		return nil, workload.Exit{}, err
+	}
+	defer func() { failed = errors.Join(failed, end()) }()
+	run := process{argv: env.argv(step, in.sees(scratch)), dir: step.Dir, enough: c.enough, signal: c.signal}
+	if run.dir == "" {
+		run.dir = in.sees(scratch)
+	}
+	said := []byte(strings.Join(run.argv, " ") + "\n")
+	if err := os.WriteFile(filepath.Join(scratch, kept(step, "command")), said, 0o644); err != nil {
+		return nil, workload.Exit{}, err
+	}
+	var follow *follower
+	if c.live != nil && step.Live != "" {
+		follow = startFollower(filepath.Join(scratch, step.Live), c.live)
+		run.enough = follow.enough
+	}
+	exit, err := in.exec(ctx, run)
+	if follow != nil {
+		exit.Asked = follow.end()
+		err = errors.Join(err, follow.err)
+	}
+	if err != nil {
+		return nil, exit, err
+	}
+	outputs, err := readOutputs(step, scratch, follow != nil)
+	if err != nil {
+		return nil, exit, err
+	}
+	if exit.Stderr != "" {
+		if err := os.WriteFile(filepath.Join(scratch, kept(step, "stderr")), []byte(exit.Stderr), 0o644); err != nil {
+			return nil, exit, err
+		}
+	}
+	return outputs, exit, nil
+}
+
+// argv is the command line of a step whose process sees its scratch directory there.
+func (e *Env) argv(step *workload.Step, scratch string) []string {
+	argv := make([]string, len(step.Argv))
+	for i, word := range step.Argv {
+		argv[i] = strings.ReplaceAll(word, workload.ScratchDir, scratch)
+	}
+	if argv[0] == workload.Self && e.Self != "" {
+		argv[0] = e.Self
+	}
+	return argv
+}
+
+// kept is the base name of what is kept of a step beside its outputs.
+func kept(step *workload.Step, what string) string {
+	if step.Name == "" {
+		return what
+	}
+	return step.Name + "." + what
+}
+
+// prepareScratch writes a step's files. end is called when its process has ended.
+func prepareScratch(ctx context.Context, gate *Gate, arrive func(), step *workload.Step, scratch string) (end func() error, err error) {
+	if err := os.MkdirAll(scratch, 0o755); err != nil {
+		return nil, err
+	}
+	if step.Gate == "" {
+		arrive() // it cannot be held back
+	}
+	for name, content := range step.Files {
+		if gate != nil && name == step.Gate {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(scratch, name), content, 0o644); err != nil {
+			return nil, fmt.Errorf("write %s for %s: %w", name, step.Argv[0], err)
+		}
+	}
+	if gate != nil && step.Gate != "" {
+		return gate.hold(ctx, arrive, filepath.Join(scratch, step.Gate), step.Files[step.Gate])
+	}
+	return func() error { return nil }, nil
+}
+
+// readOutputs reads what the process left in the scratch directory, but for what was
+// followed.
+func readOutputs(step *workload.Step, scratch string, followed bool) (map[string][]byte, error) {
+	outputs := map[string][]byte{}
+	for _, name := range step.Outputs {
+		if followed && name == step.Live {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(scratch, name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue // the workload tells what is missing
+		}
+		if err != nil {
+			return nil, err
+		}
+		outputs[name] = b
+	}
+	return outputs, nil
+}

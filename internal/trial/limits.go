@@ -1,0 +1,265 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"plimsoll/internal/cgroup"
+	"plimsoll/internal/experiment"
+	"plimsoll/internal/problem"
+	"plimsoll/internal/result"
+	"plimsoll/internal/units"
+)
+
+// surround makes the control group that stands for a smaller host, where a mix on
+// the site declares one.
+func (r *runner) surround(ctx context.Context, s *site, mixes []experiment.Mix) error {
+	var small *miniature
+	var first *result.Limits
+	for _, m := range mixes {
+		if m.Host == nil {
+			continue
+		}
+		if small == nil {
+			small, first = &miniature{}, m.Host
+		}
+		small.shares = small.shares || limitsDevices(m.Host) && !ownDevices(m)
+	}
+	if small == nil {
+		return nil
+	}
+	group, made, err := cgroup.New(ctx, r.env.Journal, r.env.GroupName(), cgroup.Options{Limits: true})
+	s.undo = append(s.undo, made...)
+	if err != nil {
+		return limitless("the miniature host", err)
+	}
+	// Before anything is below it: no child may have more than its parent.
+	if _, err := group.Limit(withoutDevices(*first), nil); err != nil {
+		return limitless("the miniature host", err)
+	}
+	small.group = group
+	s.small = small
+	return nil
+}
+
+// limitless is why a trial has no limits that were asked for: it is not run without
+// them.
+func limitless(what string, err error) error {
+	return problem.New(problem.Failed, "limits of "+what, err.Error(),
+		"run plimsoll doctor, which tells what control groups this host has, or leave these limits out").CausedBy(err)
+}
+
+func withoutDevices(l result.Limits) result.Limits {
+	l.Read, l.Write = result.Rate{}, result.Rate{}
+	return l
+}
+
+// limit sets the limits of a trial: those of the miniature, and those of each
+// instance. Limits on devices are left out unless devices is set: while files are laid
+// out and caches filled, they would make a trial wait for what it does not measure.
+func (s *site) limit(m experiment.Mix, all together, devices bool) (small *result.Limited, each []*result.Limited, err error) {
+	part := func(l result.Limits) result.Limits {
+		if devices {
+			return l
+		}
+		return withoutDevices(l)
+	}
+	if s.small != nil {
+		asked := result.Limits{}
+		if m.Host != nil {
+			asked = *m.Host
+		}
+		small, err = limited(s.small.group, part(asked), s.limitDevices())
+		if err != nil {
+			return nil, nil, limitless("the miniature host", err)
+		}
+		if devices {
+			small.Problems = append(small.Problems, s.unshared(m.Host, all)...)
+		}
+	}
+	for _, in := range all {
+		own, err := in.limit(part(in.Limits))
+		if err != nil {
+			return nil, nil, limitless(in.name(), err)
+		}
+		each = append(each, own)
+	}
+	return small, each, nil
+}
+
+// unshared says which limits of the miniature on devices do not hold, since its instances
+// have limits of their own, which together allow more on one of the stacks.
+func (s *site) unshared(host *result.Limits, all together) (problems []string) {
+	if s.small.shares || s.small.group.HoldsBufferedWrites() || !limitsDevices(host) {
+		return nil
+	}
+	for _, kind := range []struct {
+		name string
+		of   func(result.Limits) int64
+	}{
+		{"reads a second", func(l result.Limits) int64 { return l.Read.OperationsPerSecond }},
+		{"writes a second", func(l result.Limits) int64 { return l.Write.OperationsPerSecond }},
+		{"bytes read a second", func(l result.Limits) int64 { return l.Read.BytesPerSecond }},
+		{"bytes written a second", func(l result.Limits) int64 { return l.Write.BytesPerSecond }},
+	} {
+		limit := kind.of(*host)
+		more := func(b *upBase) bool {
+			sum, free := int64(0), false
+			for _, in := range all {
+				if in.base == b {
+					sum, free = sum+kind.of(in.Limits), free || kind.of(in.Limits) == 0
+				}
+			}
+			return free || sum > limit
+		}
+		if limit > 0 && slices.ContainsFunc(s.bases, more) {
+			problems = append(problems, fmt.Sprintf("the limit of the miniature host to %d %s does not hold: control groups of "+
+				"version 1 know it or limits of the instances, and these allow more together", limit, kind.name))
+		}
+	}
+	return problems
+}
+
+// limit sets the limits of an instance, and takes away what another mix had set for its
+// place. It returns nil for an instance without limits.
+func (in *instance) limit(asked result.Limits) (*result.Limited, error) {
+	if in.Limits.None() && !in.place.limited {
+		return nil, nil //nolint:nilnil // it has none, and none are there
+	}
+	readBack, err := in.place.Limit(asked)
+	in.place.limited = err != nil || !in.Limits.None()
+	if err != nil || in.Limits.None() {
+		return nil, err
+	}
+	l := &result.Limited{Asked: asked, ReadBack: readBack}
+	group, none := in.place.StepGroup()
+	if none == nil {
+		l.Problems = unlimitedWrites(group, asked)
+	}
+	return l, nil
+}
+
+func limited(group *cgroup.Group, asked result.Limits, devices []string) (*result.Limited, error) {
+	readBack, err := group.Limit(asked, devices)
+	if err != nil {
+		return nil, err
+	}
+	return &result.Limited{Asked: asked, ReadBack: readBack, Problems: unlimitedWrites(group, asked)}, nil
+}
+
+// unlimitedWrites says which writes a limit does not hold.
+func unlimitedWrites(group *cgroup.Group, l result.Limits) []string {
+	if l.Write == (result.Rate{}) || group.HoldsBufferedWrites() {
+		return nil
+	}
+	return []string{"the limit on writes holds for those past the page cache alone: control groups of version 1 " +
+		"charge buffered writes to whoever writes them back"}
+}
+
+// limitDevices are the MAJ:MIN of the devices that limits of the miniature are for.
+func (s *site) limitDevices() (all []string) {
+	for _, b := range s.bases {
+		all = append(all, b.LimitDevices()...)
+	}
+	return all
+}
+
+// dropCaches takes from the instances' groups what they hold of the page cache, so
+// that each trial begins with the same.
+func (s *site) dropCaches(all together) error {
+	if s.small != nil {
+		_, err := s.small.group.DropCache()
+		return err
+	}
+	for _, in := range all {
+		group, none := in.place.StepGroup()
+		if none != nil || in.Limits.MemoryBytes == 0 {
+			continue
+		}
+		if _, err := group.DropCache(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// used is what the control group of an instance had used until a moment.
+type used struct {
+	at    time.Time
+	known bool
+	cgroup.Usage
+}
+
+func (in *instance) used() used {
+	group, none := in.place.StepGroup()
+	if none != nil {
+		return used{}
+	}
+	u, err := group.Usage()
+	return used{at: time.Now(), known: err == nil, Usage: u}
+}
+
+// usage is what an instance used between two moments; nil where nothing tells.
+func usage(before, after used) *result.Usage {
+	if !before.known || !after.known {
+		return nil
+	}
+	u := &result.Usage{Seconds: after.at.Sub(before.at).Seconds(), CPUSeconds: (after.CPU - before.CPU).Seconds()}
+	if before.Throttling != nil && after.Throttling != nil {
+		u.ThrottledSeconds = (after.Throttling.Time - before.Throttling.Time).Seconds()
+	}
+	if before.Memory != nil && after.Memory != nil {
+		u.PeakMemoryBytes = after.Memory.PeakBytes
+		u.OOMKills = int(after.Memory.OOMKills - before.Memory.OOMKills)
+	}
+	return u
+}
+
+// slack is by how much a limit may be exceeded before that is said: processor time is
+// handed out in slices, and what was queued before a moment is counted after it.
+const slack = 0.15
+
+// exceeded says which limits an instance exceeded, by what its control group used.
+func exceeded(l result.Limits, u *result.Usage, before, after used) (problems []string) {
+	if u == nil || !(u.Seconds > 0) {
+		return nil
+	}
+	over := func(limit, used float64) bool { return limit > 0 && used > (1+slack)*limit }
+	if share := u.CPUSeconds / u.Seconds; over(l.CPUs, share) {
+		problems = append(problems, fmt.Sprintf("the limit of %.2f CPUs was exceeded: it used %.2f", l.CPUs, share))
+	}
+	if over(float64(l.MemoryBytes), float64(u.PeakMemoryBytes)) && after.Memory != nil && after.Memory.Bytes > l.MemoryBytes {
+		problems = append(problems, fmt.Sprintf("the limit of %s of memory was exceeded: it held %s",
+			units.FormatSize(l.MemoryBytes), units.FormatSize(after.Memory.Bytes)))
+	}
+	var io cgroup.IO
+	for device, now := range after.Devices {
+		was := before.Devices[device]
+		io.Reads, io.Writes = io.Reads+now.Reads-was.Reads, io.Writes+now.Writes-was.Writes
+		io.ReadBytes, io.WrittenBytes = io.ReadBytes+now.ReadBytes-was.ReadBytes, io.WrittenBytes+now.WrittenBytes-was.WrittenBytes
+	}
+	devices := float64(max(1, len(after.Devices)))
+	for _, c := range []struct {
+		what  string
+		limit int64
+		did   uint64
+	}{
+		{"reads", l.Read.OperationsPerSecond, io.Reads}, {"writes", l.Write.OperationsPerSecond, io.Writes},
+		{"bytes read", l.Read.BytesPerSecond, io.ReadBytes}, {"bytes written", l.Write.BytesPerSecond, io.WrittenBytes},
+	} {
+		if did := float64(c.did) / u.Seconds / devices; over(float64(c.limit), did) {
+			problems = append(problems, fmt.Sprintf("the limit of %d %s a second was exceeded: there were %.0f", c.limit, c.what, did))
+		}
+	}
+	return problems
+}
+
+// name tells an instance from the others of its trial, for people.
+func (in *instance) name() string {
+	if in.Tenant == in.Workload {
+		return fmt.Sprintf("instance %d (%s on %s)", in.Index, in.Workload, in.Stack)
+	}
+	return fmt.Sprintf("instance %d (%s: %s on %s)", in.Index, in.Tenant, in.Workload, in.Stack)
+}

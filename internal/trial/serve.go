@@ -1,0 +1,260 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"plimsoll/internal/experiment"
+	"plimsoll/internal/problem"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack"
+	"plimsoll/internal/workload"
+)
+
+// readyPatience is how long a server may take until it answers.
+var readyPatience = 5 * time.Minute
+
+// noticeLimit is how long what drives a server may take to notice that it is gone.
+const noticeLimit = 5 * time.Second
+
+// server is the one that an instance drives, while it is up.
+type server struct {
+	process *stack.Server
+	kill    context.CancelFunc
+}
+
+// serve starts the servers of all instances that drive one, at the same time, and waits
+// until each answers. Whatever it returns, together.abandoned has to be called.
+func (r *runner) serve(ctx context.Context, s *site, all together) error {
+	if !slices.ContainsFunc(all, func(in *instance) bool { return in.load.Abilities().Serving != nil }) {
+		return nil
+	}
+	outside, err := r.outside(ctx, s)
+	if err != nil {
+		return err
+	}
+	r.env.Trace("starting servers")
+	return all.each(func(in *instance) error {
+		serving := in.load.Abilities().Serving
+		if serving == nil {
+			return nil
+		}
+		in.outside = outside
+		step, err := serving.Serve(in.place.Target)
+		if err != nil {
+			return err
+		}
+		step.Name = "server"
+		alive, kill := context.WithCancel(ctx)
+		in.server = &server{in.place.Serve(alive, step, in.scratch), kill}
+		return in.ready(ctx, serving)
+	})
+}
+
+// outside returns where what drives servers on the site runs, and loads their data; it is
+// made when it is asked for first.
+func (r *runner) outside(ctx context.Context, s *site) (*stack.Outside, error) {
+	if s.outside != nil {
+		return s.outside, nil
+	}
+	var err error
+	s.outside, err = r.env.Outside(ctx)
+	return s.outside, err
+}
+
+// ready waits until the server of an instance answers.
+func (in *instance) ready(ctx context.Context, serving *workload.Serving) error {
+	step, err := serving.Ready(in.place.Target)
+	if err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	go func() {
+		select {
+		case <-in.server.process.Ended():
+			cancel()
+		case <-waiting.Done():
+		}
+	}()
+	_, exit, err := in.outside.RunBehind(waiting, nil, step, in.scratch, nil)
+	if lost := in.lost(); lost != nil {
+		return lost
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case waiting.Err() != nil || err == nil && exit.Code != 0:
+		why := "it did not answer within " + readyPatience.String()
+		if exit.Stderr != "" {
+			why = exit.Stderr
+		}
+		return problem.New(problem.Failed, "the server of "+in.load.Name, why,
+			"look into "+in.scratch+", where it leaves what it says")
+	}
+	return err
+}
+
+// lost is why the server of an instance has ended, though nobody asked it to; nil while
+// it serves, and for an instance without one.
+func (in *instance) lost() error {
+	if in.server == nil {
+		return nil
+	}
+	select {
+	case <-in.server.process.Ended():
+	default:
+		return nil
+	}
+	_, exit, err := in.server.process.Stop()
+	if err != nil {
+		return err
+	}
+	return in.load.Abilities().Serving.Failed(exit)
+}
+
+// step runs what an instance measures with: in its place, or outside of it where it drives
+// a server there.
+func (in *instance) step(ctx context.Context, gate *stack.Gate, step *workload.Step, live func([]byte) bool) (end, error) {
+	var e end
+	var err error
+	if in.server == nil {
+		e.outputs, e.exit, err = in.place.RunBehind(ctx, gate, step, in.scratch, live)
+		e.at = time.Now()
+		return e, err
+	}
+	driving, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-driving.Done():
+			return
+		case <-in.server.process.Ended():
+		}
+		select {
+		case <-driving.Done():
+		case <-time.After(noticeLimit):
+			cancel() // it waits for answers that will not come
+		}
+	}()
+	e.outputs, e.exit, err = in.outside.RunBehind(driving, gate, step, in.scratch, live)
+	e.at = time.Now()
+	if in.lost() != nil && ctx.Err() == nil {
+		err = nil // the server's end is the reason
+	}
+	return e, err
+}
+
+// served ends the servers of all instances, and returns why one did not end well. Limits on
+// devices are lifted before: what a server writes at its end is not measured.
+func (r *runner) served(s *site, m experiment.Mix, all together) error {
+	if !slices.ContainsFunc(all, func(in *instance) bool { return in.server != nil }) {
+		return nil
+	}
+	if _, _, err := s.limit(m, all, false); err != nil {
+		return err
+	}
+	return all.each(func(in *instance) error {
+		if in.server == nil {
+			return nil
+		}
+		defer in.server.kill()
+		lost := in.lost() != nil
+		_, exit, err := in.server.process.Stop()
+		in.server = nil
+		if err != nil || lost { // of which its instance tells
+			return err
+		}
+		if exit.Code != 0 {
+			return in.load.Abilities().Serving.Failed(exit)
+		}
+		return nil
+	})
+}
+
+// abandoned kills servers that are still up: of a trial that failed.
+func (all together) abandoned() {
+	for _, in := range all {
+		if in.server != nil {
+			in.server.kill()
+			_, _, _ = in.server.process.Stop() // killed: there is nothing to hear
+			in.server = nil
+		}
+	}
+}
+
+// stale reports whether the place of an instance has to get its server's data anew.
+func (in *instance) stale() bool {
+	return in.load.Abilities().Serving != nil && in.place.data == ""
+}
+
+// data puts the data of the instance's server into its place: a copy of what was laid out
+// once on the base, unless the place has it and no trial has changed it.
+func (r *runner) data(ctx context.Context, s *site, in *instance, serving *workload.Serving) (*result.Preconditioning, error) {
+	golden, err := in.base.Golden(ctx)
+	if err != nil {
+		return nil, err
+	}
+	done := &result.Preconditioning{Kind: result.PreconditionedFile, Passes: 1, Bytes: in.load.NeedBytes()}
+	from, err := r.golden(ctx, s, in, serving, golden)
+	if err != nil {
+		return nil, err
+	}
+	if in.place.data == from {
+		return done, nil
+	}
+	in.place.data = ""
+	err = in.place.Replace(ctx, from, serving.Data)
+	if err != nil {
+		return nil, err
+	}
+	if serving.ReadOnly {
+		in.place.data = from
+	}
+	return done, nil
+}
+
+// golden returns the directory with the data of an instance's server on its base, which is
+// laid out when it is asked for first.
+func (r *runner) golden(
+	ctx context.Context, s *site, in *instance, serving *workload.Serving, dir string,
+) (string, error) {
+	layout := in.load.Layout()
+	at, known := in.base.golden[layout]
+	if known {
+		return at, nil
+	}
+	own := filepath.Join(dir, fmt.Sprint(len(in.base.golden)+1))
+	if err := os.Mkdir(own, 0o700); err != nil {
+		return "", err
+	}
+	step, err := in.load.Prepare(workload.Target{Path: own})
+	if err != nil {
+		return "", err
+	}
+	outside, err := r.outside(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	r.env.Trace(fmt.Sprintf("loading the data of %s", in.load.Name))
+	limit := layoutLimit(in.load.NeedBytes())
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	_, exit, err := outside.RunBehind(limited, nil, step, filepath.Join(in.scratch, "prepare"), nil)
+	late := limited.Err() != nil && ctx.Err() == nil
+	switch {
+	case late:
+		return "", layoutHangs(in.load.Name, in.load.NeedBytes(), limit)
+	case err != nil:
+		return "", err
+	case exit.Code != 0:
+		return "", serving.Failed(exit)
+	}
+	at = filepath.Join(own, serving.Data)
+	in.base.golden[layout] = at
+	return at, nil
+}

@@ -1,0 +1,106 @@
+package ycsb
+
+import "math/rand/v2"
+
+// The operations, by the names that measurements have them.
+const (
+	Read            = "read"
+	Update          = "update"
+	Insert          = "insert"
+	Scan            = "scan"
+	ReadModifyWrite = "read-modify-write"
+)
+
+// Names are the operations, in the order of tables.
+var Names = []string{Read, Update, Insert, Scan, ReadModifyWrite}
+
+// Mix is what share of the operations each kind is, by name.
+type Mix map[string]float64
+
+// preset is one of YCSB's own workloads.
+type preset struct {
+	mix          Mix
+	distribution Distribution
+	maxScan      int
+}
+
+// presets are YCSB's workloads A to F.
+var presets = map[string]preset{
+	"A": {Mix{Read: 0.5, Update: 0.5}, Zipfian, 0},
+	"B": {Mix{Read: 0.95, Update: 0.05}, Zipfian, 0},
+	"C": {Mix{Read: 1}, Zipfian, 0},
+	"D": {Mix{Read: 0.95, Insert: 0.05}, Latest, 0},
+	"E": {Mix{Scan: 0.95, Insert: 0.05}, Zipfian, 100},
+	"F": {Mix{Read: 0.5, ReadModifyWrite: 0.5}, Zipfian, 0},
+}
+
+// AllFields is the field of whole records, as the clients of databases have it.
+const AllFields = -1
+
+// Operation is one thing to do.
+type Operation struct {
+	Kind    int   // index into Names
+	Record  int64 // its number; of an insert, the one that Inserts gave
+	Records int   // that a scan reads
+	Field   int   // that is read: AllFields, or one
+	Write   int   // field that is written, as Field is
+}
+
+// Operations are those of one thread. One goroutine uses them.
+type Operations struct {
+	plan    *Plan
+	random  *rand.Rand
+	keys    keys
+	inserts *Inserts
+	bounds  [5]float64 // running sum of the mix
+}
+
+// Operations returns the operations of a thread, 0 to Threads-1. Inserts is shared by
+// all.
+func (p *Plan) Operations(thread int, inserts *Inserts) *Operations {
+	o := &Operations{plan: p, random: rand.New(rand.NewPCG(p.Seed, uint64(thread))), keys: p.newKeys(thread, inserts),
+		inserts: inserts}
+	sum := 0.0
+	for i, name := range Names {
+		sum += p.Mix[name]
+		o.bounds[i] = sum
+	}
+	return o
+}
+
+// Next returns the next operation. After an insert, Inserts.Done says how it ended.
+func (o *Operations) Next() Operation {
+	op := Operation{Kind: o.kind()}
+	switch Names[op.Kind] {
+	case Insert:
+		op.Record = o.inserts.Take()
+		op.Field, op.Write = AllFields, AllFields
+		return op
+	case Scan:
+		op.Records = 1 + o.random.IntN(o.plan.MaxScan)
+	}
+	op.Record = o.keys.next(o.random)
+	op.Field, op.Write = AllFields, AllFields
+	if o.plan.ReadOne {
+		op.Field = o.random.IntN(o.plan.Dataset.Fields)
+	}
+	if !o.plan.UpdateAll {
+		op.Write = o.random.IntN(o.plan.Dataset.Fields)
+	}
+	return op
+}
+
+// kind draws from the mix.
+func (o *Operations) kind() int {
+	u := o.random.Float64() * o.bounds[len(o.bounds)-1]
+	kind := 0
+	for i, bound := range o.bounds {
+		if o.plan.Mix[Names[i]] > 0 {
+			kind = i
+			if u < bound {
+				break
+			}
+		}
+	}
+	return kind
+}

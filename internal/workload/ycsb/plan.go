@@ -1,0 +1,154 @@
+package ycsb
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"plimsoll/internal/database"
+)
+
+// Plan is all that the generator has to know: what to do, at which pace, for how
+// long, and where the database answers. A step has it as a file.
+type Plan struct {
+	Client  string           `json:"client"` // that speaks to the database
+	Socket  string           `json:"socket"` // base name
+	Dataset database.Dataset `json:"dataset"`
+
+	Mix           Mix          `json:"mix"`
+	Distribution  Distribution `json:"distribution"`
+	HotSet        float64      `json:"hot_set,omitempty"`        // share of the records
+	HotOperations float64      `json:"hot_operations,omitempty"` // share of the operations
+	MaxScan       int          `json:"max_scan,omitempty"`       // records
+	ReadOne       bool         `json:"read_one,omitempty"`       // a read is of one field, not of all
+	UpdateAll     bool         `json:"update_all,omitempty"`     // an update is of all fields, not of one
+
+	Threads  int           `json:"threads"`            // connections, each with one operation at a time
+	Think    time.Duration `json:"think,omitempty"`    // closed loop: between two operations
+	Rate     float64       `json:"rate,omitempty"`     // operations per second that begin; 0 for a closed loop
+	Constant bool          `json:"constant,omitempty"` // they begin at equal distances, not at random ones
+	Timeout  time.Duration `json:"timeout"`            // of one attempt
+	Retries  int           `json:"retries,omitempty"`  // attempts after the first
+
+	Seed  uint64 `json:"seed,omitempty"`  // of the operations and arrivals
+	Fresh bool   `json:"fresh,omitempty"` // another seed each time, in place of Seed
+
+	Ramp    time.Duration `json:"ramp,omitempty"`   // not measured
+	Runtime time.Duration `json:"runtime"`          // measured
+	Sample  time.Duration `json:"sample,omitempty"` // between two lines of the output; 0 for two in all
+
+	Gate   string `json:"gate,omitempty"` // base name of a file to read before it begins; "" for none
+	Output string `json:"output"`         // base name
+
+	// Patience is how long a server that is to answer may take until it does.
+	Patience time.Duration `json:"patience,omitempty"`
+}
+
+// Open reports whether operations begin at a rate, whatever the server does.
+func (p *Plan) Open() bool { return p.Rate > 0 }
+
+// Bounds of a plan. They hold for experiment files too.
+const (
+	maxThreads = 4096
+	maxScan    = 1 << 20
+	maxRetries = 100
+	maxRate    = 1e7
+	minTime    = time.Millisecond
+	maxTime    = 24 * time.Hour
+)
+
+// ReadPlan reads a plan. The error names all that is wrong with it.
+func ReadPlan(text []byte) (*Plan, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	p := &Plan{}
+	if err := decoder.Decode(p); err != nil {
+		return nil, fmt.Errorf("this is no plan of a load: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("this is no plan of a load: something follows it")
+	}
+	return p, p.check()
+}
+
+// check returns all that is wrong with a plan.
+func (p *Plan) check() error {
+	var problems []error
+	wrong := func(bad bool, format string, args ...any) {
+		if bad {
+			problems = append(problems, fmt.Errorf(format, args...))
+		}
+	}
+	base := func(what, file string) {
+		wrong(file != "" && (strings.ContainsAny(file, "/\x00") || file == "." || file == ".."),
+			"%s is to be a base name, not %q", what, file)
+	}
+	within := func(what string, n, low, high int64) {
+		wrong(n < low || n > high, "%s is %d, and is to be from %d to %d", what, n, low, high)
+	}
+	base("socket", p.Socket)
+	base("gate", p.Gate)
+	base("output", p.Output)
+	wrong(p.Client == "" || p.Socket == "" || p.Output == "", "client, socket or output is missing")
+	if err := p.Dataset.Check(); err != nil {
+		problems = append(problems, err)
+	}
+	if err := p.Mix.check(); err != nil {
+		problems = append(problems, err)
+	}
+	wrong(!p.Distribution.known(), "distribution is %q, and is to be one of %v", p.Distribution, distributions)
+	wrong(!share(p.HotSet) || !share(p.HotOperations), "hot_set and hot_operations are to be from 0 to 1")
+	within("max_scan", int64(p.MaxScan), 0, maxScan)
+	wrong(p.Mix[Scan] > 0 && p.MaxScan < 1, "max_scan is missing")
+	within("threads", int64(p.Threads), 1, maxThreads)
+	within("retries", int64(p.Retries), 0, maxRetries)
+	wrong(!(p.Rate >= 0 && p.Rate <= maxRate), "rate is %v, and is to be from 0 to %v", p.Rate, maxRate)
+	wrong(p.Open() && p.Think > 0, "an open loop has no think time")
+	for _, t := range []struct {
+		what string
+		time time.Duration
+		low  time.Duration
+	}{
+		{"think", p.Think, 0}, {"timeout", p.Timeout, minTime}, {"ramp", p.Ramp, 0}, {"runtime", p.Runtime, minTime},
+		{"sample", p.Sample, 0}, {"patience", p.Patience, 0},
+	} {
+		wrong(t.time < t.low || t.time > maxTime, "%s is %v, and is to be from %v to %v", t.what, t.time, t.low, maxTime)
+	}
+	wrong(p.Sample > 0 && p.Sample < minTime, "sample is %v, and is to be at least %v", p.Sample, minTime)
+	return errors.Join(problems...)
+}
+
+func share(x float64) bool { return x >= 0 && x <= 1 }
+
+// check tells what is wrong with a mix.
+func (m Mix) check() error {
+	sum := 0.0
+	for name, share := range m {
+		if !slices.Contains(Names, name) {
+			return fmt.Errorf("the mix has %q, which is no operation", name)
+		}
+		if !(share >= 0 && share <= 1) {
+			return fmt.Errorf("the share of %s is %v, and is to be from 0 to 1", name, share)
+		}
+		sum += share
+	}
+	if math.Abs(sum-1) > 1e-6 {
+		return fmt.Errorf("the shares of the mix add up to %v, not to 1", sum)
+	}
+	return nil
+}
+
+// text returns the plan as a step has it.
+func (p *Plan) text() []byte {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		panic(err) // it holds nothing that JSON cannot write
+	}
+	return append(text, '\n')
+}

@@ -1,0 +1,184 @@
+package ycsb
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"path"
+	"slices"
+	"time"
+
+	"plimsoll/internal/database"
+	"plimsoll/internal/problem"
+	"plimsoll/internal/result"
+	"plimsoll/internal/workload"
+)
+
+// driven is a declared workload and the server that it drives.
+type driven struct {
+	Params
+	ramp     *time.Duration // nil: the experiment's
+	kind     database.Kind
+	server   database.Server
+	declared string
+}
+
+// Info implements workload.Workload.
+func (w *driven) Info() result.Workload {
+	return result.Workload{Kind: name, Summary: w.summary(w.kind.Title), Declared: w.declared}
+}
+
+// Programs implements workload.Workload.
+func (w *driven) Programs() []string { return []string{workload.Self} }
+
+// NeedBytes implements workload.Workload.
+func (w *driven) NeedBytes() int64 { return w.server.NeedBytes(w.dataset(), !w.readOnly()) }
+
+// Timing implements workload.Workload.
+func (w *driven) Timing(experiment workload.Timing) workload.Timing {
+	t := experiment
+	if w.Runtime > 0 {
+		t.Runtime = time.Duration(w.Runtime)
+	}
+	if w.ramp != nil {
+		t.Ramp = *w.ramp
+	}
+	return t
+}
+
+// Layout is the name of the directory that holds the data: equal servers with equal
+// records share one.
+func (w *driven) Layout() string {
+	d := w.dataset()
+	layout := fnv.New32a()
+	layout.Write([]byte(w.server.Layout()))
+	return fmt.Sprintf("plimsoll-%s-%dx%dx%d-%08x", w.kind.Name, d.Records, d.Fields, d.FieldBytes, layout.Sum32())
+}
+
+// data is where the server's data is on a target.
+func (w *driven) data(t workload.Target) string { return path.Join(t.Path, w.Layout()) }
+
+// Prepare loads the records. Read understands the step's outputs too, and explains
+// why it failed.
+func (w *driven) Prepare(target workload.Target) (*workload.Step, error) {
+	if err := w.fits(target); err != nil {
+		return nil, err
+	}
+	step := w.server.Load(w.data(target), w.dataset())
+	text, err := json.MarshalIndent(w.dataset(), "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{loadedName: append(text, '\n')}
+	for name, content := range step.Files {
+		files[name] = content
+	}
+	step.Files, step.Outputs = files, append(slices.Clone(step.Outputs), loadedName)
+	return &step, nil
+}
+
+// fits refuses what no server's data goes on, or not all of it.
+func (w *driven) fits(target workload.Target) error {
+	if target.Block {
+		return failure("", "a database needs a file system, and this stack is a raw device",
+			"put a file system on it, for example > ext4")
+	}
+	if need := w.NeedBytes(); target.SizeBytes > 0 && need > target.SizeBytes {
+		return failure("", fmt.Sprintf("the records take %d bytes, and %d may be written there", need, target.SizeBytes),
+			"give the stack a larger size or the workload fewer records")
+	}
+	return nil
+}
+
+// Drive is the measured step.
+func (w *driven) Drive(target workload.Target, t workload.Timing) (*workload.Step, error) {
+	if err := w.fits(target); err != nil {
+		return nil, err
+	}
+	plan := w.plan()
+	plan.Client, plan.Gate = w.server.Client(), gateName
+	plan.Ramp, plan.Runtime, plan.Sample = t.Ramp, t.Runtime, t.Sample
+	if err := plan.check(); err != nil {
+		return nil, err
+	}
+	step := &workload.Step{
+		Argv:    []string{workload.Self, "generate", workload.ScratchDir + "/" + planName},
+		Files:   map[string][]byte{planName: plan.text(), gateName: []byte("go\n")},
+		Outputs: []string{outputName},
+		Gate:    gateName,
+	}
+	if t.Sample > 0 {
+		step.Live = outputName
+	}
+	return step, nil
+}
+
+// readOnly reports whether the records stay as they are.
+func (w *driven) readOnly() bool {
+	mix := w.mix()
+	return mix[Update]+mix[Insert]+mix[ReadModifyWrite] == 0
+}
+
+// patience is how long a server may take until it answers: it may have to read its
+// log first.
+const patience = 2 * time.Minute
+
+// Abilities implements workload.Workload.
+func (w *driven) Abilities() workload.Abilities {
+	return workload.Abilities{
+		Watch: func(workload.Timing) workload.Watch { return &watch{reader: w.reader()} },
+		Warm:  w.warm,
+		Serving: &workload.Serving{
+			Data:     w.Layout(),
+			Bytes:    w.server.NeedBytes(w.dataset(), false),
+			ReadOnly: w.readOnly(),
+			Serve: func(target workload.Target) (*workload.Step, error) {
+				if err := w.fits(target); err != nil {
+					return nil, err
+				}
+				step := w.server.Serve(w.data(target), socketName)
+				return &step, nil
+			},
+			Ready: func(workload.Target) (*workload.Step, error) {
+				plan := w.plan()
+				plan.Client, plan.Runtime, plan.Patience = w.server.Client(), minTime, patience
+				return &workload.Step{
+					Name:  "ready",
+					Argv:  []string{workload.Self, "generate", "--wait", workload.ScratchDir + "/" + readyName},
+					Files: map[string][]byte{readyName: plan.text()},
+				}, nil
+			},
+			Failed: w.server.Failed,
+		},
+	}
+}
+
+// warm has the page cache hold as much of the data as it has room for, before the server
+// starts.
+func (w *driven) warm(target workload.Target) (*workload.Step, error) {
+	if w.Cache == cold {
+		return nil, nil //nolint:nilnil // nothing is to be read
+	}
+	return &workload.Step{Argv: []string{workload.Self, "read-files", w.data(target)}}, nil
+}
+
+// Read implements workload.Workload.
+func (w *driven) Read(outputs map[string][]byte, exit workload.Exit) (result.Measurement, error) {
+	if _, loaded := outputs[loadedName]; loaded {
+		if exit.Code == 0 {
+			return result.Measurement{}, nil
+		}
+		failed := w.server.Failed(exit)
+		if failed == nil {
+			failed = failure("", fmt.Sprintf("it exited with code %d", exit.Code), "")
+		}
+		return result.Measurement{}, failed
+	}
+	return w.reader().read(outputs[outputName], exit)
+}
+
+func (w *driven) reader() reader { return reader{threads: w.Threads, open: w.Rate > 0} }
+
+func failure(what, why, remedy string) *problem.Problem {
+	return problem.New(problem.Failed, what, why, remedy)
+}

@@ -1,0 +1,70 @@
+// Package toy is a workload that dd is: the least that a new kind takes.
+package toy
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/problem"
+	"plimsoll/internal/result"
+	"plimsoll/internal/workload"
+)
+
+// Kind is the workload kind "toy".
+var Kind = workload.Kind{Name: "toy", Summary: "dd, writing zeros", Decode: decode, Params: Params{}}
+
+// Params are the parameters of the kind.
+type Params struct {
+	MiB int64 `yaml:"mib" jsonschema_description:"How many MiB to write."`
+}
+
+func decode(node *yaml.Node, _ func(name string) ([]byte, error)) (workload.Workload, problem.List) {
+	var p Params
+	err := node.Decode(&p)
+	if err != nil || p.MiB < 1 {
+		var problems problem.List
+		problems.InLine(node.Line, "toy needs a size", "write toy: {mib: 64}")
+		return nil, problems
+	}
+	return toy{p}, nil
+}
+
+type toy struct{ params Params }
+
+func (t toy) Info() result.Workload {
+	return result.Workload{Kind: Kind.Name, Summary: fmt.Sprintf("dd of %d MiB", t.params.MiB)}
+}
+
+func (t toy) NeedBytes() int64 { return t.params.MiB << 20 }
+
+func (t toy) Layout() string { return Kind.Name }
+
+func (t toy) Timing(experiment workload.Timing) workload.Timing { return experiment }
+
+func (t toy) Prepare(workload.Target) (*workload.Step, error) { return nil, nil }
+
+func (t toy) Drive(target workload.Target, _ workload.Timing) (*workload.Step, error) {
+	return &workload.Step{
+		Argv: []string{"dd", "if=/dev/zero", "of=" + target.Path + "/toy", "bs=1M", fmt.Sprintf("count=%d", t.params.MiB)},
+	}, nil
+}
+
+var copied = regexp.MustCompile(`(\d+) bytes .*copied, ([0-9.]+) s`)
+
+func (t toy) Read(_ map[string][]byte, exit workload.Exit) (result.Measurement, error) {
+	said := copied.FindStringSubmatch(exit.Stderr)
+	if said == nil {
+		return result.Measurement{}, &problem.Problem{What: "toy", Why: "dd told no rate"}
+	}
+	bytes, _ := strconv.ParseUint(said[1], 10, 64)
+	seconds, _ := strconv.ParseFloat(said[2], 64)
+	writes := result.Operation{Count: bytes >> 20, Bytes: bytes, Rate: float64(bytes>>20) / seconds}
+	return result.Measurement{Seconds: seconds, Operations: result.ReadsWrites(result.Operation{}, writes)}, nil
+}
+
+func (t toy) Programs() []string { return []string{"dd"} }
+
+func (t toy) Abilities() workload.Abilities { return workload.Abilities{} }

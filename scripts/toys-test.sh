@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Proves that a new workload, layer, sampler or finding is one new file (or folder)
+# and one line of a table: adds a toy of each to a copy of the tree, counts what
+# changed, and shows that the program knows it and that the tests of the packages
+# around it still pass. A line that imports the new folder is not counted; a page of
+# docs that a test writes with -update is not either, and is named.
+#
+# The toys, in scripts/testdata/toys, are also the least that each of them takes.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+toys=$root/scripts/testdata/toys
+copy=$root/bin/toys # always there, so that what was built before is used again
+trap 'rm -rf "$copy"' EXIT
+
+fail() { echo "toys: $*" >&2; exit 1; }
+go() { "$root/scripts/with-go" go "$@"; }
+git() { command git -c user.name=toys -c user.email=toys@localhost -c commit.gpgsign=false "$@"; }
+
+rm -rf "$copy"
+mkdir -p "$copy"
+command git ls-files -z --cached --others --exclude-standard |
+	while IFS= read -r -d '' file; do if [ -e "$file" ]; then printf '%s\0' "$file"; fi; done |
+	xargs -0 cp -p --parents -t "$copy"
+cd "$copy"
+
+# What each toy has to show. None of it names the toys' code.
+cp "$toys/sampler_test.go" internal/observe/toy_test.go
+cp "$toys/finding_test.go" internal/finding/toy_test.go
+git init -q
+git add -A
+git commit -qm "the tree, and what the toys have to show"
+
+shows_program() { go build -o "$copy/bin/plimsoll" ./cmd/plimsoll && bin/plimsoll validate "$toys/experiment.yaml" 2>&1; }
+shows_sampler() { go test -run '^TestToy$' ./internal/observe; }
+shows_finding() { go test -run '^TestToy$' ./internal/finding; }
+
+# Without the toys, all of that fails, and for that reason.
+lacks() { # lacks WORDS COMMAND...
+	local words=$1 said
+	shift
+	if said=$("$@" 2>&1); then fail "$1 passes without its toy: it proves nothing"; fi
+	[[ $said == *"$words"* ]] || fail "$1 fails without its toy, but not with '$words': $said"
+}
+lacks 'unknown kind "toy"' shows_program
+lacks 'unknown layer "toy"' shows_program
+lacks "no series of the toy" shows_sampler
+lacks "no finding of the toy" shows_finding
+
+# added counts what was changed since the last toy, and makes it the last.
+added() { # added WHAT
+	git add -A
+	local status news tables lines
+	status=$(git diff --cached --no-renames --name-status)
+	# A folder of its own counts as one.
+	news=$(awk '$1 == "A" { sub("/[^/]*$", "/", $2); print $2 }' <<<"$status" | wc -l)
+	tables=$(awk '$1 != "A" { print $2 }' <<<"$status")
+	lines=$(git diff --cached --no-renames --diff-filter=a -U0 | grep -E '^[-+]([^-+]|$)' | grep -vE '^\+[[:space:]]*"plimsoll/[^"]*"$' || true)
+	if [ "$news" != 1 ] || [ "$(wc -l <<<"$tables")" != 1 ] || [ "$(wc -l <<<"$lines")" != 1 ] || [[ $lines != +* ]]; then
+		fail "a $1 is to be one new file and one line of a table, but takes:"$'\n'"$status"$'\n'"$lines"
+	fi
+	printf '%-9s %s, and in %s: %s\n' "$1" "$(awk '$1 == "A" { print $2 }' <<<"$status")" "$tables" "$(sed 's/^+[[:space:]]*//' <<<"$lines")"
+	git commit -qm "a $1"
+}
+
+# insert puts a line behind, or with "before" in front of, the only one that matches.
+insert() { # insert FILE [before] PATTERN LINE
+	local file=$1 where=a
+	shift
+	if [ "$1" = before ]; then where=i; shift; fi
+	[ "$(grep -cE "$1" "$file")" = 1 ] || fail "$file has no line, or several, like '$1': this test must follow the table"
+	sed -i -E "\|$1|$where\\$2" "$file"
+}
+
+# table returns the file with a line like the pattern.
+table() { # table FOLDER PATTERN
+	local found
+	found=$(grep -lrE --include='*.go' --exclude='*_test.go' "$2" "$1") || fail "no file in $1 has a line like '$2': this test must follow the table"
+	[ "$(wc -l <<<"$found")" = 1 ] || fail "several files in $1 have a line like '$2': $found"
+	echo "$found"
+}
+
+mkdir internal/workload/toy
+cp "$toys/workload.go" internal/workload/toy/toy.go
+kinds=$(table internal/workload/kinds '^	+fio\.Kind,$')
+insert "$kinds" '^	+fio\.Kind,$' '		toy.Kind,'
+insert "$kinds" '^	"plimsoll/internal/workload/fio"$' '	"plimsoll/internal/workload/toy"'
+added workload
+
+cp "$toys/layer.go" internal/stack/layer_toy.go
+insert "$(table internal/stack '\[\]\*layer\{$')" '\[\]\*layer\{$' '		toy,'
+added layer
+
+cp "$toys/sampler.go" internal/observe/host_toy.go
+insert "$(table internal/observe '^var samplers = ')" '^var samplers = ' '	toy,'
+added sampler
+
+cp "$toys/finding.go" internal/finding/rules/toy.go
+last='^	\{"missing", ' # of the table
+insert "$(table internal/finding "$last")" before "$last" '	{"toy", rules.Toy, rules.ToySentences},'
+added finding
+
+go test -run 'Docs|Schema' ./internal/observe ./internal/stack ./internal/experiment -update >/dev/null
+git add -A
+written=$(git diff --cached --name-only)
+if grep -qv '^docs/' <<<"${written:-docs/}"; then fail "-update is to write docs only, but wrote $written"; fi
+echo "written by -update: ${written//$'\n'/, }"
+
+shows_program || fail "the program does not know the workload or the layer"
+bin/plimsoll schema | grep -q '"toy": {' || fail "the schema of experiment files does not know the workload"
+shows_sampler
+shows_finding
+go test -short ./internal/workload/... ./internal/stack/... ./internal/observe/... ./internal/finding/... \
+	./internal/experiment/... ./internal/report/... ./cmd/... |
+	{ grep -v 'no test files' || true; }
+echo "toys: a workload, a layer, a sampler and a finding are one new file and one line of a table each"
