@@ -280,7 +280,7 @@ func (r *mixReader) tenant(t *Tenant, who string, n *yaml.Node, listed bool) (at
 		"count":    func(n *yaml.Node) { t.Count = r.count(n, who) },
 		"on":       func(n *yaml.Node) { t.On = r.on(n, who) },
 		"limits":   func(n *yaml.Node) { t.Limits = r.limits(n, who) },
-		"policy":   func(n *yaml.Node) { has.at, has.parts = n, r.policy(n, who) },
+		"policy":   func(n *yaml.Node) { has.at, has.parts, t.Policy = n, r.policy(n, who), n.Value },
 		"share":    func(n *yaml.Node) { has.share = r.share(n, who) },
 	}
 	if listed {

@@ -9,6 +9,17 @@ type Mix struct {
 
 	// Host are the limits of the miniature that the mix runs in; nil for none.
 	Host *Limits `json:"host,omitempty"`
+
+	// Varies says of a mix that the run added by itself what it changes; nil for those of the
+	// experiment.
+	Varies *Variation `json:"varies,omitempty"`
+}
+
+// Variation is how a mix differs from another: in one limit of the miniature alone.
+type Variation struct {
+	Of     string  `json:"of"`     // the other mix
+	Limit  string  `json:"limit"`  // as files name it: "cpus", "memory", "read-iops", ...
+	Factor float64 `json:"factor"` // of the other's limit: 1.2 for a fifth more
 }
 
 // Tenant is one entry of a mix: so many instances of a workload.
@@ -18,6 +29,7 @@ type Tenant struct {
 	Count    int      `json:"count"`        // instances
 	On       []string `json:"on,omitempty"` // stacks that they are dealt to in turn; nil for the trial's
 	Limits   Limits   `json:"limits,omitzero"`
+	Policy   string   `json:"policy,omitempty"` // that gave it limits, as the file names it: "cpu+mem"; "" for none named
 }
 
 // Alone reports whether the mix is one instance of a workload.

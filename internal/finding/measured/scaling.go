@@ -25,10 +25,14 @@ func (v *View) Scalings() []Scaling {
 	var all []Scaling
 	var keys []string
 	for _, m := range v.Run.Mixes {
-		if len(m.Tenants) != 1 {
+		if len(m.Tenants) != 1 || m.Varies != nil {
 			continue
 		}
 		of := m.Tenants[0]
+		limits := of.Limits
+		if of.Policy != "" {
+			limits = result.Limits{} // each instance's share gets smaller the more there are
+		}
 		for _, s := range v.Stacks {
 			c := v.Cell(s.Name, m.Name)
 			if c == nil {
@@ -38,7 +42,7 @@ func (v *View) Scalings() []Scaling {
 			if m.Host != nil {
 				host = *m.Host
 			}
-			key := fmt.Sprint(s.Name, "\x00", of.Workload, of.On, of.Limits, host)
+			key := fmt.Sprint(s.Name, "\x00", of.Workload, of.On, of.Policy, limits, host)
 			at := slices.Index(keys, key)
 			if at < 0 {
 				at = len(keys)
