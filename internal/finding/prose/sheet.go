@@ -5,6 +5,7 @@ import (
 	_ "embed" // the sentences that rules share
 	"fmt"
 	"strings"
+	"sync"
 	"text/template"
 
 	"plimsoll/internal/finding/fact"
@@ -16,21 +17,25 @@ import (
 // Sheet is the sentences of a rule's findings, as text/templates: for each case
 // one of its name, the title, and one of its name and ": why". Both are given the
 // finding, with its facts. A remark has one of its own name, and is given its facts.
-type Sheet struct{ templates *template.Template }
+type Sheet struct{ templates func() *template.Template }
 
 // sharedText has the sentences that are in every sheet.
 //
 //go:embed remarks.tmpl
 var sharedText string
 
-// NewSheet parses sentences; those of several rules where one speaks of what
-// another found. It panics on a mistake: they are part of the program.
+// NewSheet takes sentences; those of several rules where one speaks of what another
+// found. They are parsed when the first is said, for most commands say none, and a
+// mistake panics then: they are part of the program.
 func NewSheet(texts ...string) *Sheet {
-	s := &Sheet{template.New("").Funcs(functions)}
-	s.templates.Funcs(template.FuncMap{"said": s.Say, "remark": s.Remark})
-	for _, text := range append([]string{sharedText}, texts...) {
-		template.Must(s.templates.Parse(text))
-	}
+	s := &Sheet{}
+	s.templates = sync.OnceValue(func() *template.Template {
+		parsed := template.New("").Funcs(functions).Funcs(template.FuncMap{"said": s.Say, "remark": s.Remark})
+		for _, text := range append([]string{sharedText}, texts...) {
+			template.Must(parsed.Parse(text))
+		}
+		return parsed
+	})
 	return s
 }
 
@@ -112,7 +117,7 @@ func (s *Sheet) Remark(r fact.Remark) string { return s.Say(r.Case, r.Facts) }
 // Say makes a sentence of facts.
 func (s *Sheet) Say(name string, facts any) string {
 	var b bytes.Buffer
-	err := s.templates.ExecuteTemplate(&b, name, facts)
+	err := s.templates().ExecuteTemplate(&b, name, facts)
 	if err != nil {
 		panic(fmt.Sprintf("finding: the sentence %q: %v", name, err)) // a template that no facts fit
 	}
