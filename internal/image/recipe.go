@@ -1,0 +1,46 @@
+package image
+
+import "slices"
+
+// Recipe is how an image is made of Debian's packages.
+type Recipe struct {
+	Name     string   // of the image: "postgresql"
+	Summary  string   // what it is for, in a line
+	Packages []string // whose programs are wanted; what they depend on comes along
+	Without  []string // packages that are only there to install or set up others
+	Path     string   // where programs are looked for
+	User     string   // that the server runs as: an account of the image, by name
+	UserID   int      // and by number
+	Versions string   // of the package that names the image's version
+}
+
+// installers set packages up on a system that is installed; the files of an image are
+// used as they are.
+var installers = []string{
+	"adduser", "debconf", "dpkg", "init-system-helpers", "passwd", "perl", "perl-base", "perl-modules-5.36", "libperl5.36",
+	"sensible-utils", "ucf", "usrmerge", "sysvinit-utils", "lsb-base", "libfile-find-rule-perl", "libjson-perl",
+	"libnumber-compare-perl", "libtext-glob-perl", "ssl-cert", "postgresql-common", "postgresql-client-common",
+	"gcc-12-base", "readline-common", "locales",
+}
+
+// base is what a system always has, so that no package says that it depends on it.
+var base = []string{"base-files", "coreutils", "dash", "grep", "hostname", "libc-bin", "sed", "tzdata"}
+
+const debianPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+func with(packages ...string) []string { return append(slices.Clone(base), packages...) }
+
+// Recipes returns all, by name.
+func Recipes() []Recipe {
+	return []Recipe{
+		{
+			Name: "mariadb", Summary: "MariaDB, as Debian packages it", Packages: with("mariadb-server"),
+			Without: installers, Path: debianPath, User: "mysql", UserID: 999, Versions: "mariadb-server",
+		},
+		{
+			Name: "postgresql", Summary: "PostgreSQL 15, as Debian 12 packages it", Packages: with("postgresql-15"),
+			Without: installers, Path: "/usr/lib/postgresql/15/bin:" + debianPath, User: "postgres", UserID: 999,
+			Versions: "postgresql-15",
+		},
+	}
+}

@@ -1,0 +1,265 @@
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+
+	"plimsoll/internal/owner"
+	"plimsoll/internal/problem"
+)
+
+// Image is one that is kept.
+type Image struct {
+	Digest   string    `json:"digest"` // of its manifest: "sha256:..."
+	Name     string    `json:"name"`   // as it was asked for, in full: "index.docker.io/library/postgres:16"
+	From     Source    `json:"from"`
+	Made     time.Time `json:"made"`               // or pulled, or read
+	Bytes    int64     `json:"bytes"`              // that its layers take, compressed
+	Packages []Package `json:"packages,omitempty"` // that it was made of
+}
+
+// Source is where an image came from.
+type Source string
+
+// The sources.
+const (
+	FromRegistry Source = "registry"
+	FromFile     Source = "file"
+	FromPackages Source = "packages"
+)
+
+// Package is one of a distribution's packages.
+type Package struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Progress watches an image being made.
+type Progress interface {
+	// Step tells what is done, and how much of all is, from 0 to 1.
+	Step(what string, share float64)
+}
+
+// Store keeps images below a directory.
+type Store struct{ dir string }
+
+// In returns the store in a directory, which need not be there.
+func In(dir string) *Store { return &Store{dir} }
+
+const recordName = "image.json"
+
+// unfinished begins the names of images that are not whole.
+const unfinished = ".new-"
+
+// stale is how old what is not whole has to be to be taken for what a crash left.
+const stale = 24 * time.Hour
+
+var directoryName = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// List returns the images, by name and then newest first. What lies in the store and
+// cannot be read is in broken, with its reason.
+func (s *Store) List() (images []Image, broken []error, err error) {
+	entries, err := os.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("list images: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		image, err := s.read(e.Name())
+		if err != nil {
+			broken = append(broken, err)
+			continue
+		}
+		images = append(images, image)
+	}
+	slices.SortStableFunc(images, func(a, b Image) int {
+		if byName := strings.Compare(a.Name, b.Name); byName != 0 {
+			return byName
+		}
+		return b.Made.Compare(a.Made)
+	})
+	return images, broken, nil
+}
+
+// read reads what is said of an image in a directory of the store.
+func (s *Store) read(dir string) (image Image, err error) {
+	path := filepath.Join(s.dir, dir)
+	text, err := os.ReadFile(filepath.Join(path, recordName))
+	if err == nil {
+		err = json.Unmarshal(text, &image)
+	}
+	if err == nil && (!directoryName.MatchString(dir) || image.Digest != "sha256:"+dir) {
+		err = fmt.Errorf("it says that it is %q, which belongs into another directory", image.Digest)
+	}
+	if err != nil {
+		return Image{}, fmt.Errorf("%s is no image: %w; remove the directory", path, err)
+	}
+	return image, nil
+}
+
+// Find returns the newest image of a name, or that of a digest or its beginning.
+func (s *Store) Find(name string) (Image, error) {
+	images, _, err := s.List()
+	if err != nil {
+		return Image{}, err
+	}
+	var found []Image
+	for _, image := range images {
+		if image.Name == name || image.called(name) {
+			return image, nil
+		}
+		hex := strings.TrimPrefix(image.Digest, "sha256:")
+		if asked := strings.TrimPrefix(name, "sha256:"); len(asked) >= leastDigest && strings.HasPrefix(hex, asked) {
+			found = append(found, image)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return Image{}, problem.New(problem.Unsupported, "image "+name, "there is none of that name or digest",
+			"see plimsoll image list; plimsoll image build or pull makes one")
+	}
+	return Image{}, problem.New(problem.Invalid, "image "+name, "several digests begin so", "write more of it")
+}
+
+// leastDigest is how many digits of a digest stand for it.
+const leastDigest = 6
+
+// called reports whether a name means the image, of whose full name it leaves out what
+// is understood.
+func (i Image) called(name string) bool {
+	full, err := fullName(name)
+	return err == nil && i.From == FromRegistry && full == i.Name
+}
+
+// Layout returns the directory of an image's OCI layout.
+func (s *Store) Layout(i Image) string {
+	return filepath.Join(s.dir, strings.TrimPrefix(i.Digest, "sha256:"), "oci")
+}
+
+// Remove removes an image.
+func (s *Store) Remove(i Image) error {
+	dir := filepath.Join(s.dir, strings.TrimPrefix(i.Digest, "sha256:"))
+	away := filepath.Join(s.dir, unfinished+"removed-"+filepath.Base(dir))
+	if err := os.Rename(dir, away); err != nil { // half removed, it is none any more
+		return fmt.Errorf("remove image %s: %w", i.Name, err)
+	}
+	if err := os.RemoveAll(away); err != nil {
+		return fmt.Errorf("remove image %s: %w", i.Name, err)
+	}
+	return nil
+}
+
+// workshop makes a new directory of the store for an image that is being made, and
+// removes those that crashes left. done removes it, unless keep gave it away.
+func (s *Store) workshop() (dir string, done func() error, err error) {
+	if _, err := owner.MkdirAll(s.dir, 0o755); err != nil {
+		return "", nil, fmt.Errorf("make the directory of images: %w", err)
+	}
+	if err := s.sweep(); err != nil {
+		return "", nil, err
+	}
+	dir, err = os.MkdirTemp(s.dir, unfinished)
+	if err != nil {
+		return "", nil, fmt.Errorf("make an image: %w", err)
+	}
+	return dir, func() error { return os.RemoveAll(dir) }, nil
+}
+
+// sweep removes what crashes left: it is old, for an image that is being made is not.
+func (s *Store) sweep() error {
+	left, err := filepath.Glob(filepath.Join(s.dir, unfinished+"*"))
+	if err != nil {
+		return err
+	}
+	var all []error
+	for _, dir := range left {
+		info, err := os.Lstat(dir)
+		if err == nil && time.Since(info.ModTime()) > stale {
+			all = append(all, os.RemoveAll(dir))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// keep writes an image into the workshop's directory and gives that its place. One of
+// the same digest is there already: it stays, under the name that was asked for last.
+func (s *Store) keep(ctx context.Context, dir string, of v1.Image, about Image) (Image, error) {
+	digest, err := of.Digest()
+	if err != nil {
+		return Image{}, err
+	}
+	manifest, err := of.Manifest()
+	if err != nil {
+		return Image{}, err
+	}
+	about.Digest, about.Made = digest.String(), time.Now().UTC().Truncate(time.Second)
+	for _, layer := range manifest.Layers {
+		about.Bytes += layer.Size
+	}
+	final := filepath.Join(s.dir, digest.Hex)
+	known, err := s.read(digest.Hex)
+	if err == nil {
+		known.Name, known.From = about.Name, about.From
+		return known, record(final, known)
+	}
+	if _, err := os.Lstat(final); err == nil {
+		return Image{}, fmt.Errorf("%s is there, and is no image that can be read: remove it", final)
+	}
+	at, err := layout.Write(filepath.Join(dir, "oci"), empty.Index)
+	if err == nil {
+		err = at.AppendImage(of)
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return Image{}, err
+	}
+	if err := record(dir, about); err != nil {
+		return Image{}, err
+	}
+	for _, path := range []string{filepath.Join(dir, "work"), filepath.Join(dir, "layer.tar")} {
+		if err := os.RemoveAll(path); err != nil {
+			return Image{}, err
+		}
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // images are no secret
+		return Image{}, err
+	}
+	if err := os.Rename(dir, final); err != nil {
+		return Image{}, err
+	}
+	return about, owner.SyncDir(s.dir)
+}
+
+func record(dir string, about Image) error {
+	text, err := json.MarshalIndent(about, "", "  ")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, recordName)
+	if err := os.WriteFile(path+".new", append(text, '\n'), 0o644); err != nil { //nolint:gosec // no secret
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
