@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/experiment"
 	"plimsoll/internal/finding"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/report"
@@ -20,6 +21,7 @@ out. A run that was put elsewhere with --out is named by its directory.`
 
 func newShowCommand(a *app) *cobra.Command {
 	var rewrite bool
+	var objective string
 	cmd := &cobra.Command{
 		Use:   "show [RUN]",
 		Short: "Print what a run found, again",
@@ -36,6 +38,7 @@ EXIT STATUS
   1  the run cannot be read: damaged, or of another version
   2  the command line is wrong, or there is no such run`,
 		Example: `  plimsoll show
+  plimsoll show --objective p99=10ms
   plimsoll show last --json | jq '.findings[].title'
   plimsoll show quick-2026 --report`,
 		Args: atMostOne("one run"),
@@ -43,6 +46,9 @@ EXIT STATUS
 			dir, run, err := readRun(args)
 			if err != nil {
 				return err
+			}
+			if err := askOther(run, objective); err != nil {
+				return &exitError{exitUsage, err}
 			}
 			findings := finding.All(run)
 			if rewrite {
@@ -62,8 +68,28 @@ EXIT STATUS
 	}
 	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print results and findings as JSON, as run --json does")
 	cmd.Flags().BoolVar(&rewrite, "report", false, "write the run's report.html anew and print its path")
+	cmd.Flags().StringVar(&objective, "objective", "",
+		"say how many instances the host carries for another objective than the run's, such as `p99=10ms,standalone=50%`; "+
+			"the stored run stays as it is")
 	excludes(cmd, "json", "report")
 	return cmd
+}
+
+// askOther has a run that was read answer for another objective; "" for its own.
+func askOther(run *result.Run, text string) error {
+	if text == "" {
+		return nil
+	}
+	o, wrong := experiment.ParseObjective(text)
+	if wrong != nil {
+		return fmt.Errorf("--objective takes %s, not %q", wrong.Takes, text)
+	}
+	run.Experiment.Objective = o
+	if len(fact.Scalings(finding.All(run))) == 0 {
+		return fmt.Errorf("--objective %s would change nothing: no workload of run %s ran in different numbers of instances",
+			text, run.ID)
+	}
+	return nil
 }
 
 // readRun finds and reads the run that the arguments name.

@@ -112,6 +112,11 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 	if err := checkPreconditioning(e); err != nil {
 		return err
 	}
+	objective := o.text("objective")
+	if objective != "" && !e.AsksHowMany() {
+		return fmt.Errorf("--objective %s would change nothing: no workload of %s runs in different numbers of instances",
+			objective, e.Name)
+	}
 	if budget > 0 {
 		return experiment.Fit(e, budget)
 	}

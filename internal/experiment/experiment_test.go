@@ -137,6 +137,9 @@ func describeExperiment(e *Experiment) string {
 	if e.Fixed || e.Target > 0 || e.Precondition != (Precondition{}) {
 		fmt.Fprintf(&b, "fixed %t, target %v, precondition %q\n", e.Fixed, e.Target, e.Precondition)
 	}
+	if o := e.Objective; o != nil {
+		fmt.Fprintf(&b, "objective: p99 %g s, standalone %g\n", o.P99Seconds, o.Standalone)
+	}
 	for _, s := range e.Stacks {
 		fmt.Fprintf(&b, "stack %s: %s%s\n", s.Name, s.Line, levelsOf(s.Levels))
 	}

@@ -80,6 +80,8 @@ type parser struct {
 	mixNode      *yaml.Node   // nil when each workload runs alone
 	hostNode     *yaml.Node   // nil for no miniature
 	stackNodes   []*yaml.Node // of e.Stacks
+
+	objectiveNode *yaml.Node // nil for none
 }
 
 func (p *parser) problem(n *yaml.Node, what, remedy string) {
@@ -212,6 +214,7 @@ func (p *parser) file(root *yaml.Node) {
 	}
 	p.checkSpace()
 	p.checkRaw()
+	p.checkObjective()
 }
 
 // mapping reads the keys of n, each with its field's function, and gives

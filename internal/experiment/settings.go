@@ -168,6 +168,16 @@ var settings = []Setting{
 		value: seedValue{},
 	},
 	{
+		Key: "objective",
+		Description: "What the host is to carry instances for, where mixes differ in their number: " +
+			"latencies of at most p99, and for each at least a share of what one alone does. " +
+			"Without one, most throughput of all together.",
+		Flag: "objective",
+		Help: "what the host is to carry instances for, such as `p99=10ms,standalone=50%` " +
+			"(default: the file's, or most throughput)",
+		value: objective{},
+	},
+	{
 		Flag: "budget",
 		Help: "`time` for the whole run, such as 15m: it goes where intervals are widest; " +
 			"with --resume, +6m is so much more",

@@ -55,6 +55,7 @@ func TestSettingsAreStoredAndRestored(t *testing.T) {
 	texts := map[string]string{
 		"repeat": "7", "trials": "3", "runtime": "30s", "ramp": "5s", "fixed": "40s", "target": "4%",
 		"precondition": "snia,round=10s", "budget": "15m", "jobs": "2", "size": "4GiB", "seed": "9",
+		"objective": "p99=10ms,standalone=50%",
 	}
 	var fresh Experiment
 	for _, s := range Flags() {

@@ -100,6 +100,15 @@ type Experiment struct {
 	// stacks and workloads that do not fit these settings, and why
 	LeftOut       []string `json:"left_out,omitempty"`
 	BudgetSeconds float64  `json:"budget_seconds,omitempty"` // of the whole run; 0 when there is none
+	// what the host is to carry instances for; nil for the most throughput
+	Objective *Objective `json:"objective,omitempty"`
+}
+
+// Objective is what all instances are to meet, where the question is how many a host carries. What is 0 is
+// not asked for.
+type Objective struct {
+	P99Seconds float64 `json:"p99_seconds,omitempty"` // latency that 99% of operations take at most
+	Standalone float64 `json:"standalone,omitempty"`  // share of what one instance alone does, above 0 up to 1
 }
 
 // Mark is a caveat that is shown wherever a number of the stack appears.

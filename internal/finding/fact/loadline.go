@@ -3,8 +3,24 @@ package fact
 // Objective is what a host is to carry instances for: the most throughput of all
 // together, of those numbers of them at which the limits hold that are above 0.
 type Objective struct {
-	P99NS    float64 `json:"p99_ns,omitempty"`    // latency that 99% of operations take at most
-	EachRate float64 `json:"each_rate,omitempty"` // operations a second that each instance does at least, on average
+	P99NS      float64 `json:"p99_ns,omitempty"`     // latency that 99% of operations take at most
+	EachRate   float64 `json:"each_rate,omitempty"`  // operations a second that each instance does at least, on average
+	Standalone float64 `json:"standalone,omitempty"` // the share of what one instance alone does that EachRate is, 0 to 1
+}
+
+// None reports whether the objective is the most throughput, without any limit.
+func (o Objective) None() bool { return o == Objective{} }
+
+// Unknown reports whether no number of instances can be held against the objective: what one
+// alone does is not known.
+func (o Objective) Unknown() bool { return o.Standalone > 0 && !(o.EachRate > 0) }
+
+// TooSlow reports whether operations of so many instances take longer than the objective allows.
+func (o Objective) TooSlow(p ScalingPoint) bool { return o.P99NS > 0 && !(p.P99NS <= o.P99NS) }
+
+// TooLittle reports whether each of so many instances does less than the objective asks for.
+func (o Objective) TooLittle(p ScalingPoint) bool {
+	return o.EachRate > 0 && p.Rate < o.EachRate*float64(p.Instances)
 }
 
 // LoadLine is how many instances a host carries for an objective: as many as together do
@@ -54,6 +70,7 @@ const (
 	NextBeyond  Next = "beyond"  // the line may lie beyond all that was measured
 	NextBelow   Next = "below"   // or below it
 	NextBetween Next = "between" // between two numbers that were
+	NextAlone   Next = "alone"   // what one instance does alone, which the objective asks for a share of, is not known
 	NextAgain   Next = "again"   // no number is left between: more bring-ups would tell
 )
 

@@ -57,6 +57,19 @@ func (s Scaling) LoadLine(o fact.Objective, seed uint64) fact.LoadLine {
 	return line
 }
 
+// objective is what an experiment asks of all instances, with the share of what one alone
+// does as the rate that it is; 0 where one alone was not measured.
+func (s Scaling) objective(asked *result.Objective) (o fact.Objective) {
+	if asked == nil {
+		return o
+	}
+	o = fact.Objective{P99NS: asked.P99Seconds * 1e9, Standalone: asked.Standalone}
+	if s.Counts[0] == 1 {
+		o.EachRate = o.Standalone * s.Cells[0].Point.Median
+	}
+	return o
+}
+
 func bringUpsOf(c *Cell) (all []broughtUp) {
 	rates := samples.Take(c.Trials, func(t *result.Trial) (float64, bool) { return samples.Rate.Of(t, "") })
 	known := rates.Nested()
@@ -108,6 +121,7 @@ func lineOf(o fact.Objective, all []numbered) (fewest, most int) {
 	for i, n := range all {
 		rate, p99 := n.medians()
 		switch {
+		case o.Unknown():
 		case o.P99NS > 0 && !(p99 <= o.P99NS):
 		case o.EachRate > 0 && rate < o.EachRate*float64(n.instances):
 		default:
@@ -236,6 +250,8 @@ func middle(odds []fact.Odds) (low, high int) {
 func nextOf(line fact.LoadLine, all []numbered) (next int, why fact.Next) {
 	first, last := all[0].instances, all[len(all)-1].instances
 	switch {
+	case line.Objective.Unknown():
+		return 1, fact.NextAlone
 	case line.Instances == 0 && first > 1:
 		return first / 2, fact.NextBelow
 	case line.Instances == 0:

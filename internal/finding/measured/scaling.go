@@ -18,6 +18,7 @@ type Scaling struct {
 	Host     *result.Limits
 	Counts   []int   // ascending
 	Cells    []*Cell // by count
+	Missing  []int   // counts that were tried, of which no trial was completed; ascending
 }
 
 // Scalings returns them in the order of the mixes: those of at least two counts.
@@ -35,7 +36,7 @@ func (v *View) Scalings() []Scaling {
 		}
 		for _, s := range v.Stacks {
 			c := v.Cell(s.Name, m.Name)
-			if c == nil {
+			if c == nil && !v.failed(s.Name, m.Name) {
 				continue
 			}
 			host := result.Limits{}
@@ -55,7 +56,20 @@ func (v *View) Scalings() []Scaling {
 	return slices.DeleteFunc(all, func(s Scaling) bool { return len(s.Counts) < 2 })
 }
 
+// failed reports whether a mix was tried on a stack, or could not be.
+func (v *View) failed(stack, mix string) bool {
+	return slices.ContainsFunc(v.Run.Trials, func(t result.Trial) bool {
+		return t.Stack == stack && t.Mix == mix && (t.Status == result.TrialFailed || t.Status == result.TrialSkipped)
+	})
+}
+
+// add adds what so many instances did; nothing where c is nil.
 func (s *Scaling) add(count int, c *Cell) {
+	if c == nil {
+		at, _ := slices.BinarySearch(s.Missing, count)
+		s.Missing = slices.Insert(s.Missing, at, count)
+		return
+	}
 	at, taken := slices.BinarySearch(s.Counts, count)
 	if taken {
 		return
@@ -86,9 +100,12 @@ func (v *View) Scaling(s Scaling) fact.Scaling {
 
 func (v *View) scalingOf(s Scaling) fact.Scaling {
 	seed := v.Run.Seed
-	f := fact.Scaling{Stack: s.Stack.Name, Workload: s.Workload, Line: s.LoadLine(fact.Objective{}, seed), Tail: s.tail(seed)}
+	f := fact.Scaling{
+		Stack: s.Stack.Name, Workload: s.Workload, Missing: s.Missing, Tail: s.tail(seed),
+		Line: s.LoadLine(s.objective(v.Run.Experiment.Objective), seed),
+	}
 	if s.Host != nil {
-		f.Host = s.Host.String()
+		f.Host, f.Memory = s.Host.String(), s.Host.MemoryBytes
 	}
 	for i, c := range s.Cells {
 		p := pointOf(c, s.Counts[i])
@@ -137,9 +154,10 @@ func pointOf(c *Cell, instances int) fact.ScalingPoint {
 	}
 	n := float64(instances)
 	p := fact.ScalingPoint{
-		Instances: instances, Mix: c.Workload.Name, Rate: c.Point.Median,
+		Instances: instances, Mix: c.Workload.Name, BringUps: c.Point.N, Rate: c.Point.Median,
 		DeviceReads: median(metric(samples.DeviceReads)),
 		CacheBytes:  median(usage(func(u *result.Usage) float64 { return float64(u.CacheBytes) })) / n,
+		DataBytes:   median(written) / n,
 		IOPressure:  median(usage(func(u *result.Usage) float64 { return u.IOPressure })) / n,
 		CPUs:        median(usage(func(u *result.Usage) float64 { return u.CPUSeconds / max(u.Seconds, 1e-9) })),
 
@@ -148,6 +166,10 @@ func pointOf(c *Cell, instances int) fact.ScalingPoint {
 		CPUPressure:    median(usage(func(u *result.Usage) float64 { return u.CPUPressure })) / n,
 		MemoryPressure: median(usage(func(u *result.Usage) float64 { return u.MemoryPressure })) / n,
 	}
+	if c.Point.Coverage > 0 {
+		p.RateLow, p.RateHigh = c.Point.Low, c.Point.High
+	}
+	p.Percentiles = percentilesOf(c)
 	for _, t := range c.Trials {
 		for _, in := range t.Instances {
 			if in.Usage != nil {
@@ -159,6 +181,36 @@ func pointOf(c *Cell, instances int) fact.ScalingPoint {
 		p.Weakest = min(1, median(metric(samples.WeakestRate))*n/p.Rate)
 	}
 	return p
+}
+
+// written is how many bytes of files the instances of a trial were given.
+func written(t *result.Trial) (bytes float64, ok bool) {
+	p := t.Preconditioning
+	if p == nil || p.Kind != result.PreconditionedFile || p.Passes == 0 {
+		return 0, false
+	}
+	return float64(p.Bytes) / float64(p.Passes), true
+}
+
+// percentilesOf are those of latency; none where a trial does not tell one of them.
+func percentilesOf(c *Cell) (all []fact.Percentile) {
+	for _, of := range []struct {
+		percent float64
+		metric  samples.Metric
+	}{{50, samples.P50}, {99, samples.P99}, {99.9, samples.P999}} {
+		sample := c.Sample(of.metric)
+		if len(sample) == 0 {
+			return nil
+		}
+		p := fact.Percentile{Percent: of.percent}
+		median, low, high, coverage := MedianOf(sample.Means())
+		p.NS = median
+		if coverage > 0 {
+			p.Low, p.High = low, high
+		}
+		all = append(all, p)
+	}
+	return all
 }
 
 // fallen is the share of what the best number of instances does below which others do

@@ -8,6 +8,7 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/stats"
 )
 
 //go:embed scaling.tmpl
@@ -23,6 +24,7 @@ type Scaled struct {
 	Last     fact.ScalingPoint  `json:"-"`
 	Unfair   *fact.ScalingPoint `json:"-"` // where the slowest instance gets least; nil where all get about the same
 	Binding  []Binding          `json:"-"` // what keeps all together from doing more
+	Beyond   *fact.ScalingPoint `json:"-"` // the fewest beyond the load line, if they miss its objective; nil otherwise
 }
 
 // Binding is at which numbers of instances one resource binds; none for "".
@@ -35,6 +37,11 @@ type Binding struct {
 // Latencies reports whether it is known how long operations took.
 func (s Scaled) Latencies() bool { return s.Last.P99NS > 0 }
 
+// TimesAlone is which share each instance of a point does of what one alone does.
+func (s Scaled) TimesAlone(p fact.ScalingPoint) float64 {
+	return p.Rate / float64(p.Instances) / s.Curve.Points[0].Rate
+}
+
 // unfair is the share of an equal one below which the slowest instance is told of.
 const unfair = 0.8
 
@@ -43,9 +50,10 @@ const unfair = 0.8
 func Scaling(v *measured.View) []fact.Finding {
 	var out []fact.Finding
 	for _, s := range v.Scalings() {
+		told := scaledOf(v, s)
 		f := fact.Finding{
 			ID: "scaling/" + s.Stack.Name + "/" + s.Workload, Case: "scaling", Kind: fact.KindScaling, Workload: s.Workload,
-			Facts: scaledOf(v, s), Evidence: measured.Points(s.Cells...), Caveats: measured.MarksOf(s.Cells...),
+			Facts: told, Scaling: &told.Curve, Evidence: measured.Points(s.Cells...), Caveats: measured.MarksOf(s.Cells...),
 		}
 		if s.Stack.Name != "" {
 			f.Stacks = []string{s.Stack.Name}
@@ -67,11 +75,21 @@ func scaledOf(v *measured.View, s measured.Scaling) *Scaled {
 			told.To = p
 		}
 		told.bind(p)
+		o, line := told.Curve.Line.Objective, told.Curve.Line.Instances
+		if told.Beyond == nil && told.reached(i, line) && (o.TooSlow(p) || o.TooLittle(p)) {
+			told.Beyond = &told.Curve.Points[i]
+		}
 		if p.Weakest > 0 && p.Weakest < unfair && (told.Unfair == nil || p.Weakest < told.Unfair.Weakest) {
 			told.Unfair = &told.Curve.Points[i]
 		}
 	}
 	return told
+}
+
+// reached reports whether a point is the first beyond so many instances.
+func (s *Scaled) reached(point, instances int) bool {
+	points := s.Curve.Points
+	return points[point].Instances > instances && (point == 0 || points[point-1].Instances <= instances)
 }
 
 // bind tells what binds at one number of instances more.
@@ -114,11 +132,25 @@ func carries(v *measured.View) (f fact.Finding, ok bool) {
 	if name := all[0].Stack.Name; name != "" {
 		f.Stacks = []string{name}
 	}
-	switch {
-	case first.Curve.Open != "":
-		f.Recommendation.Confidence = fact.TooEarly
-	case first.Curve.Valley != nil && first.Curve.Valley.Cause != fact.CauseUnknown && first.Curve.Line.Decided():
-		f.Recommendation.Confidence = fact.Sure
-	}
+	f.Recommendation.Confidence = first.confidence()
 	return f, true
+}
+
+// confidence is how sure it is how many instances the host carries. Where they are to meet an
+// objective, the curve of all need not be known.
+func (s *Scaled) confidence() fact.Confidence {
+	line, valley := s.Curve.Line, s.Curve.Valley
+	switch {
+	case line.Objective.Unknown(), !line.Objective.None() && line.BringUps < stats.FewestPairs:
+		return fact.TooEarly
+	case s.Beyond != nil && (line.Decided() || line.Instances == 0 && len(line.Odds) == 0):
+		return fact.Sure
+	case s.Beyond != nil:
+		return fact.Likely
+	case s.Curve.Open != "" && line.Objective.None():
+		return fact.TooEarly
+	case valley != nil && valley.Cause != fact.CauseUnknown && line.Decided():
+		return fact.Sure
+	}
+	return fact.Likely
 }

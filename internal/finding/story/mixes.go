@@ -33,6 +33,24 @@ func tellHost(t Stopper, words []string) *result.Limits {
 	return host
 }
 
+// tellObjective takes what a story asks of instances: "p99=2000000 standalone=0.5".
+func tellObjective(t Stopper, words []string) *result.Objective {
+	t.Helper()
+	o := &result.Objective{}
+	for _, w := range words {
+		key, value, _ := strings.Cut(w, "=")
+		switch key {
+		case "p99":
+			o.P99Seconds = numberOf(t, value) / 1e9
+		case "standalone":
+			o.Standalone = numberOf(t, value)
+		default:
+			t.Fatalf("an objective has no %q", w)
+		}
+	}
+	return o
+}
+
 // crowd is what a story says of so many instances beside their rates: of each of them, but
 // for what the device did for an operation.
 type crowd struct {

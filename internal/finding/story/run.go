@@ -12,6 +12,7 @@
 //	    [trace=PART:NS,...] [residue=NS] [perio=IOS/BYTES] [served=OWNER;OP;PER_IO;BYTES_EACH]... [lost=N] [missing=WHAT] [noise=SHARE]
 //	failed|skipped|planned WORKLOAD STACK N: WHAT | WHY | REMEDY
 //	host [cpus=N] [memory=MIB] [reads=N] [writes=N]
+//	objective [p99=NS] [standalone=SHARE]
 //	instances WORKLOAD STACK xN RATE,RATE|- ... [reads=PER_OP] [writes=PER_OP] [cpus=N] [limit=CPUS] [cache=MIB] [io=SHARE]
 //	    [memory=SHARE] [busy=SHARE] [throttled=SHARE] [mean=NS] [p99=NS] [weakest=SHARE] [killed=N]
 //
@@ -89,6 +90,8 @@ func Tell(t Stopper, story string) *result.Run {
 			run.Environment.Kernel = words[1]
 		case "host":
 			host = tellHost(t, words[1:])
+		case "objective":
+			run.Experiment.Objective = tellObjective(t, words[1:])
 		case "instances":
 			tellCrowd(t, run, host, words[1:])
 		case "cpus":
