@@ -29,6 +29,7 @@ var table = []rule{
 	{"recommendation", rules.Recommend, rules.VerdictSentences},
 	{"neighbours", rules.Neighbours, rules.NeighboursSentences},
 	{"scaling", rules.Scaling, rules.ScalingSentences},
+	{"elasticity", rules.Elasticity, rules.ElasticitySentences},
 	{"fastest", rules.Fastest, rules.FastestSentences},
 	{"illusion", rules.Illusions, rules.IllusionSentences},
 	{"baseline", rules.Baseline, rules.ComparisonSentences},

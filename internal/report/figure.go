@@ -173,6 +173,11 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 		}
 	}
 	add(throughput(run, points, findings))
+	for _, f := range findings {
+		if f.Elasticity != nil {
+			add(worthOfLimits(f.Elasticity))
+		}
+	}
 	add(ratios(run.Experiment.Baseline, points, findings))
 	add(latencyCurves(run, points))
 	add(latencySplits(run, points, findings))

@@ -23,7 +23,9 @@ func presented(run *result.Run, points []fact.Point) (*result.Run, []fact.Point)
 	shown := *run
 	shown.Workloads = nil
 	for _, m := range run.Mixes {
-		shown.Workloads = append(shown.Workloads, mixAsWorkload(run, m))
+		if m.Varies == nil { // what a limit is worth is told and drawn once, beside the mix that it was varied of
+			shown.Workloads = append(shown.Workloads, mixAsWorkload(run, m))
+		}
 	}
 	places := map[string]string{} // of mixes whose tenants stand on stacks of their own
 	shown.Trials = slices.Clone(run.Trials)

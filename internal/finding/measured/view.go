@@ -21,6 +21,7 @@ type View struct {
 	Workloads []result.Workload
 	Cells     map[CellKey]*Cell
 	controls  map[string]*Cell    // by workload: of the baseline's twin, which no rule sees
+	varied    map[CellKey]*Cell   // of mixes that the run added to vary a limit: see Variations
 	rates     map[rateKey]float64 // adjusted p of all comparisons of rates
 	effects   map[effectKey]fact.Effect
 	scalings  map[string]fact.Scaling // by stack and first mix
@@ -38,7 +39,14 @@ func New(run *result.Run) *View {
 	if run == nil {
 		run = &result.Run{}
 	}
-	v := &View{Run: run, Cells: map[CellKey]*Cell{}, controls: map[string]*Cell{}, effects: map[effectKey]fact.Effect{}, scalings: map[string]fact.Scaling{}}
+	v := &View{
+		Run: run, Cells: map[CellKey]*Cell{}, controls: map[string]*Cell{}, varied: map[CellKey]*Cell{},
+		effects: map[effectKey]fact.Effect{}, scalings: map[string]fact.Scaling{},
+	}
+	varied := map[string]bool{}
+	for _, m := range run.Mixes {
+		varied[m.Name] = m.Varies != nil
+	}
 	controls := map[string]*Stack{}
 	for _, s := range run.Stacks {
 		if s.Control != "" {
@@ -52,7 +60,10 @@ func New(run *result.Run) *View {
 	}
 	grouped := samples.Of(run)
 	for _, p := range grouped.Points() {
-		c := &Cell{Stack: controls[p.Stack], Workload: v.declareWorkload(result.Workload{Name: p.Mix}), Trials: grouped.Done(p)}
+		c := &Cell{Stack: controls[p.Stack], Workload: result.Workload{Name: p.Mix}, Trials: grouped.Done(p)}
+		if !varied[p.Mix] {
+			c.Workload = v.declareWorkload(c.Workload)
+		}
 		control := c.Stack != nil
 		if !control {
 			c.Stack = v.declareStack(result.Stack{Name: p.Stack})
@@ -67,6 +78,10 @@ func New(run *result.Run) *View {
 			continue
 		}
 		c.Point = c.summarise()
+		if varied[p.Mix] {
+			v.varied[CellKey{p.Stack, p.Mix}] = c
+			continue
+		}
 		v.Cells[CellKey{p.Stack, p.Mix}] = c
 	}
 	v.adjust()

@@ -65,8 +65,8 @@ type crowd struct {
 
 // tellCrowd takes a line of a story: a workload with so many instances on a stack. Each
 // rate is of one bring-up; trials of one have commas between them. A bring-up in which
-// they were not measured is a dash.
-func tellCrowd(t Stopper, run *result.Run, host *result.Limits, words []string) {
+// they were not measured is a dash. varies is nil, or which limit of theirs the run varied.
+func tellCrowd(t Stopper, run *result.Run, host *result.Limits, varies *result.Variation, words []string) {
 	t.Helper()
 	workload, stack := words[0], words[1]
 	n, err := strconv.Atoi(strings.TrimPrefix(words[2], "x"))
@@ -94,6 +94,10 @@ func tellCrowd(t Stopper, run *result.Run, host *result.Limits, words []string) 
 	}
 	tenant := result.Tenant{Name: workload, Workload: workload, Count: n, Limits: result.Limits{CPUs: c.limit}}
 	mix := result.Mix{Name: fmt.Sprintf("%s-%d", workload, n), Host: host, Tenants: []result.Tenant{tenant}}
+	if varies != nil {
+		varies.Of = mix.Name
+		mix.Name, mix.Varies = fmt.Sprintf("%s.%s.x%g", mix.Name, varies.Limit, varies.Factor), varies
+	}
 	run.Mixes = append(run.Mixes, mix)
 	for i, told := range rates {
 		if told == "-" {

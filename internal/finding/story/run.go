@@ -15,6 +15,7 @@
 //	objective [p99=NS] [standalone=SHARE]
 //	instances WORKLOAD STACK xN RATE,RATE|- ... [reads=PER_OP] [writes=PER_OP] [cpus=N] [limit=CPUS] [cache=MIB] [io=SHARE]
 //	    [memory=SHARE] [busy=SHARE] [throttled=SHARE] [mean=NS] [p99=NS] [weakest=SHARE] [killed=N]
+//	varied LIMIT*FACTOR WORKLOAD STACK xN ...
 //
 // It belongs to tests, and no other code imports it.
 package story
@@ -93,7 +94,10 @@ func Tell(t Stopper, story string) *result.Run {
 		case "objective":
 			run.Experiment.Objective = tellObjective(t, words[1:])
 		case "instances":
-			tellCrowd(t, run, host, words[1:])
+			tellCrowd(t, run, host, nil, words[1:])
+		case "varied":
+			limit, factor, _ := strings.Cut(words[1], "*")
+			tellCrowd(t, run, host, &result.Variation{Limit: limit, Factor: numberOf(t, factor)}, words[2:])
 		case "cpus":
 			n, err := strconv.Atoi(words[1])
 			if err != nil {

@@ -1,0 +1,46 @@
+package fact
+
+// Elasticity is what the limits of a miniature are worth at one number of instances: each
+// was relaxed and tightened, one at a time.
+type Elasticity struct {
+	Stack     string  `json:"stack,omitempty"` // "" for a mix that names its own
+	Workload  string  `json:"workload"`
+	Host      string  `json:"host"` // the miniature, for people
+	Instances int     `json:"instances"`
+	Mix       string  `json:"mix"`  // that each is held against
+	Rate      float64 `json:"rate"` // of all together, per second: the median of bring-ups
+	P99NS     float64 `json:"p99_ns,omitempty"`
+	Limits    []Worth `json:"limits"` // in the order of the file format
+
+	Used   Resource   `json:"used,omitempty"` // what binds by what was used; "" where nothing does
+	Helps  []Resource `json:"helps"`          // of which more makes all do more, significantly: what helps most first
+	Needed []Resource `json:"needed"`         // of which less makes all do less: what hurts most first
+	Agrees bool       `json:"agrees"`         // both sides name the same, or both nothing; see Open
+	Open   bool       `json:"open,omitempty"` // too few bring-ups to tell what helps
+}
+
+// Worth is what one limit is worth.
+type Worth struct {
+	Limit    string       `json:"limit"` // as files name it: "read-iops"
+	Resource Resource     `json:"resource"`
+	Less     *LimitChange `json:"less,omitempty"` // nil where it was not measured
+	More     *LimitChange `json:"more,omitempty"`
+	Rate     *Power       `json:"rate,omitempty"` // of throughput; nil where nothing can be told
+	P99      *Power       `json:"p99,omitempty"`
+}
+
+// LimitChange is what a limit times a factor did, against the limit as it is.
+type LimitChange struct {
+	Factor float64 `json:"factor"`
+	Mix    string  `json:"mix"`
+	Rate   Effect  `json:"rate"`
+	P99    *Effect `json:"p99,omitempty"` // nil where latencies are not known
+}
+
+// Power is an elasticity: by how many percent a metric changes for each percent that a
+// limit is larger, over all that was measured. Low and High are its 95% interval.
+type Power struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}

@@ -1,0 +1,71 @@
+package rules
+
+import (
+	_ "embed" // the sentences
+	"slices"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/prose"
+)
+
+//go:embed elasticity.tmpl
+var elasticityText string
+
+// ElasticitySentences are the sentences on what a limit of the miniature is worth.
+var ElasticitySentences = prose.NewSheet(elasticityText)
+
+// Limited is what these sentences speak of.
+type Limited struct {
+	Elasticity fact.Elasticity `json:"elasticity"`
+	Count      []Counted       `json:"-"` // limits that throughput depends on: what helps first, then what is needed
+	Idle       []fact.Worth    `json:"-"` // the others
+}
+
+// Counted is a limit that throughput depends on.
+type Counted struct{ fact.Worth }
+
+// Change is what sentences say of more, or of less, of it.
+type Change struct {
+	fact.LimitChange
+	Resource fact.Resource
+}
+
+// Did is what more, or less, of the limit did.
+func (c Counted) Did(change *fact.LimitChange) Change { return Change{*change, c.Resource} }
+
+// Elasticity says what more and less of each limit of the miniature does to throughput and
+// p99, where the run tried that, and whether what was used says the same.
+func Elasticity(v *measured.View) (out []fact.Finding) {
+	for _, of := range v.Variations() {
+		e := v.Elasticity(of)
+		told := Limited{Elasticity: e}
+		for _, r := range append(e.Helps[:len(e.Helps):len(e.Helps)], e.Needed...) {
+			if !counts(told.Count, r) {
+				told.Count = append(told.Count, Counted{worthOf(e, r)})
+			}
+		}
+		for _, w := range e.Limits {
+			if !counts(told.Count, w.Resource) {
+				told.Idle = append(told.Idle, w)
+			}
+		}
+		f := fact.Finding{
+			ID: "elasticity/" + e.Stack + "/" + e.Mix, Case: "elasticity", Kind: fact.KindScaling, Workload: e.Mix, Facts: told, Elasticity: &e,
+			Evidence: measured.Points(of.Of), Caveats: measured.MarksOf(of.Of),
+		}
+		if e.Stack != "" {
+			f.Stacks = []string{e.Stack}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func counts(limits []Counted, r fact.Resource) bool {
+	return slices.ContainsFunc(limits, func(c Counted) bool { return c.Resource == r })
+}
+
+func worthOf(e fact.Elasticity, r fact.Resource) fact.Worth {
+	return e.Limits[slices.IndexFunc(e.Limits, func(w fact.Worth) bool { return w.Resource == r })]
+}
