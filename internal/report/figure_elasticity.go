@@ -16,7 +16,8 @@ func worthOfLimits(e *fact.Elasticity) (section, bool) {
 	s := section{
 		Title: fmt.Sprintf("What a limit is worth, with %s of %s", counted(e.Instances, "instance"), e.Workload),
 		Note: "Each limit of the miniature (" + e.Host + ") was relaxed and tightened in turn. Ratios to what " + e.Mix +
-			" does as it is, in the same blocks, with their 95% intervals, on a logarithmic scale; ~ for no significant difference.",
+			" does as it is, in the same blocks, with their 95% intervals, on a logarithmic scale; ~ for no significant " +
+			"difference.",
 	}
 	var unsure bool
 	for _, of := range []struct {
