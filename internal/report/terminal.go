@@ -40,10 +40,8 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	}
 	t.heading(opt.Dir)
 	t.verdict()
-	for _, workload := range run.Workloads {
-		t.workload(workload, points)
-	}
-	t.legend(points)
+	t.tables(points)
+	t.legend(slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool { return t.scalingOf(p.Workload) != nil }))
 	t.traced(t.run)
 	t.behind()
 	t.list(fact.KindFastest, "Fastest honest stack")
@@ -57,6 +55,25 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	t.environment()
 	t.files(opt.Dir)
 	return out.Flush()
+}
+
+// tables prints what was measured: a table for each workload or mix, and one for all mixes
+// that differ in the number of their instances alone.
+func (t *terminal) tables(points []fact.Point) {
+	var told []*fact.Scaling
+	for _, w := range t.whole.Workloads {
+		s := t.scalingOf(w.Name)
+		switch {
+		case s == nil:
+			t.workload(w, points)
+		case !slices.Contains(told, s):
+			told = append(told, s)
+			t.overInstances(s, w, points)
+		}
+	}
+	if len(told) > 0 {
+		t.scalingLegend()
+	}
 }
 
 type terminal struct {
@@ -145,9 +162,15 @@ func (t *terminal) scaling() {
 		return
 	}
 	t.section("How many instances")
+	var behind []string // the verdict, which is told there
+	for _, f := range t.of(fact.KindRecommendation) {
+		behind = append(behind, f.Why)
+	}
 	for _, f := range all {
 		t.text("  - ", "    ", f.Title, t.style.plain)
-		t.text("    ", "    ", f.Why, t.style.dim)
+		if !slices.Contains(behind, f.Why) {
+			t.text("    ", "    ", f.Why, t.style.dim)
+		}
 	}
 }
 

@@ -130,7 +130,7 @@ func (t *terminal) columns(points []fact.Point, tags map[string]string) []column
 	}
 	columns := []column{
 		{head: "stack", left: true, cell: func(p fact.Point) string { return p.Stack + tags[p.Stack] }},
-		{head: "IOPS", cell: func(p fact.Point) string { return grouped(p.Median) }},
+		{head: rateHead(points), cell: func(p fact.Point) string { return grouped(p.Median) }},
 		{head: "interval", drop: 4, cell: func(p fact.Point) string {
 			if p.Coverage == 0 {
 				return ""
@@ -152,6 +152,14 @@ func (t *terminal) columns(points []fact.Point, tags map[string]string) []column
 		columns = slices.DeleteFunc(columns, func(c column) bool { return c.head == "ratio" })
 	}
 	return columns
+}
+
+// rateHead heads the column of rates: what databases do are operations, and no I/Os.
+func rateHead(points []fact.Point) string {
+	if slices.ContainsFunc(points, func(p fact.Point) bool { return p.Source != string(result.SourceServer) }) {
+		return "IOPS"
+	}
+	return "ops/s"
 }
 
 func cells(columns []column, p fact.Point) []string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed" // the sentences
 	"math"
+	"slices"
 
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
@@ -23,6 +24,28 @@ type Floor struct {
 	Twin        string `json:"twin,omitempty"`        // the first stack that the control is a copy of
 	Control     bool   `json:"control"`               // there is one
 	Comparisons int    `json:"comparisons,omitempty"` // of rates, that p values are adjusted for
+
+	// Of workloads that are told together, the least and the greatest of each; nil where none is known.
+	Within  []float64 `json:"-"`
+	Between []float64 `json:"-"`
+	Blocks  []float64 `json:"-"`
+}
+
+// mostSingly is how many workloads are told of one by one.
+const mostSingly = 3
+
+// span is the least and the greatest of what is known.
+func span(all []fact.Noise, of func(fact.Noise) *float64) []float64 {
+	var known []float64
+	for _, n := range all {
+		if x := of(n); x != nil {
+			known = append(known, *x)
+		}
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	return []float64{slices.Min(known), slices.Max(known)}
 }
 
 // Noise tells how far apart equal things came out: no smaller difference means
@@ -49,7 +72,15 @@ func Noise(v *measured.View) []fact.Finding {
 		return nil
 	}
 	facts := Floor{Comparisons: v.Comparisons()}
+	if len(all) > mostSingly {
+		facts.Within = span(all, func(n fact.Noise) *float64 { return n.Within })
+		facts.Between = span(all, func(n fact.Noise) *float64 { return n.Between })
+		facts.Blocks = span(all, func(n fact.Noise) *float64 { return n.Blocks })
+	}
 	f := fact.Finding{ID: "noise", Case: "noise", Kind: fact.KindNoise, Noise: all}
+	if !slices.ContainsFunc(all, func(n fact.Noise) bool { return n.Control != nil || !v.Scaled(n.Workload) }) {
+		f.Case = "equal" // no stacks are compared, whose floor one would have to know
+	}
 	for _, n := range all {
 		facts.Control = facts.Control || n.Control != nil
 		if n.Control != nil && !n.Control.TooFew {

@@ -34,7 +34,7 @@ func TestAValleyIsFoundWithItsCause(t *testing.T) {
 	if f.Best != 4 || f.Valley.From != 4 || f.Valley.To != 8 || f.Valley.Cause != fact.CauseMemory || f.Valley.Ratio < 0.3 || f.Valley.Ratio > 0.36 {
 		t.Errorf("%+v, %+v", f, f.Valley)
 	}
-	for _, want := range []string{"in a miniature of 2 CPUs, 640 MiB of memory", "6.41k with 4", "from 0.0019 to 0.5", "from 128 MiB to 70 MiB"} {
+	for _, want := range []string{"in a miniature of 2 CPUs, 640 MiB of memory", "most with 4: 6.41k a second", "from 0.0019 to 0.5", "from 128 MiB to 70 MiB"} {
 		if !strings.Contains(all[0].Why, want) {
 			t.Errorf("%q is not in: %s", want, all[0].Why)
 		}

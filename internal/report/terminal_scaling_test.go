@@ -1,0 +1,83 @@
+package report
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/story"
+)
+
+const overInstances = `
+host cpus=2 memory=1000 reads=1500
+stack disk [loop device]: loop > xfs > volume
+workload C randread {bs: 4KiB, direct: false}
+instances C disk x1 1501 1511 1512 1503 reads=0 cache=198 mean=300000 p99=668000
+instances C disk x2 3024 3048 3035 3040 reads=0 cache=198 mean=300000 p99=655000
+instances C disk x4 6019 6050 6052 6048 reads=0.001 cache=198 mean=330000 p99=1170000
+instances C disk x5 7313 7364 7350 7342 reads=0.04 cache=180 mean=400000 p99=2210000
+instances C disk x8 2481 2550 2560 2540 reads=0.62 cache=114 io=0.9 mean=20000000 p99=91800000 weakest=0.7
+`
+
+// A workload that ran in different numbers of instances has one table, where the load line
+// and the valley are marked, and what holds for all is said once.
+func TestTerminalOverInstances(t *testing.T) {
+	run := story.Tell(t, overInstances)
+	print := func(width int) string {
+		var out bytes.Buffer
+		if err := Terminal(&out, run, finding.All(run), TerminalOptions{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	said := print(160)
+	for _, want := range []string{
+		"\nC over the number of instances\n  ! every number here: loop device\n",
+		"▂▄▇█▃  together, 1.51k to 7.35k/s with 1 to 8\n", "▁▁▂▃█  p99, 655 µs to 91.8 ms",
+		"  memory  <- the valley", "  <- the load line\n",
+	} {
+		if n := strings.Count(said, want); n != 1 {
+			t.Errorf("it says %q %d times:\n%s", want, n, said)
+		}
+	}
+	table := linesWith(said, "<- ")
+	if len(table) != 2 || strings.Fields(table[0])[0] != "5" || strings.Fields(table[1])[0] != "8" {
+		t.Errorf("marked are %q", table)
+	}
+	for _, not := range []string{"C-1:", "\nC-4", "IOPS  "} {
+		if strings.Contains(said, not) {
+			t.Errorf("it says %q:\n%s", not, said)
+		}
+	}
+	narrow := print(80)
+	for line := range strings.Lines(narrow) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if !strings.Contains(narrow, "left out to fit the terminal: ") || len(linesWith(narrow, "<- ")) != 2 {
+		t.Errorf("in 80 columns:\n%s", narrow)
+	}
+}
+
+func linesWith(text, part string) []string {
+	return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return !strings.Contains(line, part) })
+}
+
+func TestSparklines(t *testing.T) {
+	for _, c := range []struct {
+		values  []float64
+		byRatio bool
+		want    string
+	}{
+		{[]float64{0, 50, 100}, false, "▁▅█"}, {[]float64{1, 10, 100}, true, "▁▅█"}, {[]float64{3, 3}, false, "██"},
+		{[]float64{3, 3}, true, "▁▁"}, {[]float64{0, 0}, false, "▁▁"},
+	} {
+		if got := sparkline(c.values, c.byRatio); got != c.want {
+			t.Errorf("%v are %s, not %s", c.values, got, c.want)
+		}
+	}
+}
