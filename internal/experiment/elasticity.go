@@ -102,6 +102,23 @@ func Vary(m Mix, v result.Variation) (Mix, bool) {
 	return m, true
 }
 
+// AddVaried makes the mixes again that a run added by itself before it was interrupted, as it stored them.
+// What cannot be made is left out: the experiment reads otherwise than when the run began.
+func (e *Experiment) AddVaried(stored []result.Mix) {
+	e.Mixes = slices.Clip(e.Mixes)
+	for _, was := range stored {
+		if was.Varies == nil {
+			continue
+		}
+		of, known := e.Mix(was.Varies.Of)
+		m, ok := Vary(of, *was.Varies)
+		if known && ok {
+			m.Name = was.Name
+			e.Mixes = append(e.Mixes, m)
+		}
+	}
+}
+
 func unusedName(name string, known []string) string {
 	unused := name
 	for n := 2; slices.Contains(known, unused); n++ {
@@ -140,8 +157,9 @@ func (p *parser) checkElasticity() {
 
 // ElasticityTakes is how long it will take to vary the limits at the load line of each family, stack by
 // stack, in ElasticBlocks. Where the line will be is not known, so it is taken to be at the most instances.
+// Nothing where a run has these mixes already: they are planned, or follow while there is time.
 func ElasticityTakes(e *Experiment) (total time.Duration) {
-	if e.Elasticity == 0 {
+	if e.Elasticity == 0 || slices.ContainsFunc(e.Mixes, func(m Mix) bool { return m.Varies != nil }) {
 		return 0
 	}
 	all := *e

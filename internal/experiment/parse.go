@@ -218,6 +218,7 @@ func (p *parser) file(root *yaml.Node) {
 	p.checkRaw()
 	p.checkObjective()
 	p.checkElasticity()
+	p.checkRounds()
 }
 
 // mapping reads the keys of n, each with its field's function, and gives

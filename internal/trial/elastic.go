@@ -14,7 +14,8 @@ import (
 // Elasticity is what more or less of one limit of the miniature does at the load line. Once a run tells that
 // line, it adds mixes of its own, each of which has one limit relaxed or tightened, and runs them in blocks
 // together with the mix at the line, so that each is held against that in the same bring-ups. They are
-// stored with the run before they are planned: a run that is resumed makes them again from what is stored.
+// stored with the run before they are planned: a run that is resumed makes them again from
+// what is stored (experiment.AddVaried).
 
 // loadLines returns the load lines that the trials so far tell.
 func (r *runner) loadLines() []Line {
@@ -28,21 +29,6 @@ func (r *runner) loadLines() []Line {
 func (r *runner) know(m experiment.Mix) {
 	r.Experiment.Mixes = append(slices.Clip(r.Experiment.Mixes), m)
 	r.mixes[m.Name] = m
-}
-
-// remake makes the mixes again that the run added by itself before it was interrupted.
-func (r *runner) remake(run *result.Run) {
-	for _, was := range run.Mixes {
-		if was.Varies == nil {
-			continue
-		}
-		m, ok := experiment.Vary(r.mixes[was.Varies.Of], *was.Varies)
-		if !ok {
-			continue // same says that the experiment reads otherwise
-		}
-		m.Name = was.Name
-		r.know(m)
-	}
 }
 
 // elasticIn returns the blocks that tell elasticity: those that have mixes which the run added.

@@ -220,8 +220,8 @@ func TestElasticityIsPlannedOnceAtTheLine(t *testing.T) {
 			// Another process reads the experiment again, and makes what was added again.
 			again := parsed(t, eightCounts)
 			again.Repeat = e.Repeat
+			again.AddVaried(m.runner.store.Run().Mixes)
 			m.runner.Experiment, m.runner.mixes = again, mixesOf(again)
-			m.runner.remake(m.runner.store.Run())
 			if err := m.runner.same(m.runner.store.Run()); err != nil {
 				t.Fatal(err)
 			}

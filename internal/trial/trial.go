@@ -206,7 +206,6 @@ func (r *runner) openStore(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.remake(s.Run())
 		if err := r.same(s.Run()); err != nil {
 			return errors.Join(err, s.Close())
 		}
