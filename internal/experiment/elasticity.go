@@ -150,7 +150,7 @@ func (p *parser) checkElasticity() {
 			"number of their instances alone",
 			"write factors: {n: [1, 2, 4, 8]} and mixes: {RR-$n: {readers: {workload: RR, count: $n}}}, or remove it")
 	case !slices.ContainsFunc(families, limited):
-		p.problem(n, "elasticity relaxes and tightens the limits of a miniature, and there is none",
+		p.problem(n, "elasticity relaxes and tightens limits of a miniature that have a size, and there is none",
 			"write host: {cpus: 2, memory: 1GiB}, or remove it")
 	}
 }
