@@ -165,7 +165,7 @@ func (a *app) prepareRun(args []string, o runOptions) (trial.Options, error) {
 	usage := func(format string, v ...any) (trial.Options, error) {
 		return trial.Options{}, &exitError{exitUsage, fmt.Errorf(format, v...)}
 	}
-	t := trial.Options{State: a.state, Version: version, Command: os.Args, Dir: o.out}
+	t := trial.Options{State: a.state, Version: version, Command: os.Args, Dir: o.out, Lines: loadLines}
 	for _, d := range o.destroy {
 		p, err := stack.ParsePermission(d)
 		if err != nil {

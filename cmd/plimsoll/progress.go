@@ -45,7 +45,10 @@ func newProgress(w io.Writer, quiet bool, o trial.Options) progress {
 	if quiet {
 		return silent{}
 	}
-	p := pace{trials: experiment.Trials(o.Experiment, o.Seed), experiment: o.Experiment, began: time.Now()}
+	p := pace{
+		trials: experiment.Trials(o.Experiment, o.Seed), experiment: o.Experiment, began: time.Now(),
+		elasticity: experiment.ElasticityTakes(o.Experiment),
+	}
 	for _, why := range o.LeftOut {
 		fmt.Fprintf(w, "left out: %s\n", why)
 	}
@@ -53,7 +56,10 @@ func newProgress(w io.Writer, quiet bool, o trial.Options) progress {
 	case o.Resume:
 		// What a budget has left is what earlier processes left of it.
 		if run, err := store.Read(o.Dir); err == nil {
-			p.began = p.began.Add(-trial.Spent(run))
+			p.began, p.trials = p.began.Add(-trial.Spent(run)), nil
+			for _, t := range run.Trials { // it may have planned others than the experiment
+				p.trials = append(p.trials, experiment.Planned{Seq: t.Seq, Block: t.Block, Repeat: t.Repeat, Stack: t.Stack, Mix: t.Mix})
+			}
 		}
 	case o.Experiment.Budget > 0:
 		fmt.Fprintf(w, "%s: %s for at least %s of %s each; results go to %s\n",
@@ -81,15 +87,17 @@ type pace struct {
 	experiment *experiment.Experiment
 	trials     []experiment.Planned
 	began      time.Time
+	elasticity time.Duration // what the mixes take that the run adds by itself, by estimate
 
 	costs       []time.Duration // of the trials that this process runs
 	first       int             // trials that were done before
+	all         int             // trials, as far as they are planned
 	start, last time.Time       // of the first trial, and of the one under way
 }
 
-// begin tells that a trial starts after done others.
-func (p *pace) begin(done int) {
-	p.last = time.Now()
+// begin tells that a trial starts after done others, of all that are planned so far.
+func (p *pace) begin(done, all int) {
+	p.last, p.all = time.Now(), all
 	if p.costs == nil {
 		p.start, p.first = p.last, done
 		p.costs = experiment.Costs(p.experiment, p.trials[min(done, len(p.trials)):])
@@ -111,8 +119,18 @@ func (p *pace) left(done int) time.Duration {
 			rest += cost
 		}
 	}
+	rest += p.unvaried(done)
 	slower := float64(p.last.Sub(p.start)+prior) / float64(past+prior)
 	return max(0, time.Duration(slower*float64(rest))-time.Since(p.last)).Round(time.Second)
+}
+
+// unvaried is what is left of the mixes that the run adds by itself, with done trials behind.
+func (p *pace) unvaried(done int) time.Duration {
+	added := p.all - len(p.trials)
+	if added <= 0 {
+		return p.elasticity // they are not planned yet
+	}
+	return time.Duration(float64(p.elasticity) * float64(min(added, p.all-done)) / float64(added))
 }
 
 // bar is a line at the foot of a terminal, drawn anew every second.
@@ -160,13 +178,13 @@ func (b *bar) Note(text string) { b.show(func() { b.text = text }) }
 
 func (b *bar) Begin(t result.Trial, done, all int) {
 	b.show(func() {
-		b.begin(done)
+		b.begin(done, all)
 		b.text, b.done, b.all = t.Stack+" "+t.Mix, done, all
 	})
 }
 
 func (b *bar) End(_ result.Trial, done, all int) {
-	b.show(func() { b.begin(done); b.done, b.all = done, all })
+	b.show(func() { b.begin(done, all); b.done, b.all = done, all })
 }
 
 // Close leaves the line as if nothing had been there.
@@ -213,10 +231,10 @@ type lines struct {
 
 func (l *lines) Note(string) {}
 
-func (l *lines) Begin(_ result.Trial, done, _ int) { l.begin(done) }
+func (l *lines) Begin(_ result.Trial, done, all int) { l.begin(done, all) }
 
 func (l *lines) End(t result.Trial, done, all int) {
-	l.begin(done)
+	l.begin(done, all)
 	what := string(t.Status)
 	switch {
 	case t.Measured() != nil:

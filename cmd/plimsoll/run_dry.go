@@ -15,6 +15,7 @@ import (
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/trial"
+	"plimsoll/internal/units"
 )
 
 // plan is what a dry run tells.
@@ -31,6 +32,8 @@ type plan struct {
 	Writes           []string             `json:"writes"`
 	Trials           []experiment.Planned `json:"trials"` // in their order
 	EstimatedSeconds float64              `json:"estimated_seconds"`
+	// of these, what the mixes take that are added at the load line
+	ElasticitySeconds float64 `json:"elasticity_seconds,omitempty"`
 	// in which further trials are planned as it goes
 	BudgetSeconds float64 `json:"budget_seconds,omitempty"`
 }
@@ -62,8 +65,10 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 	for _, cost := range experiment.Costs(e, trials) {
 		takes += cost
 	}
+	elasticity := experiment.ElasticityTakes(e)
+	takes += elasticity
 	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(),
-		BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut, Trace: e.Trace, Writes: trial.OwnWrites(o)}
+		ElasticitySeconds: elasticity.Seconds(), BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut, Trace: e.Trace, Writes: trial.OwnWrites(o)}
 	p.Mixes = e.ResultMixes()
 	for i, s := range e.Stacks {
 		p.Stacks = append(p.Stacks,
@@ -133,8 +138,13 @@ func (p plan) text(e *experiment.Experiment, dir string) string {
 	for _, t := range p.Trials {
 		fmt.Fprintf(&out, "  %4d  block %-3d  %-20s %s\n", t.Seq, t.Block, cmp.Or(t.Stack, strings.Join(t.On, " + ")), t.Mix)
 	}
-	takes := time.Duration(p.EstimatedSeconds * float64(time.Second)).Round(time.Second)
-	more := ""
+	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)).Round(time.Second) }
+	takes, more := seconds(p.EstimatedSeconds), ""
+	if p.ElasticitySeconds > 0 {
+		fmt.Fprintf(&out, "\nThen, at the load line that these tell, each limit of the miniature %s more and less, one at a time, "+
+			"in %s: about %s of it.\n", units.Percent(e.Elasticity), plural.Count(e.ElasticBlocks(), "block"),
+			seconds(p.ElasticitySeconds))
+	}
 	if e.Budget > 0 {
 		more = fmt.Sprintf(", then more where they are needed, %s in all", e.Budget)
 	}

@@ -150,5 +150,6 @@ func restore(e *experiment.Experiment, run *result.Run) error {
 		stacks = append(stacks, declared)
 	}
 	e.Stacks, e.Baseline = stacks, run.Experiment.Baseline // Apply knows the file's
+	e.AddVaried(run.Mixes)
 	return nil
 }

@@ -139,6 +139,9 @@ func checkPreconditioning(e *experiment.Experiment) error {
 			"do only what they say; add one like W: {fio: {rw: randwrite, size: 1GiB}}",
 			e.Name, e.Precondition)
 	}
+	if forgotten := e.CheckRounds(); forgotten != nil {
+		return forgotten
+	}
 	return nil
 }
 

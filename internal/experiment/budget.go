@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"plimsoll/internal/plural"
@@ -18,6 +19,9 @@ const (
 	// firstShare of a budget goes to so many blocks of every stack; the rest is
 	// for those of which least is known then.
 	firstShare = 0.7
+	// scalingShare of a budget goes to so many blocks of what tells the load line, and of what is varied there, where
+	// the experiment is about how many instances: the rest is for the numbers next to the line.
+	scalingShare = 0.85
 	// shortest is the least measured time of a trial that a budget can force.
 	shortest = 250 * time.Millisecond
 )
@@ -27,12 +31,21 @@ const (
 // intervals are wide. It makes no trial longer than e says, and leaves the
 // times that workloads have of their own. A budget in which not every point
 // can be measured once is an error that says how much it takes.
+//
+// Where the experiment is about how many instances, only the first of these blocks is planned, of a coarse set of
+// numbers: what it tells decides on the others. One trial each is then enough, since blocks say more.
 func Fit(e *Experiment, budget time.Duration) error {
 	full := e.Timing
+	estimate, most := Estimate, firstShare
+	if e.IsScaling() {
+		estimate, most = scalingTakes, scalingShare
+		e.Trials = max(1, e.Trials)
+	}
+	elasticity := 0.0 // in the least that a budget has to be for, it is not
 	takes := func(repeat int, share float64) time.Duration {
 		short := *e
-		short.Repeat, short.Timing = repeat, scaled(full, share)
-		return Estimate(&short) + Undo(e)
+		short.Elasticity, short.Repeat, short.Timing = elasticity, repeat, scaled(full, share)
+		return estimate(&short) + Undo(e)
 	}
 	least := min(1, float64(shortest)/float64(full.Runtime))
 	if need := takes(1, least); need > budget {
@@ -40,7 +53,8 @@ func Fit(e *Experiment, budget time.Duration) error {
 			"about %s; give it more, smaller files (--size), or an experiment with fewer stacks and workloads",
 			budget, e.Name, plural.Count(len(e.Stacks), "stack"), need.Round(time.Second))
 	}
-	first := time.Duration(firstShare * float64(budget))
+	elasticity = e.Elasticity
+	first := time.Duration(most * float64(budget))
 	if e.Trials == 0 && takes(enoughRepeats, least) > first {
 		e.Trials = 1 // blocks say more than what trials of one bring-up differ by
 	}
@@ -61,7 +75,32 @@ func Fit(e *Experiment, budget time.Duration) error {
 		share = affordable()
 	}
 	e.Timing, e.Budget = scaled(full, share), budget
+	if e.IsScaling() {
+		e.Repeat = 1
+	}
 	return nil
+}
+
+// scalingTakes is how long it will take to tell the load lines of an experiment with a budget, and what the limits
+// are worth there: a coarse set of each family and the two numbers beside its line, in as many blocks as e repeats.
+func scalingTakes(e *Experiment) time.Duration {
+	likely := *e
+	likely.Mixes = nil
+	for _, f := range e.Families() {
+		some := f.Coarse()
+		for _, m := range slices.Backward(f) { // which of them is not known, and most instances take longest
+			beside := len(some) < len(f.Coarse())+2
+			if beside && !slices.ContainsFunc(some, func(c Mix) bool { return c.Name == m.Name }) {
+				some = append(some, m)
+			}
+		}
+		likely.Mixes = append(likely.Mixes, some...)
+	}
+	total := ElasticityTakes(e)
+	for _, cost := range Costs(&likely, Trials(&likely, 0)) {
+		total += cost
+	}
+	return total
 }
 
 // MayEndEarly reports whether trials of workloads that run together end once

@@ -31,9 +31,9 @@ const (
 )
 
 // Estimate is how long a run of e will take, its stacks' set-up and tear-down
-// included.
+// included, and what it does at the load line, where that is asked for.
 func Estimate(e *Experiment) time.Duration {
-	var total time.Duration
+	total := ElasticityTakes(e)
 	for _, cost := range Costs(e, Trials(e, 0)) {
 		total += cost
 	}

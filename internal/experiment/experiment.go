@@ -30,14 +30,16 @@ type Experiment struct {
 	// of the whole run, which decides as it goes how many trials each point gets; 0 for none, when all get Repeat
 	Budget       time.Duration
 	Precondition Precondition
-	Objective    *result.Objective // of what instances are to meet; nil for the most throughput
-	Trace        bool              // each trial is told where its I/Os spent their time
-	Scaled       Scale             // what Scale.Apply was given; nothing for an experiment as in its file
-	Seed         *uint64           // of the order of the trials; nil to draw one for each run
-	Factors      []Factor          // in the order of the file
-	Stacks       []Stack           // in the order of the file
-	Workloads    []Workload        // in the order of the file: what mixes are made of
-	Mixes        []Mix             // all that runs, in the order of the file; workloads that run alone are mixes as well
+	// share by which each limit of the miniature is relaxed and tightened at the load line; 0 for no such mixes
+	Elasticity float64
+	Objective  *result.Objective // of what instances are to meet; nil for the most throughput
+	Trace      bool              // each trial is told where its I/Os spent their time
+	Scaled     Scale             // what Scale.Apply was given; nothing for an experiment as in its file
+	Seed       *uint64           // of the order of the trials; nil to draw one for each run
+	Factors    []Factor          // in the order of the file
+	Stacks     []Stack           // in the order of the file
+	Workloads  []Workload        // in the order of the file: what mixes are made of
+	Mixes      []Mix             // all that runs, in the order of the file; workloads that run alone are mixes as well
 	// the miniature that all mixes run in; nil for none, or for one that depends on a factor: see Mix.Host
 	Host   *result.Limits
 	Source string             // text of the file

@@ -19,6 +19,11 @@ import (
 // leastMemory is the least limit that container engines take.
 const leastMemory = 6 << 20
 
+const pageBytes = 4 << 10
+
+// times returns a limit times a factor.
+func times(limit int64, by float64) int64 { return int64(math.Round(by * float64(limit))) }
+
 // limitKey is one key of limits, as "limits:" of a tenant and "host:" have it.
 type limitKey struct {
 	key         string
@@ -26,6 +31,8 @@ type limitKey struct {
 	pattern     string // of its text, for editors
 	number      bool   // a bare number does as well
 	set         func(p *parser, n *yaml.Node, of string, l *result.Limits)
+	// scale makes the limit so many times what it is; nil for one that has no size
+	scale func(l *result.Limits, by float64)
 }
 
 // limitKeys are all keys of limits.
@@ -43,6 +50,7 @@ var limitKeys = []limitKey{
 			}
 			l.CPUs = cpus
 		},
+		func(l *result.Limits, by float64) { l.CPUs = math.Round(1000*by*l.CPUs) / 1000 },
 	},
 	{
 		"cpuset", "Processors that it may run on: 0-3,8.", `^[0-9]+(-[0-9]+)?(, *[0-9]+(-[0-9]+)?)*$`, true,
@@ -54,6 +62,7 @@ var limitKeys = []limitKey{
 			}
 			l.CPUSet = set
 		},
+		nil,
 	},
 	{
 		"memory", "Memory, page cache included; there is no swap on top.", sizePattern, true,
@@ -67,17 +76,23 @@ var limitKeys = []limitKey{
 			}
 			l.MemoryBytes = bytes
 		},
+		// Whole pages of memory, as the kernel has it.
+		func(l *result.Limits, by float64) { l.MemoryBytes = times(l.MemoryBytes, by) &^ (pageBytes - 1) },
 	},
 	{
 		"read-iops", "Reads a second from each device that it stands on.", "", true,
 		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
 			l.Read.OperationsPerSecond = p.iops(n, "read-iops of "+of)
 		},
+		func(l *result.Limits, by float64) { l.Read.OperationsPerSecond = times(l.Read.OperationsPerSecond, by) },
 	},
 	{
 		"write-iops", "Writes a second to each device that it stands on.", "", true,
 		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
 			l.Write.OperationsPerSecond = p.iops(n, "write-iops of "+of)
+		},
+		func(l *result.Limits, by float64) {
+			l.Write.OperationsPerSecond = times(l.Write.OperationsPerSecond, by)
 		},
 	},
 	{
@@ -85,12 +100,14 @@ var limitKeys = []limitKey{
 		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
 			l.Read.BytesPerSecond, _ = p.size(n, "read-bandwidth of "+of, "/s")
 		},
+		func(l *result.Limits, by float64) { l.Read.BytesPerSecond = times(l.Read.BytesPerSecond, by) },
 	},
 	{
 		"write-bandwidth", "Bytes a second to each device that it stands on.", bandwidthPattern, true,
 		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
 			l.Write.BytesPerSecond, _ = p.size(n, "write-bandwidth of "+of, "/s")
 		},
+		func(l *result.Limits, by float64) { l.Write.BytesPerSecond = times(l.Write.BytesPerSecond, by) },
 	},
 }
 

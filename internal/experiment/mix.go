@@ -21,6 +21,9 @@ type Mix struct {
 	Levels map[string]string
 	Host   *result.Limits // the miniature that it runs in; nil for the host itself
 
+	// Varies says of a mix that a run adds by itself what it changes, see Variations; nil for those of the file.
+	Varies *result.Variation
+
 	varied []string // factors at whose levels its workloads differ
 }
 
@@ -118,9 +121,14 @@ func (e *Experiment) ResultMixes() []result.Mix {
 	}
 	var out []result.Mix
 	for _, m := range e.Mixes {
-		out = append(out, result.Mix{Name: m.Name, Tenants: m.Tenants, Levels: m.Levels, Host: m.Host})
+		out = append(out, m.Stored())
 	}
 	return out
+}
+
+// Stored returns the mix as a run stores it.
+func (m Mix) Stored() result.Mix {
+	return result.Mix{Name: m.Name, Tenants: m.Tenants, Levels: m.Levels, Host: m.Host, Varies: m.Varies}
 }
 
 // Mix returns the mix of that name.

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -52,27 +51,15 @@ func ParseObjective(text string) (o *result.Objective, wrong *FlagError) {
 	return o, nil
 }
 
-// AsksHowMany reports whether a workload runs in different numbers of instances, so that an objective decides
+// AsksHowMany reports whether mixes differ in the number of their instances alone, so that an objective decides
 // between them.
-func (e *Experiment) AsksHowMany() bool {
-	for i, m := range e.Mixes {
-		if len(m.Tenants) != 1 {
-			continue
-		}
-		of := m.Tenants[0]
-		if slices.ContainsFunc(e.Mixes[i+1:], func(other Mix) bool {
-			return len(other.Tenants) == 1 && other.Tenants[0].Workload == of.Workload && other.Tenants[0].Count != of.Count
-		}) {
-			return true
-		}
-	}
-	return false
-}
+func (e *Experiment) AsksHowMany() bool { return len(e.Families()) > 0 }
 
 // checkObjective refuses an objective that decides nothing.
 func (p *parser) checkObjective() {
-	if p.objectiveNode != nil && len(p.problems) == 0 && !p.e.AsksHowMany() {
-		p.problem(p.objectiveNode, "the objective decides nothing: no workload runs in different numbers of instances",
+	n := p.values["objective"]
+	if n != nil && len(p.problems) == 0 && !p.e.AsksHowMany() {
+		p.problem(n, "the objective decides nothing: no workload runs in different numbers of instances",
 			"add mixes of one workload that differ in their count, or remove it")
 	}
 }
@@ -87,7 +74,6 @@ func (objective) schema(r *jsonschema.Reflector) *jsonschema.Schema {
 }
 
 func (objective) read(p *parser, n *yaml.Node, key string) {
-	p.objectiveNode = n
 	var o result.Objective
 	seen := p.mapping(n, "an "+key, map[string]func(*yaml.Node){
 		keyP99: func(n *yaml.Node) { o.P99Seconds = p.duration(n, keyP99, 1).Seconds() },

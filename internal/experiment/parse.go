@@ -34,7 +34,7 @@ type Options struct {
 // is a problem.List with everything that is wrong, in the order of lines.
 func Parse(file string, text []byte, o Options) (*Experiment, error) {
 	p := &parser{
-		Options: o,
+		Options: o, values: map[string]*yaml.Node{},
 		e: &Experiment{
 			Repeat: DefaultRepeat,
 			Timing: workload.Timing{Runtime: DefaultRuntime},
@@ -77,11 +77,10 @@ type parser struct {
 	workloadNode *yaml.Node
 	filled       int // values that filling levels in makes
 	baseline     *yaml.Node
-	mixNode      *yaml.Node   // nil when each workload runs alone
-	hostNode     *yaml.Node   // nil for no miniature
-	stackNodes   []*yaml.Node // of e.Stacks
-
-	objectiveNode *yaml.Node // nil for none
+	mixNode      *yaml.Node            // nil when each workload runs alone
+	hostNode     *yaml.Node            // nil for no miniature
+	values       map[string]*yaml.Node // of the keys of the file
+	stackNodes   []*yaml.Node          // of e.Stacks
 }
 
 func (p *parser) problem(n *yaml.Node, what, remedy string) {
@@ -169,7 +168,10 @@ func (p *parser) file(root *yaml.Node) {
 	fields := map[string]func(*yaml.Node){}
 	for _, s := range settings {
 		if s.Key != "" {
-			fields[s.Key] = func(n *yaml.Node) { s.value.read(p, n, s.Key) }
+			fields[s.Key] = func(n *yaml.Node) {
+				p.values[s.Key] = n
+				s.value.read(p, n, s.Key)
+			}
 		}
 	}
 	seen := p.mapping(root, "an experiment", fields)
@@ -215,6 +217,8 @@ func (p *parser) file(root *yaml.Node) {
 	p.checkSpace()
 	p.checkRaw()
 	p.checkObjective()
+	p.checkElasticity()
+	p.checkRounds()
 }
 
 // mapping reads the keys of n, each with its field's function, and gives

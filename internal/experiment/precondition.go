@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/problem"
 	"plimsoll/internal/steady"
 )
 
@@ -104,4 +105,30 @@ func (p Precondition) String() string {
 		words = append(words, fmt.Sprintf("rounds=%d,round=%s", p.Rounds, p.Round))
 	}
 	return strings.Join(words, ",")
+}
+
+// CheckRounds is why rounds of preconditioning cannot be driven by what the experiment runs; nil where they can.
+func (e *Experiment) CheckRounds() *problem.Problem {
+	if e.Precondition.Rounds == 0 {
+		return nil
+	}
+	for _, m := range e.Mixes {
+		for _, w := range e.WorkloadsOf(m) {
+			if w.Abilities().Serving != nil {
+				return problem.New(problem.Invalid,
+					fmt.Sprintf("rounds of preconditioning with %s would be forgotten: each trial of a server begins "+
+						"with the data as it was loaded", w.Name), "",
+					"leave rounds out, which snia has: device,passes=2 is for the device below, and is kept")
+			}
+		}
+	}
+	return nil
+}
+
+// checkRounds notes rounds of preconditioning that would be forgotten.
+func (p *parser) checkRounds() {
+	found := p.e.CheckRounds()
+	if found != nil {
+		p.problem(p.values["precondition"], found.What, found.Remedy)
+	}
 }

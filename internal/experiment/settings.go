@@ -138,7 +138,13 @@ var settings = []Setting{
 		Flag:        "target",
 		Help: "how precisely to know a mean: half of its 95% interval, as a `share` of it (default: the " +
 			"file's, or 3%)",
-		value: precision{initial: fmt.Sprintf("%g%%", 100*steady.DefaultRule.Target)},
+		value: portion{
+			admits: func(share float64) bool { return share > 0 && share < 1 },
+			bounds: "above 0% and below 100%", example: "3%", of: "the mean",
+			initial: fmt.Sprintf("%g%%", 100*steady.DefaultRule.Target),
+			at:      func(e *Experiment) *float64 { return &e.Target },
+			stored:  func(r *result.Experiment) *float64 { return &r.Target },
+		},
 	},
 	{
 		Key: "precondition",
@@ -213,6 +219,17 @@ var settings = []Setting{
 		Help: "where stacks on nvmeof(transport=T) find their target: `nvmeof(...)`, as plimsoll target export prints it; " +
 			"one for each transport",
 		Repeats: true,
+	},
+	{
+		Key: "elasticity",
+		Description: "Where it is known how many instances the host carries, by which share each limit of host " +
+			"is then relaxed and tightened there, one at a time, to tell what more of it would buy: 1% to 50%.",
+		value: portion{
+			admits: func(share float64) bool { return share >= leastVaried && share <= mostVaried },
+			bounds: "from 1% to 50%", example: "20%",
+			at:     func(e *Experiment) *float64 { return &e.Elasticity },
+			stored: func(r *result.Experiment) *float64 { return &r.Elasticity },
+		},
 	},
 	{
 		Key: "factors",

@@ -174,29 +174,40 @@ func (v fixedTime) restore(e *Experiment, from *result.Experiment) error {
 	return v.is.restore(e, from)
 }
 
-// precision is the share of the mean that its interval may be, in per cent.
-type precision struct{ initial string }
+// portion is a share of something, in per cent: above 0% and below 100%, or less of that.
+type portion struct {
+	admits  func(share float64) bool
+	bounds  string // in words, "above 0% and below 100%"
+	example string
+	initial string // where nobody says it; "" for none
+	of      string // what the flag takes a share of; "" where there is no flag
+	at      func(*Experiment) *float64
+	stored  func(*result.Experiment) *float64
+}
 
-func (v precision) schema(*jsonschema.Reflector) *jsonschema.Schema {
+func (v portion) schema(*jsonschema.Reflector) *jsonschema.Schema {
 	s := Share("").JSONSchema()
-	s.Default = v.initial
+	if v.initial != "" {
+		s.Default = v.initial
+	}
 	return s
 }
 
-func (precision) read(p *parser, n *yaml.Node, key string) {
+func (v portion) read(p *parser, n *yaml.Node, key string) {
 	share, err := parseShare(n.Value)
-	if n.Kind != yaml.ScalarNode || err != nil {
-		p.problem(n, fmt.Sprintf("%s is a share above 0%% and below 100%%, not %s", key, describe(n)), "write 3%")
+	if n.Kind != yaml.ScalarNode || err != nil || !v.admits(share) {
+		p.problem(n, fmt.Sprintf("%s is a share %s, not %s", key, v.bounds, describe(n)), "write "+v.example)
 		return
 	}
-	p.e.Target = share
+	*v.at(p.e) = share
 }
 
-func (precision) set(e *Experiment, text string) (err error) {
-	e.Target, err = parseShare(text)
-	if err != nil {
-		return &FlagError{"a share of the mean, above 0% and below 100%, such as 3%"}
+func (v portion) set(e *Experiment, text string) error {
+	share, err := parseShare(text)
+	if err != nil || !v.admits(share) {
+		return &FlagError{fmt.Sprintf("a share of %s, %s, such as %s", v.of, v.bounds, v.example)}
 	}
+	*v.at(e) = share
 	return nil
 }
 
@@ -210,10 +221,10 @@ func parseShare(text string) (float64, error) {
 	return share / 100, err
 }
 
-func (precision) store(e *Experiment, to *result.Experiment) { to.Target = e.Target }
+func (v portion) store(e *Experiment, to *result.Experiment) { *v.stored(to) = *v.at(e) }
 
-func (precision) restore(e *Experiment, from *result.Experiment) error {
-	e.Target = from.Target
+func (v portion) restore(e *Experiment, from *result.Experiment) error {
+	*v.at(e) = *v.stored(from)
 	return nil
 }
 

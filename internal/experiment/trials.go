@@ -40,10 +40,20 @@ func (e *Experiment) Rounds(block int) int {
 // round, come in a random order: a drift of the host, as it warms up or its neighbours wake, then meets all
 // stacks alike and does not look like a difference between them.
 //
+// In a budget, an experiment that is about how many instances begins with a coarse set of their numbers, see
+// Coarse; the others follow where they are needed.
+//
 // The same seed makes the same order with every version of Plimsoll and Go:
 // see Arrange.
 func Trials(e *Experiment, seed uint64) []Planned {
 	points := Points(e)
+	if e.Budget > 0 && e.IsScaling() {
+		var coarse []Mix
+		for _, f := range e.Families() {
+			coarse = append(coarse, f.Coarse()...)
+		}
+		points = pointsOf(e.Stacks, coarse)
+	}
 	var trials []Planned
 	for b := 1; b <= e.Repeat; b++ {
 		trials = append(trials, Arrange(points, e.Rounds(b), seed, b)...)
@@ -54,18 +64,20 @@ func Trials(e *Experiment, seed uint64) []Planned {
 
 // Points returns what e measures, stack by stack in the order of the file, and
 // after them the mixes that name their own stacks.
-func Points(e *Experiment) []Planned {
+func Points(e *Experiment) []Planned { return pointsOf(e.Stacks, e.Mixes) }
+
+func pointsOf(stacks []Stack, mixes []Mix) []Planned {
 	var points []Planned
-	for i := range e.Stacks {
-		s := &e.Stacks[i]
-		for j := range e.Mixes {
-			m := &e.Mixes[j]
+	for i := range stacks {
+		s := &stacks[i]
+		for j := range mixes {
+			m := &mixes[j]
 			if compatible(s, m) {
 				points = append(points, Planned{Stack: s.Name, Mix: m.Name})
 			}
 		}
 	}
-	for _, m := range e.Mixes {
+	for _, m := range mixes {
 		if !m.Crossed() {
 			points = append(points, Planned{Mix: m.Name, On: m.On()})
 		}

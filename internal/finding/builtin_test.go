@@ -108,7 +108,7 @@ func imaginedMix(seq, block int, run *result.Run, m result.Mix) result.Trial {
 	one := imaginedTrial(seq, block, run.Stacks[0], run.Workloads[at])
 	n, fits := float64(of.Count), 1.0
 	each := one.Measured().ScaledRates(1 / n)
-	if strings.Contains(run.Workloads[at].Declared, "direct: false") {
+	if strings.Contains(run.Workloads[at].Declared, "direct: false") || run.Workloads[at].Kind == "ycsb" {
 		fits = min(1, 4/n)
 		each = one.Measured().ScaledRates(fits * fits * fits)
 	}

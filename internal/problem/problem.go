@@ -131,6 +131,15 @@ func (l List) Sorted() List {
 	return l
 }
 
+// Unplaced returns the problems without their positions, of a text that nobody wrote.
+func (l List) Unplaced() List {
+	out := slices.Clone(l)
+	for i := range out {
+		out[i].At = Position{}
+	}
+	return out
+}
+
 // Within returns the list with the name of the file, or what else all of it is in.
 func (l List) Within(name string) List {
 	named := slices.Clone(l)

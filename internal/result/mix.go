@@ -1,5 +1,7 @@
 package result
 
+import "fmt"
+
 // Mix is what runs at the same time: its tenants. A workload alone is the mix of
 // one tenant and one instance of the same name.
 type Mix struct {
@@ -34,3 +36,21 @@ type Tenant struct {
 
 // Alone reports whether the mix is one instance of a workload.
 func (m Mix) Alone() bool { return len(m.Tenants) == 1 && m.Tenants[0].Count == 1 }
+
+// Family returns what mixes have in common that differ in the number of their instances alone; "" for
+// one of several tenants, and for one that a run added by itself, which are of no family. Limits that a
+// policy gave are left out: an instance's share gets smaller the more there are.
+func (m Mix) Family() string {
+	if len(m.Tenants) != 1 || m.Varies != nil {
+		return ""
+	}
+	of := m.Tenants[0]
+	limits, host := of.Limits, Limits{}
+	if of.Policy != "" {
+		limits = Limits{}
+	}
+	if m.Host != nil {
+		host = *m.Host
+	}
+	return fmt.Sprint(of.Workload, "\x00", of.On, of.Policy, limits, host)
+}

@@ -95,6 +95,8 @@ type Experiment struct {
 	Jobs int `json:"jobs,omitempty"`
 	// that workloads' files were given; 0 when they have their own
 	SizeBytes int64 `json:"size_bytes,omitempty"`
+	// by which share each limit of the miniature is varied at the load line; 0 where none is
+	Elasticity float64 `json:"elasticity,omitempty"`
 	// what was asked for beyond one pass over the files, as experiment files write it
 	Precondition string `json:"precondition,omitempty"`
 	// stacks and workloads that do not fit these settings, and why

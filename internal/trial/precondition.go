@@ -125,13 +125,6 @@ func ofMany(what string, i, n int) string {
 // together is steady over the last five or there have been as many as were asked for.
 func (r *runner) rounds(ctx context.Context, all together, name string) (*result.Rounds, error) {
 	asked := r.Experiment.Precondition
-	for _, in := range all {
-		if in.load.Abilities().Serving != nil {
-			return nil, problem.New(problem.Failed, "rounds of preconditioning with "+in.load.Name,
-				"each trial begins with the data as it was loaded, so that rounds would be forgotten",
-				"leave rounds out of precondition: passes and device are for the device below, and are kept")
-		}
-	}
 	out := &result.Rounds{Seconds: asked.Round.Seconds()}
 	var verdict steady.Verdict
 	for n := 1; n <= asked.Rounds; n++ {

@@ -54,8 +54,8 @@ type simulation struct {
 
 func newSimulation(t *testing.T, e *experiment.Experiment) *simulation {
 	t.Helper()
-	r := &runner{Options: Options{Experiment: e, Seed: 1}}
-	run := result.Run{ID: "simulated", Status: result.RunRunning, Seed: 1}
+	r := &runner{Options: Options{Experiment: e, Seed: 1, Progress: unwatched{}}, mixes: mixesOf(e)}
+	run := result.Run{ID: "simulated", Status: result.RunRunning, Seed: 1, Mixes: e.ResultMixes(), Workloads: workloadsOf(e)}
 	for _, s := range e.Stacks {
 		run.Stacks = append(run.Stacks, result.Stack{Name: s.Name})
 	}
@@ -81,6 +81,13 @@ func newSimulation(t *testing.T, e *experiment.Experiment) *simulation {
 		takes:    func(result.Trial) time.Duration { return 2 * time.Second },
 	}
 }
+
+// unwatched is the progress of a run that nobody watches.
+type unwatched struct{}
+
+func (unwatched) Note(string)                  {}
+func (unwatched) Begin(result.Trial, int, int) {}
+func (unwatched) End(result.Trial, int, int)   {}
 
 // run runs at most so many trials, and tells whether the schedule came to its
 // end. The time that trials take is drawn, and does not pass.

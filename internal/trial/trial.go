@@ -43,6 +43,9 @@ type Options struct {
 	Self       string   // path of this program, which steps may start too; "" for that of the process
 	Progress   Progress
 
+	// Lines returns where the load lines of a run lie; nil where nothing asks for them. The run is not changed.
+	Lines func(run *result.Run) []Line
+
 	// Handicap, unless nil, is called when a stack came up, before its first
 	// trial. Benchmarks of the statistics slow stacks down with it.
 	Handicap func(ctx context.Context, stack string, devices []result.Device) error
@@ -73,6 +76,7 @@ type runner struct {
 	bringUps    map[string]int                     // of each site, so far
 	filled      map[string]*result.Preconditioning // by what stacks occupy: devices that were written
 	others      neighbours
+	finished    bool // no trial is left to plan
 }
 
 // Run runs the experiment's trials that have not been run yet and gives the
@@ -94,8 +98,7 @@ func Run(ctx context.Context, o Options) (_ *result.Run, err error) {
 	defer func() { err = errors.Join(err, r.store.Close()) }()
 	err = r.journalled(ctx)
 	status := result.RunComplete
-	unfinished := slices.ContainsFunc(r.store.Run().Trials, func(t result.Trial) bool { return t.Status == result.TrialPlanned })
-	if unfinished || r.Experiment.Budget > 0 && r.store.Run().Points == nil {
+	if !r.finished {
 		status = result.RunInterrupted
 	}
 	finished := r.store.Finish(status)
@@ -106,9 +109,11 @@ func Run(ctx context.Context, o Options) (_ *result.Run, err error) {
 }
 
 func newRunner(o Options) *runner {
+	own := *o.Experiment // mixes are added to it: see elastic.go
+	o.Experiment = &own
 	r := &runner{
 		Options: o, host: hostinfo.New(),
-		lines: map[string]experiment.Stack{}, loads: map[string]experiment.Workload{}, mixes: map[string]experiment.Mix{},
+		lines: map[string]experiment.Stack{}, loads: map[string]experiment.Workload{}, mixes: mixesOf(&own),
 		unsupported: map[string]*problem.Problem{}, bringUps: map[string]int{}, filled: map[string]*result.Preconditioning{},
 	}
 	for _, s := range o.Experiment.Stacks {
@@ -116,9 +121,6 @@ func newRunner(o Options) *runner {
 	}
 	for _, w := range o.Experiment.Workloads {
 		r.loads[w.Name] = w
-	}
-	for _, m := range o.Experiment.Mixes {
-		r.mixes[m.Name] = m
 	}
 	var up [][]line.Line // at the same time
 	for _, s := range o.Experiment.Stacks {
@@ -139,6 +141,14 @@ func newRunner(o Options) *runner {
 		Regions: stack.NewRegions(up, blocks(o.Experiment)),
 	}
 	return r
+}
+
+func mixesOf(e *experiment.Experiment) map[string]experiment.Mix {
+	all := map[string]experiment.Mix{}
+	for _, m := range e.Mixes {
+		all[m.Name] = m
+	}
+	return all
 }
 
 // blocks is how many blocks of trials a run may have.

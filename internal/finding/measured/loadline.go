@@ -196,15 +196,10 @@ func oddsOf(o fact.Objective, all []numbered, seed uint64) (odds []fact.Odds) {
 }
 
 // redrawn is a sample of what so many instances did. Trials without bring-ups are not
-// shared with other numbers of instances, and are drawn for themselves.
+// shared with other numbers of instances, and are drawn for themselves; so are the bring-ups
+// of a number that was in few of them, where none of those was drawn: it did not do nothing.
 func (n numbered) redrawn(drawn [][2]int, rng *rand.Rand) numbered {
 	out := numbered{instances: n.instances}
-	if len(n.bringUps) > 0 && n.bringUps[0].key[0] < 0 {
-		for range n.bringUps {
-			out.bringUps = append(out.bringUps, n.bringUps[rng.IntN(len(n.bringUps))])
-		}
-		return out
-	}
 	for _, key := range drawn {
 		at := slices.IndexFunc(n.bringUps, func(b broughtUp) bool { return b.key == key })
 		if at < 0 {
@@ -216,6 +211,12 @@ func (n numbered) redrawn(drawn [][2]int, rng *rand.Rand) numbered {
 			again.trials = append(again.trials, of[rng.IntN(len(of))])
 		}
 		out.bringUps = append(out.bringUps, again)
+	}
+	if len(out.bringUps) > 0 {
+		return out
+	}
+	for range n.bringUps {
+		out.bringUps = append(out.bringUps, n.bringUps[rng.IntN(len(n.bringUps))])
 	}
 	return out
 }

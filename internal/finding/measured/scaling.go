@@ -26,24 +26,17 @@ func (v *View) Scalings() []Scaling {
 	var all []Scaling
 	var keys []string
 	for _, m := range v.Run.Mixes {
-		if len(m.Tenants) != 1 || m.Varies != nil {
+		family := m.Family()
+		if family == "" {
 			continue
 		}
 		of := m.Tenants[0]
-		limits := of.Limits
-		if of.Policy != "" {
-			limits = result.Limits{} // each instance's share gets smaller the more there are
-		}
 		for _, s := range v.Stacks {
 			c := v.Cell(s.Name, m.Name)
 			if c == nil && !v.failed(s.Name, m.Name) {
 				continue
 			}
-			host := result.Limits{}
-			if m.Host != nil {
-				host = *m.Host
-			}
-			key := fmt.Sprint(s.Name, "\x00", of.Workload, of.On, of.Policy, limits, host)
+			key := s.Name + "\x00" + family
 			at := slices.Index(keys, key)
 			if at < 0 {
 				at = len(keys)

@@ -1,12 +1,8 @@
 package fio
 
 import (
-	"fmt"
 	"strconv"
 
-	"go.yaml.in/yaml/v3"
-
-	"plimsoll/internal/problem"
 	"plimsoll/internal/workload"
 )
 
@@ -23,31 +19,17 @@ func (w *builtin) Abilities() workload.Abilities {
 // scale returns the workload with so many jobs and a file of so many bytes,
 // rounded up to whole blocks.
 func (w *builtin) scale(jobs int, bytes int64) (workload.Workload, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(w.declared), &doc); err != nil || len(doc.Content) != 1 {
-		return nil, fmt.Errorf("its declaration cannot be read back: %w", err)
-	}
+	values := map[string]string{}
 	if jobs > 0 {
-		set(doc.Content[0], "jobs", strconv.Itoa(jobs))
+		values["jobs"] = strconv.Itoa(jobs)
 	}
 	if bytes > 0 {
-		set(doc.Content[0], "size", strconv.FormatInt(roundUp(bytes, int64(w.BS)), 10))
+		values["size"] = strconv.FormatInt(roundUp(bytes, int64(w.BS)), 10)
 	}
-	scaled, problems := decode(doc.Content[0], nil)
-	for i := range problems {
-		problems[i].At = problem.Position{} // of the declaration as it was printed here, which nobody wrote
+	declared, err := workload.Redeclare(w.declared, values)
+	if err != nil {
+		return nil, err
 	}
-	return scaled, problems.Err()
-}
-
-// set gives a key of a mapping a value.
-func set(mapping *yaml.Node, key, value string) {
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
-			mapping.Content[i+1] = &yaml.Node{Kind: yaml.ScalarNode, Value: value}
-			return
-		}
-	}
-	mapping.Content = append(mapping.Content,
-		&yaml.Node{Kind: yaml.ScalarNode, Value: key}, &yaml.Node{Kind: yaml.ScalarNode, Value: value})
+	scaled, problems := decode(declared, nil)
+	return scaled, problems.Unplaced().Err()
 }

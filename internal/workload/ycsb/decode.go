@@ -53,7 +53,7 @@ func decode(node *yaml.Node, databases []database.Kind) (workload.Workload, prob
 		d.problem(node.Line, "these parameters of ycsb cannot be written back: "+err.Error(), "")
 		return nil, d.problems
 	}
-	w := &driven{Params: d.p, server: d.server, kind: d.kind, declared: string(declared)}
+	w := &driven{Params: d.p, server: d.server, kind: d.kind, all: databases, declared: string(declared)}
 	if d.given("ramp") {
 		ramp := time.Duration(d.p.Ramp)
 		w.ramp = &ramp

@@ -19,6 +19,7 @@ type driven struct {
 	Params
 	ramp     *time.Duration // nil: the experiment's
 	kind     database.Kind
+	all      []database.Kind // that there are
 	server   database.Server
 	declared string
 }
@@ -126,8 +127,9 @@ const patience = 2 * time.Minute
 // Abilities implements workload.Workload.
 func (w *driven) Abilities() workload.Abilities {
 	return workload.Abilities{
-		Watch: func(workload.Timing) workload.Watch { return &watch{reader: w.reader()} },
-		Warm:  w.warm,
+		Watch:   func(workload.Timing) workload.Watch { return &watch{reader: w.reader()} },
+		Warm:    w.warm,
+		Scaling: &workload.Scaling{Jobs: w.Threads, To: w.scale},
 		Serving: &workload.Serving{
 			Data:     w.Layout(),
 			Bytes:    w.server.NeedBytes(w.dataset(), false),

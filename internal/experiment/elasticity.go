@@ -1,0 +1,185 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+)
+
+// Shares by which a limit may be varied. What less does, trials do not tell from noise; much more is
+// another host.
+const (
+	leastVaried = 0.01
+	mostVaried  = 0.5
+)
+
+// Family is mixes that differ in the number of their instances alone, fewest first.
+type Family []Mix
+
+// Families returns those of at least two numbers of instances, in the order of the file. Of two mixes with
+// the same number the first one counts.
+func (e *Experiment) Families() []Family {
+	var all []Family
+	var keys []string
+	for _, m := range e.Mixes {
+		key := m.Stored().Family()
+		if key == "" {
+			continue
+		}
+		at := slices.Index(keys, key)
+		if at < 0 {
+			at = len(keys)
+			keys, all = append(keys, key), append(all, nil)
+		}
+		place, taken := slices.BinarySearchFunc(all[at], m.Count(), func(m Mix, count int) int { return m.Count() - count })
+		if !taken {
+			all[at] = slices.Insert(all[at], place, m)
+		}
+	}
+	return slices.DeleteFunc(all, func(f Family) bool { return len(f) < 2 })
+}
+
+// Coarse returns the mixes of a family that tell roughly what all of them do: the fewest and the most
+// instances, and every second number between. Wherever more instances do less, no more than one number on
+// either side is not measured then.
+func (f Family) Coarse() (some Family) {
+	for i, m := range f {
+		if i%2 == 0 || i == len(f)-1 {
+			some = append(some, m)
+		}
+	}
+	return some
+}
+
+// IsScaling reports whether all mixes differ from others in the number of their instances alone, so that
+// the experiment is about how many.
+func (e *Experiment) IsScaling() bool {
+	return len(e.Mixes) > 0 && !slices.ContainsFunc(e.Mixes, func(m Mix) bool {
+		return m.Varies == nil && !slices.ContainsFunc(e.Families(), func(f Family) bool {
+			return slices.ContainsFunc(f, func(other Mix) bool { return other.Name == m.Name })
+		})
+	})
+}
+
+// Variations returns the mixes that tell what a limit is worth to a mix: each limit of its miniature
+// relaxed and tightened by a share, one at a time. A mix is called after the one that it varies, the limit
+// and the factor, as in "C-5.memory-x1.2": names become parts of file names. What it is, Varies says, and
+// nothing reads it from the name. known are the names that are taken. There is none of a limit that is so
+// small that the share changes nothing.
+func Variations(m Mix, share float64, known []string) (all []Mix) {
+	for _, k := range limitKeys {
+		for _, by := range []float64{1 + share, 1 - share} {
+			v, ok := Vary(m, result.Variation{Of: m.Name, Limit: k.key, Factor: math.Round(1e4*by) / 1e4})
+			if !ok {
+				continue
+			}
+			v.Name = unusedName(v.Name, known)
+			all, known = append(all, v), append(slices.Clip(known), v.Name)
+		}
+	}
+	return all
+}
+
+// Vary returns the mix that varies another; false where that has no such limit, or the factor does not
+// change it.
+func Vary(m Mix, v result.Variation) (Mix, bool) {
+	at := slices.IndexFunc(limitKeys, func(k limitKey) bool { return k.key == v.Limit && k.scale != nil })
+	if at < 0 || m.Host == nil {
+		return Mix{}, false
+	}
+	host := *m.Host
+	limitKeys[at].scale(&host, v.Factor)
+	if host == *m.Host || host.MemoryBytes > 0 && host.MemoryBytes < leastMemory {
+		return Mix{}, false
+	}
+	m.Name = fmt.Sprintf("%s.%s-x%s", m.Name, v.Limit, strconv.FormatFloat(v.Factor, 'f', -1, 64))
+	m.Host, m.Varies = &host, &v
+	return m, true
+}
+
+// AddVaried makes the mixes again that a run added by itself before it was interrupted, as it stored them.
+// What cannot be made is left out: the experiment reads otherwise than when the run began.
+func (e *Experiment) AddVaried(stored []result.Mix) {
+	e.Mixes = slices.Clip(e.Mixes)
+	for _, was := range stored {
+		if was.Varies == nil {
+			continue
+		}
+		of, known := e.Mix(was.Varies.Of)
+		m, ok := Vary(of, *was.Varies)
+		if known && ok {
+			m.Name = was.Name
+			e.Mixes = append(e.Mixes, m)
+		}
+	}
+}
+
+func unusedName(name string, known []string) string {
+	unused := name
+	for n := 2; slices.Contains(known, unused); n++ {
+		unused = fmt.Sprintf("%s-%d", name, n)
+	}
+	return unused
+}
+
+// ElasticBlocks returns in how many blocks of trials variations are held against the mix that they vary:
+// as many as the experiment asks for, and no fewer than a test needs. In a budget they are no more.
+func (e *Experiment) ElasticBlocks() int {
+	if e.Budget > 0 {
+		return stats.FewestPairs
+	}
+	return max(stats.FewestPairs, e.Repeat)
+}
+
+// checkElasticity notes where there is no limit to vary, or no load line at which to.
+func (p *parser) checkElasticity() {
+	if p.e.Elasticity == 0 || len(p.e.Mixes) == 0 {
+		return
+	}
+	n := p.values["elasticity"]
+	families := p.e.Families()
+	limited := func(f Family) bool { return len(Variations(f[0], mostVaried, nil)) > 0 }
+	switch {
+	case len(families) == 0:
+		p.problem(n, "elasticity is measured at as many instances as the host carries, and no mixes differ in the "+
+			"number of their instances alone",
+			"write factors: {n: [1, 2, 4, 8]} and mixes: {RR-$n: {readers: {workload: RR, count: $n}}}, or remove it")
+	case !slices.ContainsFunc(families, limited):
+		p.problem(n, "elasticity relaxes and tightens limits of a miniature that have a size, and there is none",
+			"write host: {cpus: 2, memory: 1GiB}, or remove it")
+	}
+}
+
+// ElasticityTakes is how long it will take to vary the limits at the load line of each family, stack by
+// stack, in ElasticBlocks. Where the line will be is not known, so it is taken to be at the most instances.
+// Nothing where a run has these mixes already: they are planned, or follow while there is time.
+func ElasticityTakes(e *Experiment) (total time.Duration) {
+	if e.Elasticity == 0 || slices.ContainsFunc(e.Mixes, func(m Mix) bool { return m.Varies != nil }) {
+		return 0
+	}
+	all := *e
+	stacks := slices.DeleteFunc(slices.Clone(e.Stacks), func(s Stack) bool { return s.Control != "" })
+	var points []Planned
+	for _, f := range e.Families() {
+		of := f[len(f)-1]
+		varied := append([]Mix{of}, Variations(of, e.Elasticity, nil)...)
+		if len(varied) == 1 {
+			continue
+		}
+		all.Mixes = append(slices.Clip(all.Mixes), varied[1:]...)
+		points = append(points, pointsOf(stacks, varied)...)
+	}
+	var trials []Planned
+	for block := 1; block <= e.ElasticBlocks(); block++ {
+		trials = append(trials, Arrange(points, max(1, e.Trials), 0, block)...)
+	}
+	for _, cost := range Costs(&all, trials) {
+		total += cost
+	}
+	return total
+}

@@ -1,0 +1,26 @@
+package ycsb
+
+import (
+	"strconv"
+
+	"plimsoll/internal/workload"
+)
+
+// scale returns the workload with so many threads, and with so many records that their values take so many
+// bytes, rounded up to whole records.
+func (w *driven) scale(jobs int, bytes int64) (workload.Workload, error) {
+	values := map[string]string{}
+	if jobs > 0 {
+		values["threads"] = strconv.Itoa(jobs)
+	}
+	if bytes > 0 {
+		record := w.dataset().RecordBytes()
+		values["records"] = strconv.FormatInt((bytes-1)/record+1, 10)
+	}
+	declared, err := workload.Redeclare(w.declared, values)
+	if err != nil {
+		return nil, err
+	}
+	scaled, problems := decode(declared, w.all)
+	return scaled, problems.Unplaced().Err()
+}
