@@ -35,6 +35,7 @@ type figure struct {
 	Strip  []segment // below the plot, on the same axis
 	Roles  roles     // of its series or bars
 
+	Nameless bool      // its lines have no names at their ends
 	Wide     bool      // takes the whole width of the page
 	Names    []rowName // of the rows of a forest
 	BarNames []string  // of the bars, in full
@@ -115,6 +116,7 @@ type section struct {
 	Note    string
 	Keys    []legendKey
 	Figures []figure
+	Rows    []figureRow // below them, sharing their time
 	Stops   *stopTable
 	Table   *numberTable
 	Remarks []string  // what must be said beside the numbers

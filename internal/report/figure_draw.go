@@ -137,7 +137,7 @@ func (f figure) Draw() drawing {
 		f.drawCurves(&d, x, down)
 	}
 	slices.SortStableFunc(d.Series, func(a, b seriesLine) int { return cmp.Compare(a.rank(), b.rank()) })
-	if f.Kind != figureSeries {
+	if f.Kind != figureSeries && !f.Nameless {
 		f.label(&d)
 	}
 	return d
