@@ -65,8 +65,8 @@
       const places = line.getAttribute('d').match(/[ML][^ML]+/g) ?? [];
       line.dataset.read.split('\n').forEach((text, i) => {
         const [x, y] = places[i].slice(1).split(' ').map(Number);
-        marks.push({text: `${name}, ${text}`, name, rank: rank(series), box: () => {
-          const area = line.ownerSVGElement.getBoundingClientRect();
+        marks.push({text: name ? `${name}, ${text}` : text, name, rank: rank(series), box: () => {
+          const area = line.closest('.area').getBoundingClientRect(); // an svg in it is as wide as its line
           return new DOMRect(area.x + area.width * x / 100 - 3, area.y + area.height * y / 100 - 3, 6, 6);
         }});
       });
@@ -113,6 +113,7 @@
       at = i;
       tip.hidden = ring.hidden = i < 0;
       highlight(i < 0 ? '' : marks[i].name, frame);
+      pointAt(frame, i < 0 ? undefined : marks[i].box());
       if (i < 0) return;
       let box = marks[i].box();
       const scroller = frame.getBoundingClientRect();
@@ -191,6 +192,45 @@
   }
 
   for (const frame of frames) readable(frame);
+
+  // ---- The cursor: figures of one trial share their time, and what is read in
+  // one of them is marked in the others. A figure with one line says its value.
+
+  function pointAt(frame, box) {
+    const own = frame.querySelector('.area');
+    for (const other of frame.closest('[data-cursor]')?.querySelectorAll('.frame') ?? []) {
+      const area = other.querySelector('.area');
+      let cursor = other.parentNode.querySelector('.cursor');
+      if (!cursor) {
+        cursor = document.createElement('div');
+        cursor.className = 'cursor';
+        cursor.setAttribute('aria-hidden', 'true');
+        cursor.append(document.createElement('span'));
+        other.after(cursor);
+      }
+      cursor.hidden = !box;
+      if (!box) continue;
+      const from = own.getBoundingClientRect(), to = area.getBoundingClientRect();
+      const share = (box.x + box.width / 2 - from.x) / from.width;
+      const origin = cursor.offsetParent.getBoundingClientRect();
+      Object.assign(cursor.style, {
+        left: `${to.x - origin.x + share * to.width}px`, top: `${to.y - origin.y}px`, height: `${to.height}px`,
+      });
+      const lines = other.querySelectorAll('[data-read]');
+      cursor.firstChild.textContent = other !== frame && lines.length === 1 ? valueAt(lines[0], share) : '';
+    }
+  }
+
+  // valueAt gives the value of a line that is nearest to a share of the way along x.
+  function valueAt(line, share) {
+    const places = line.getAttribute('d').match(/[ML][^ML]+/g) ?? [];
+    let best = '', least = Infinity;
+    line.dataset.read.split('\n').forEach((text, i) => {
+      const far = Math.abs(Number(places[i].slice(1).split(' ')[0]) / 100 - share);
+      if (far < least) [best, least] = [text.slice(text.indexOf(': ') + 2), far];
+    });
+    return best;
+  }
 
   // ---- On a phone a row of a table is a card (report.css): each value needs
   // the name of its column, and rows must stay rows for screen readers.

@@ -30,8 +30,12 @@ type figure struct {
 	Each   int       // samples of which a value of the curves is the mean; 0 for one
 	Unit   string    // of the values of curves: "ns", "IOPS"
 	Bands  []band    // grounds behind the marks, and lines across them
+	Guides []guide   // lines of what would be
+	Notes  []note    // words in the plot
+	Strip  []segment // below the plot, on the same axis
 	Roles  roles     // of its series or bars
 
+	Nameless bool      // its lines have no names at their ends
 	Wide     bool      // takes the whole width of the page
 	Names    []rowName // of the rows of a forest
 	BarNames []string  // of the bars, in full
@@ -112,6 +116,7 @@ type section struct {
 	Note    string
 	Keys    []legendKey
 	Figures []figure
+	Rows    []figureRow // below them, sharing their time
 	Stops   *stopTable
 	Table   *numberTable
 	Remarks []string  // what must be said beside the numbers
@@ -150,7 +155,15 @@ func (s section) Narrow() bool {
 
 // Pairs reports whether the section's figures stand two by two: of four, the
 // last would be alone in its row.
-func (s section) Pairs() bool { return len(s.Figures) == 2 || len(s.Figures) == 4 }
+func (s section) Pairs() bool {
+	n := 0
+	for _, f := range s.Figures {
+		if !f.Wide {
+			n++
+		}
+	}
+	return n == 2 || n == 4
+}
 
 // mostNarrowWidth is what a narrow figure has at least, in CSS pixels.
 const mostNarrowWidth = 210
@@ -172,14 +185,15 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 			all = append(all, s)
 		}
 	}
-	add(throughput(run, points, findings))
+	all = append(all, scalingSections(run, findings)...)
 	for _, f := range findings {
 		if f.Elasticity != nil {
 			add(worthOfLimits(f.Elasticity))
 		}
 	}
+	add(throughput(run, unscaled(points, findings), findings))
 	add(ratios(run.Experiment.Baseline, points, findings))
-	add(latencyCurves(run, points))
+	add(latencyCurves(run, unscaled(points, findings)))
 	add(latencySplits(run, points, findings))
 	add(traceBreakdowns(run, points))
 	add(traceServed(run))

@@ -22,6 +22,8 @@ type drawing struct {
 	Series   []seriesLine // in the order in which they are painted
 	Whiskers []whisker
 	Dots     []dot
+	Notes    []placedNote
+	Strip    []stripBox
 	Gutter   int // CSS pixels at the right, for the labels at the ends of lines
 }
 
@@ -103,6 +105,11 @@ var symbols = []outline{
 	"M-3.4-3.4L3.4 3.4M-3.4 3.4L3.4-3.4M0-5V5", // asterisk
 }
 
+// disc is the mark on a ship's side.
+const disc outline = "M-10 0a10 10 0 1 0 20 0a10 10 0 1 0-20 0ZM-17 0H-10M10 0H17"
+
+const cross outline = "M-5-5L5 5M-5 5L5-5"
+
 const diamond outline = "M0-6L5 0L0 6L-5 0Z"
 
 // slotClass are the classes that give a slot its colour and dash.
@@ -120,6 +127,9 @@ func (f figure) Draw() drawing {
 		d.YTicks = append(d.YTicks, tick{At: down(t.At), Label: t.Label})
 	}
 	f.drawBands(&d, x, y)
+	f.drawGuides(&d, x, y)
+	f.drawNotes(&d, x, y)
+	f.drawStrip(&d, x)
 	if f.Kind == figureBars {
 		f.drawBars(&d, x, down)
 	} else {
@@ -127,7 +137,7 @@ func (f figure) Draw() drawing {
 		f.drawCurves(&d, x, down)
 	}
 	slices.SortStableFunc(d.Series, func(a, b seriesLine) int { return cmp.Compare(a.rank(), b.rank()) })
-	if f.Kind != figureSeries {
+	if f.Kind != figureSeries && !f.Nameless {
 		f.label(&d)
 	}
 	return d
@@ -196,6 +206,14 @@ func (f figure) drawLines(d *drawing, x scale, down func(float64) percent) {
 			f.drawPublished(d, m, x.at(m.X), down)
 			continue
 		}
+		switch m.Class {
+		case classGone:
+			d.Dots = append(d.Dots, dot{X: x.at(m.X), Y: 100, Shape: cross, Class: m.Class, Title: m.Text})
+			continue
+		case classDisc:
+			d.Dots = append(d.Dots, dot{X: x.at(m.X), Y: down(m.Y), Shape: disc, Class: m.Class})
+			continue
+		}
 		i, known := at[m.Series]
 		if !known {
 			i = len(d.Series)
@@ -208,7 +226,11 @@ func (f figure) drawLines(d *drawing, x scale, down func(float64) percent) {
 		s.marked = f.Roles.Star(m.Name) + shorten(m.Name, mostLabel)
 		line(lines[m.Series], s.endX, s.endY)
 		s.D = lines[m.Series].String()
-		s.Dots = append(s.Dots, dot{X: s.endX, Y: s.endY, Shape: symbol(m.Series), Title: m.Text})
+		one := dot{X: s.endX, Y: s.endY, Shape: symbol(m.Series), Title: m.Text}
+		if m.Class == classMissed {
+			one.Class = m.Class
+		}
+		s.Dots = append(s.Dots, one)
 		if m.High > m.Low {
 			s.Whiskers = append(s.Whiskers, whisker{X1: s.endX, X2: s.endX, Y1: down(m.Low), Y2: down(m.High)})
 		}

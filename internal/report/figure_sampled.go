@@ -44,8 +44,8 @@ var sampledMetrics = []sampledMetric{
 	{"throughput of devices", []string{"device"}, []string{"io.read_bytes", "io.write_bytes"}, "MB/s", 1e-6,
 		func(v float64) string { return bandwidthText(1e6 * v) }, ""},
 	{"utilisation of devices", []string{"device"}, []string{"io.utilisation"}, "%", 100, percentTick, ""},
-	{"CPU", []string{"instance miniature", "host"}, []string{"cpu.user", "cpu.system"}, "CPUs", 1, significant, ""},
-	{"page cache", []string{"instance miniature", "host"}, []string{"memory.file"}, "MiB", 1. / (1 << 20), grouped, "MiB"},
+	{cpuTitle, []string{"instance miniature", "host"}, []string{"cpu.user", "cpu.system"}, "CPUs", 1, significant, ""},
+	{pageCacheTitle, []string{"instance miniature", "host"}, []string{"memory.file"}, "MiB", 1. / (1 << 20), grouped, "MiB"},
 	{"time that waits for I/O", []string{"instance miniature", "host"}, []string{"pressure.io.some"}, "%", 100,
 		percentTick, ""},
 	{"time that waits for memory", []string{"instance miniature", "host"}, []string{"pressure.memory.some"}, "%", 100,
@@ -73,20 +73,18 @@ func sampledSection(run *result.Run, who roles, read func(int) ([]result.Series,
 	points := slices.Clone(cells.Points())
 	slices.SortStableFunc(points, func(a, b cell.Point) int { return cmp.Compare(who.order(a.Stack), who.order(b.Stack)) })
 	for _, p := range points {
-		done := cells.Done(p)
-		if len(done) == 0 {
-			continue
-		}
-		if len(s.Parts) == most {
-			left++
-			continue
-		}
-		part, err := sampledPart(done[len(done)-1], read)
-		switch {
-		case err != nil:
-			s.Remarks = append(s.Remarks, fmt.Sprintf("%s on %s: what was sampled cannot be read: %v", p.Mix, p.Stack, err))
-		case len(part.Figures) > 0:
-			s.Parts = append(s.Parts, part)
+		for _, t := range sampledTrials(cells.Trials(p)) {
+			if len(s.Parts) == most {
+				left++
+				break
+			}
+			part, err := sampledPart(t, read)
+			switch {
+			case err != nil:
+				s.Remarks = append(s.Remarks, fmt.Sprintf("%s on %s: what was sampled cannot be read: %v", p.Mix, p.Stack, err))
+			case len(part.Figures) > 0:
+				s.Parts = append(s.Parts, part)
+			}
 		}
 	}
 	if left > 0 && len(s.Parts) > 0 {
@@ -96,13 +94,41 @@ func sampledSection(run *result.Run, who roles, read func(int) ([]result.Series,
 		for j := range s.Parts[i].Figures {
 			s.Parts[i].Figures[j].ID = fmt.Sprintf("sampled-%d-%d", i+1, j+1)
 		}
+		for j, row := range s.Parts[i].Rows {
+			for k := range row.Figures {
+				row.Figures[k].ID = fmt.Sprintf("sampled-%d-each-%d-%d", i+1, j+1, k+1)
+			}
+		}
 	}
 	return s, len(s.Parts)+len(s.Remarks) > 0
+}
+
+// sampledTrials are the trials of a point that are drawn: the last one, and the last in which
+// an instance died.
+func sampledTrials(all []*result.Trial) (drawn []*result.Trial) {
+	var done, died *result.Trial
+	for _, t := range all {
+		if t.Status == result.TrialDone {
+			done = t
+		}
+		if slices.ContainsFunc(t.Instances, func(in result.Instance) bool { return in.Problem != nil }) {
+			died = t
+		}
+	}
+	for _, t := range []*result.Trial{done, died} {
+		if t != nil {
+			drawn = append(drawn, t)
+		}
+	}
+	return drawn
 }
 
 // sampledPart draws the series of one trial.
 func sampledPart(t *result.Trial, read func(int) ([]result.Series, error)) (section, error) {
 	s := section{Title: fmt.Sprintf("%s on %s, trial %d", t.Mix, t.Stack, t.Seq)}
+	if t.Status != result.TrialDone {
+		s.Title += ", in which an instance died"
+	}
 	all, err := read(t.Seq)
 	if err != nil {
 		return s, err
@@ -119,7 +145,11 @@ func sampledPart(t *result.Trial, read func(int) ([]result.Series, error)) (sect
 			begun = one.Start
 		}
 	}
+	s.Rows = eachInstance(t, all, begun)
 	for _, m := range sampledMetrics {
+		if (m.title == cpuTitle || m.title == pageCacheTitle) && len(s.Rows) > 0 {
+			m.sources = []string{"miniature", "host"} // those of instances are drawn one by one
+		}
 		f, ok := m.figure(t, all, begun)
 		if ok {
 			s.Figures = append(s.Figures, f)
@@ -133,42 +163,12 @@ func sampledPart(t *result.Trial, read func(int) ([]result.Series, error)) (sect
 
 // figure draws the metric of a trial; false where there is nothing to see.
 func (m sampledMetric) figure(t *result.Trial, all []result.Series, begun time.Time) (figure, bool) {
-	f := figure{Kind: figureCurves, Title: m.title, Height: 170, Bottom: 40, Unit: m.unit}
 	lines := m.lines(t, all)
-	longest, high := 0.0, 0.0
-	step := 1.0
-	for _, l := range lines {
-		step = l.step.Seconds()
-		longest = max(longest, l.start.Sub(begun).Seconds()+step*float64(len(l.values)))
-	}
-	each := int(math.Ceil(longest / step / mostSampledValues))
-	if each > 1 {
-		f.Each = each
-	}
-	stretch := step * float64(each)
-	for x := stretch; x < longest+stretch/2; x += stretch {
-		f.Xs = append(f.Xs, rounded(x))
-	}
-	for i, l := range lines {
-		c := curve{Series: i, Name: l.name, Y: l.averaged(begun, stretch, len(f.Xs))}
-		for j, v := range c.Y {
-			c.Y[j] = rounded(v * m.scale)
-			high = max(high, finite(c.Y[j]))
-		}
-		f.Curves = append(f.Curves, c)
-	}
+	f, high := m.draw(t, lines, begun, spanOf(lines, begun))
 	if !(high > 0) {
 		return f, false
 	}
-	if w := t.Window; w != nil {
-		from := w.Start.Sub(begun).Seconds()
-		f.Bands = []band{{
-			Class: "window", X: &[2]float64{from, from + w.Seconds},
-			Text: fmt.Sprintf("all were measured, from %s to %s s", exactText(from), exactText(from+w.Seconds)),
-		}}
-	}
 	scale := linearScale(high)
-	f.X = axis{Label: secondsLabel, High: longest, Ticks: valueTicks(linearScale(longest/1.04).steps(5), exactText)}
 	f.Y = axis{Label: m.label, High: scale.high, Ticks: valueTicks(scale.steps(4), m.tick)}
 	return f, true
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -215,23 +216,65 @@ func TestBrowserReadsWhatWasSampled(t *testing.T) {
 	b := startBrowser(t)
 	b.look(t, views[0])
 	b.open(t, run, finding.All(run))
-	const figure = "#sampled-1-4" // page cache of the first mix
+	readAll := func(figure string) map[string]bool {
+		eval[bool](t, b, fmt.Sprintf(`(document.querySelector('%s').closest('details').open = true)`, figure))
+		focus(t, b, figure)
+		do(t, b, chromedp.KeyEvent(kb.Home))
+		read := map[string]bool{}
+		for range 60 {
+			read[eval[string](t, b, tip)] = true
+			do(t, b, chromedp.KeyEvent(kb.ArrowRight))
+		}
+		return read
+	}
+	const together, each = "#sampled-1-3", "#sampled-1-each-2-2" // page cache of all, and of the second
+	for figure, wanted := range map[string][]string{
+		together: {"miniature, 1 s: 640 MiB", "all were measured, from 4 to 12 s"},
+		each:     {"readers 1, 1 s: 160 MiB", "readers 1, 12 s: 192 MiB", "all were measured, from 4 to 12 s"},
+	} {
+		read := readAll(figure)
+		for _, want := range wanted {
+			if !read[want] {
+				t.Errorf("%s: %q is not read among %d marks: %q", figure, want, len(read), slices.Collect(maps.Keys(read)))
+			}
+		}
+		if read["readers 1, 6 s: 160 MiB"] || read["readers 1, 6 s: 192 MiB"] {
+			t.Error("a value is read that the kernel did not tell")
+		}
+	}
+	b.quiet(t)
+}
+
+// TestBrowserCursorIsShared: what is read of one instance is marked in the figures of all
+// others of the trial, with their values at that time, and goes when nothing is read.
+func TestBrowserCursorIsShared(t *testing.T) {
+	run := mixedRun()
+	b := startBrowser(t)
+	b.look(t, views[0])
+	b.open(t, run, finding.All(run))
+	const figure = "#sampled-1-each-2-2"
 	eval[bool](t, b, fmt.Sprintf(`(document.querySelector('%s').closest('details').open = true)`, figure))
 	focus(t, b, figure)
 	do(t, b, chromedp.KeyEvent(kb.Home))
-	read := map[string]bool{}
-	for range 120 {
-		read[eval[string](t, b, tip)] = true
-		do(t, b, chromedp.KeyEvent(kb.ArrowRight))
+	const cursors = `[...document.querySelectorAll('.cursor')].filter(e => !e.hidden)`
+	if n := eval[int](t, b, cursors+`.length`); n != 12 { // four of all together, and two of each of four
+		t.Errorf("%d cursors are shown", n)
 	}
-	for _, want := range []string{"miniature, 1 s: 640 MiB", "readers 1, 1 s: 160 MiB", "readers 3, 12 s: 192 MiB",
-		"all were measured, from 4 to 12 s"} {
-		if !read[want] {
-			t.Errorf("%q is not read among %d marks", want, len(read))
-		}
+	said := eval[[]string](t, b, cursors+`.map(e => e.textContent).filter(t => t)`)
+	if got := strings.Join(said, ", "); got != "640 MiB, 0.12 CPUs, 0.22 CPUs, 0.32 CPUs, 0.42 CPUs, 160 MiB, 160 MiB, 160 MiB" {
+		t.Errorf("the others say %s", got)
 	}
-	if read["readers 1, 6 s: 160 MiB"] || read["readers 1, 6 s: 192 MiB"] {
-		t.Error("a value is read that the kernel did not tell")
+	apart := eval[float64](t, b, `(() => {
+		const at = (id) => { const f = document.querySelector(id), a = f.querySelector('.area').getBoundingClientRect();
+			return (f.querySelector('.cursor').getBoundingClientRect().x - a.x) / a.width; };
+		return Math.abs(at('#sampled-1-each-2-2') - at('#sampled-1-each-1-3'));
+	})()`)
+	if apart > 0.01 {
+		t.Errorf("cursors stand %g of the width apart", apart)
+	}
+	do(t, b, chromedp.KeyEvent(kb.Escape))
+	if n := eval[int](t, b, cursors+`.length`); n != 0 {
+		t.Errorf("%d cursors are left", n)
 	}
 	b.quiet(t)
 }

@@ -45,6 +45,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"symbol":    symbol,
 		"word":      explained,
 		"words":     glossary.All,
+		"isStrip":   func(class string) bool { return strings.HasPrefix(class, "binds-") },
 
 		"percentText": func(share float64) string { return significant(100*share) + "%" },
 		"seconds":     func(s float64) string { return elapsedText(time.Duration(s * float64(time.Second))) },
@@ -93,6 +94,7 @@ type page struct {
 	Blocks    []percent
 	Stacks    []stackView
 	Roles     roles          // of the stacks
+	Scaled    bool           // the run asks how many instances the host carries
 	Latencies []otherLatency // of imported results
 }
 
@@ -140,6 +142,7 @@ func newPage(run *result.Run, findings []fact.Finding, points []fact.Point, opt 
 		Stacks:    stackViews(run),
 		Roles:     rolesOf(whole, findings),
 		Latencies: otherLatencies(run),
+		Scaled:    len(fact.Scalings(findings)) > 0,
 	}
 	p.Ran = ranSections(run, p.Roles, opt)
 	if run.Experiment.Name != "" {
@@ -200,7 +203,7 @@ func ranSections(run *result.Run, who roles, opt PageOptions) []section {
 
 // FoldWorkloads tells whether the sections of workloads are so many that they
 // would bury the findings; the figures above show what they have in common.
-func (p page) FoldWorkloads() bool { return len(p.Workloads) > 6 }
+func (p page) FoldWorkloads() bool { return len(p.Workloads) > 6 || p.Scaled }
 
 // findingGroup is findings of one kind.
 type findingGroup struct {

@@ -154,7 +154,7 @@ func TestSampledFigures(t *testing.T) {
 	run := mixedRun()
 	shown, _ := presented(run, nil)
 	s, ok := sampledSection(shown, nil, ownSeries(run).Series)
-	if !ok || len(s.Parts) != 3 {
+	if !ok || len(s.Parts) != 4 { // of one mix, the trial in which an instance died as well
 		t.Fatalf("%d parts", len(s.Parts))
 	}
 	four := s.Parts[0]
@@ -165,7 +165,7 @@ func TestSampledFigures(t *testing.T) {
 	for _, f := range four.Figures {
 		titles[f.Title] = f
 	}
-	if len(titles) != 5 || len(titles["time that waits for memory"].Curves) > 0 {
+	if len(titles) != 4 || len(titles["time that waits for memory"].Curves) > 0 {
 		t.Errorf("figures: %v", four.Figures)
 	}
 	throughput := titles["throughput of devices"]
@@ -176,16 +176,84 @@ func TestSampledFigures(t *testing.T) {
 	if b := throughput.Bands[0]; *b.X != [2]float64{4, 12} {
 		t.Errorf("the window is %v", *b.X)
 	}
-	var names []string
-	for _, c := range titles["page cache"].Curves {
-		names = append(names, c.Name)
-	}
-	if got := strings.Join(names, ", "); got != "miniature, readers 0, readers 1, readers 2, readers 3" {
-		t.Errorf("page cache of %s", got)
+	if c := titles["page cache"].Curves; len(c) != 1 || c[0].Name != "miniature" {
+		t.Errorf("page cache beside that of each instance: %+v", c)
 	}
 	for _, f := range s.Parts[1].Figures {
-		if f.Title == "CPU" && (len(f.Curves) != 3 || f.Curves[0].Name != "least of 10" || f.Curves[2].Y[0] != 1.02) {
+		if f.Title == "time that waits for I/O" && (len(f.Curves) != 3 || f.Curves[0].Name != "least of 10") {
 			t.Errorf("ten instances are drawn as %+v", f.Curves)
+		}
+	}
+}
+
+// TestEachInstance: instances are drawn one by one with axes that they share, of many three;
+// one that died says why and where its samples end.
+func TestEachInstance(t *testing.T) {
+	run := mixedRun()
+	titled := func(rows []figureRow) (all []string) {
+		for _, r := range rows {
+			for _, f := range r.Figures {
+				all = append(all, r.Title+": "+f.Title)
+			}
+		}
+		return all
+	}
+	trial := func(mix string, block int) *result.Trial {
+		return &run.Trials[slices.IndexFunc(run.Trials, func(one result.Trial) bool { return one.Mix == mix && one.Block == block })]
+	}
+	each := func(one *result.Trial) []figureRow { return eachInstance(one, one.Series, one.Started) }
+
+	four := each(trial("four", 1))
+	if got := titled(four); len(got) != 8 || got[3] != "CPU of each instance: readers 3" ||
+		got[4] != "page cache of each instance: readers 0" {
+		t.Errorf("four instances: %q", got)
+	}
+	for _, row := range four {
+		for _, f := range row.Figures {
+			if f.X.High != row.Figures[0].X.High || f.Y.High != row.Figures[0].Y.High || len(f.Curves) != 1 || len(f.Bands) != 1 {
+				t.Errorf("%s: %+v", row.Title, f)
+			}
+		}
+	}
+	if c := four[0].Figures[1].Curves[0]; c.Y[1] != 0.242 {
+		t.Errorf("the CPU of readers 1 is %v", c.Y)
+	}
+	want := "CPU of the slowest, the median and the fastest of 10 instances: "
+	if got := titled(each(trial("ten", 1))); len(got) != 6 || got[0] != want+"readers 9" || got[2] != want+"readers 0" {
+		t.Errorf("ten instances: %q", got)
+	}
+	died := each(trial("both", 2))[0].Figures[2]
+	if len(died.Marks) != 1 || died.Marks[0].X != 12 || !strings.Contains(died.Note, "killed by the kernel's OOM killer") {
+		t.Errorf("an instance that died: %+v", died)
+	}
+	drawn := sampledTrials([]*result.Trial{trial("both", 1), trial("both", 2), trial("both", 3)})
+	if len(drawn) != 2 || drawn[0].Block != 3 || drawn[1].Block != 2 {
+		t.Errorf("of a point with a trial in which one died are drawn: %+v", drawn)
+	}
+	alone := *trial("four", 1)
+	alone.Instances = alone.Instances[:1]
+	if got := each(&alone); len(got) != 0 {
+		t.Errorf("an instance alone is drawn again: %q", titled(got))
+	}
+}
+
+// TestEachInstanceOfOneGroup: where the kernel counts the I/O of all instances in one group,
+// no instance's own is drawn.
+func TestEachInstanceOfOneGroup(t *testing.T) {
+	run := mixedRun()
+	one := run.Trials[0]
+	own := func(share float64) []result.Series {
+		all := slices.Clone(one.Series)
+		for i := range one.Instances {
+			all = append(all, result.Series{Instance: i, Source: "instance", Metric: "io.read_bytes", Unit: "bytes/s",
+				Start: one.Started, Step: time.Second, Values: slices.Repeat([]float64{share * 2e7}, 12)})
+		}
+		return append(all, result.Series{Instance: result.NoInstance, Source: "miniature", Metric: "io.read_bytes",
+			Unit: "bytes/s", Start: one.Started, Step: time.Second, Values: slices.Repeat([]float64{2e7}, 12)})
+	}
+	for share, rows := range map[float64]int{0.25: 3, 1: 2} {
+		if got := eachInstance(&one, own(share), one.Started); len(got) != rows {
+			t.Errorf("each with %g of all reads has %d rows, want %d", share, len(got), rows)
 		}
 	}
 }
@@ -196,12 +264,12 @@ func TestSampledFiguresAreFew(t *testing.T) {
 		change func(*result.Series)
 		parts  int
 	}{
-		"as they are":      {func(*result.Series) {}, 3},
+		"as they are":      {func(*result.Series) {}, 4},
 		"very short":       {func(s *result.Series) { s.Values = s.Values[:4] }, 0},
 		"without a value":  {func(s *result.Series) { s.Values = slices.Repeat([]float64{math.NaN()}, 12) }, 0},
 		"without a step":   {func(s *result.Series) { s.Step = 0 }, 0},
 		"infinite":         {func(s *result.Series) { s.Values = slices.Repeat([]float64{math.Inf(1)}, 12) }, 0},
-		"an hour":          {func(s *result.Series) { s.Values = slices.Repeat(s.Values, 300) }, 3},
+		"an hour":          {func(s *result.Series) { s.Values = slices.Repeat(s.Values, 300) }, 4},
 		"of unknown names": {func(s *result.Series) { s.Metric = "toy.speed" }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -228,7 +296,7 @@ func TestSampledFiguresAreFew(t *testing.T) {
 	}
 	shown, _ := presented(run, nil)
 	s, ok := sampledSection(shown, nil, func(int) ([]result.Series, error) { return nil, errors.New("the disk is gone") })
-	if !ok || len(s.Remarks) != 3 || !strings.Contains(s.Remarks[0], "the disk is gone") {
+	if !ok || len(s.Remarks) != 4 || !strings.Contains(s.Remarks[0], "the disk is gone") {
 		t.Errorf("what cannot be read is not said: %q", s.Remarks)
 	}
 }
