@@ -147,8 +147,8 @@ func (p plan) text(e *experiment.Experiment, dir string) string {
 	takes, more := seconds(p.EstimatedSeconds), ""
 	if p.ElasticitySeconds > 0 {
 		fmt.Fprintf(&out, "\nThen, at the load line that these tell, each limit of the miniature %s more and less, "+
-			"one at a time, in %s: about %s of the time.\n", units.Percent(e.Elasticity), plural.Count(e.ElasticBlocks(), "block"),
-			seconds(p.ElasticitySeconds))
+			"one at a time, in %s: about %s of the time.\n", units.Percent(e.Elasticity),
+			plural.Count(e.ElasticBlocks(), "block"), seconds(p.ElasticitySeconds))
 	}
 	if e.Budget > 0 {
 		more = fmt.Sprintf(", then more where they are needed, %s in all", e.Budget)
