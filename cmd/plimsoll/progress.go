@@ -58,7 +58,7 @@ func newProgress(w io.Writer, quiet bool, o trial.Options) progress {
 		if run, err := store.Read(o.Dir); err == nil {
 			p.began, p.trials = p.began.Add(-trial.Spent(run)), nil
 			for _, t := range run.Trials { // it may have planned others than the experiment
-				p.trials = append(p.trials, experiment.Planned{Seq: t.Seq, Block: t.Block, Repeat: t.Repeat, Stack: t.Stack, Mix: t.Mix})
+				p.trials = append(p.trials, plannedOf(t))
 			}
 		}
 	case o.Experiment.Budget > 0:

@@ -68,7 +68,8 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 	elasticity := experiment.ElasticityTakes(e)
 	takes += elasticity
 	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(),
-		ElasticitySeconds: elasticity.Seconds(), BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut, Trace: e.Trace, Writes: trial.OwnWrites(o)}
+		ElasticitySeconds: elasticity.Seconds(), BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut, Trace: e.Trace,
+		Writes: trial.OwnWrites(o)}
 	p.Mixes = e.ResultMixes()
 	for i, s := range e.Stacks {
 		p.Stacks = append(p.Stacks,
@@ -99,11 +100,15 @@ func plannedTrials(o trial.Options) (trials []experiment.Planned, err error) {
 	}
 	for _, t := range run.Trials { // a budget may have planned others than the experiment
 		if t.Status == result.TrialPlanned {
-			trials = append(trials,
-				experiment.Planned{Seq: t.Seq, Block: t.Block, Repeat: t.Repeat, Stack: t.Stack, Mix: t.Mix})
+			trials = append(trials, plannedOf(t))
 		}
 	}
 	return trials, nil
+}
+
+// plannedOf is a stored trial as it was planned.
+func plannedOf(t result.Trial) experiment.Planned {
+	return experiment.Planned{Seq: t.Seq, Block: t.Block, Repeat: t.Repeat, Stack: t.Stack, Mix: t.Mix}
 }
 
 // text is the plan for people. dir is where the results would be.
@@ -141,9 +146,9 @@ func (p plan) text(e *experiment.Experiment, dir string) string {
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)).Round(time.Second) }
 	takes, more := seconds(p.EstimatedSeconds), ""
 	if p.ElasticitySeconds > 0 {
-		fmt.Fprintf(&out, "\nThen, at the load line that these tell, each limit of the miniature %s more and less, one at a time, "+
-			"in %s: about %s of it.\n", units.Percent(e.Elasticity), plural.Count(e.ElasticBlocks(), "block"),
-			seconds(p.ElasticitySeconds))
+		fmt.Fprintf(&out, "\nThen, at the load line that these tell, each limit of the miniature %s more and less, "+
+			"one at a time, in %s: about %s of the time.\n", units.Percent(e.Elasticity),
+			plural.Count(e.ElasticBlocks(), "block"), seconds(p.ElasticitySeconds))
 	}
 	if e.Budget > 0 {
 		more = fmt.Sprintf(", then more where they are needed, %s in all", e.Budget)

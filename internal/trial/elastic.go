@@ -163,6 +163,9 @@ func (s *schedule) elasticStudy(trials []result.Trial) (study steady.Study, poin
 // mostKept is the share of a budget that is kept for elasticity at most: without a line, it says nothing.
 const mostKept = 0.45
 
+// keptMargin is for what trials take longer than those before did.
+const keptMargin = 1.2
+
 // kept is how much of the budget trial number at, counted from 0, has to leave for elasticity: what as many
 // blocks take as a test needs, by estimate. Nothing once these have begun.
 func (s *schedule) kept(trials []result.Trial, at int) time.Duration {
@@ -170,7 +173,7 @@ func (s *schedule) kept(trials []result.Trial, at int) time.Duration {
 	if s.Experiment.Elasticity == 0 || begun || s.spent {
 		return 0
 	}
-	_, slower := s.cost(trials, at)
-	takes := time.Duration(slower * float64(experiment.ElasticityTakes(s.Experiment)))
+	ratio := keptMargin * taken(trials[:at], experiment.Costs(s.Experiment, s.plannedOf(trials[:at])))
+	takes := time.Duration(ratio * float64(experiment.ElasticityTakes(s.Experiment)))
 	return min(takes, time.Duration(mostKept*float64(s.Experiment.Budget)))
 }

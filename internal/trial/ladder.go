@@ -179,8 +179,8 @@ func (s *schedule) stacksOf(mix string) (all []string) {
 	return all
 }
 
-// known returns the ladders with what the trials so far tell.
-func (s *schedule) known(trials []result.Trial) (all []ladder) {
+// known returns the ladders with what the trials so far tell, which the study was given: see look.
+func (s *schedule) known() (all []ladder) {
 	if len(s.ladders) == 0 {
 		return nil
 	}

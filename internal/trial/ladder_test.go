@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,9 @@ func ladderOf(text string, line Line) ladder {
 		if strings.HasSuffix(word, "!") {
 			r.ended = "it fails"
 		}
-		fmt.Sscanf(strings.TrimRight(word, "~!"), "%d:%d", &r.instances, &r.bringUps)
+		instances, bringUps, _ := strings.Cut(strings.TrimRight(word, "~!"), ":")
+		r.instances, _ = strconv.Atoi(instances)
+		r.bringUps, _ = strconv.Atoi(bringUps)
 		l.rungs = append(l.rungs, r)
 	}
 	return l

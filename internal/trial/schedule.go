@@ -127,9 +127,10 @@ func (s *schedule) more(trials []result.Trial) ([]result.Trial, error) {
 	if begun > 0 && begun < s.Experiment.ElasticBlocks() {
 		return s.elastic(trials)
 	}
-	if s.Experiment.Budget > 0 && !s.spent {
+	varied := begun >= s.Experiment.ElasticBlocks() // so that nothing is kept for it any more
+	if s.Experiment.Budget > 0 && (!s.spent || varied) {
 		s.look(trials)
-		more := s.block(trials, s.withControls(trials, s.wanted(trials)), s.rounds)
+		more := s.block(trials, s.withControls(trials, s.wanted()), s.rounds)
 		if len(more) > 0 {
 			return more, nil
 		}
@@ -138,14 +139,14 @@ func (s *schedule) more(trials []result.Trial) ([]result.Trial, error) {
 }
 
 // wanted are the points of which more must be known.
-func (s *schedule) wanted(trials []result.Trial) (next []point) {
+func (s *schedule) wanted() (next []point) {
 	if s.ladders == nil {
 		for _, i := range s.study.Next() {
 			next = append(next, s.points[i])
 		}
 		return next
 	}
-	for _, l := range s.known(trials) {
+	for _, l := range s.known() {
 		for _, i := range l.next() {
 			next = append(next, point{l.stack, l.rungs[i].mix})
 		}
@@ -242,17 +243,22 @@ func (s *schedule) wantsControl(trials []result.Trial, control, workload string)
 // make this one do so.
 func (s *schedule) cost(trials []result.Trial, at int) (cost time.Duration, slower float64) {
 	costs := experiment.Costs(s.Experiment, s.plannedOf(trials[:at+1]))
+	slower = max(1, taken(trials[:at], costs))
+	return time.Duration(slower * float64(costs[at])), slower
+}
+
+// taken is what trials took of what they were estimated to take.
+func taken(trials []result.Trial, costs []time.Duration) float64 {
 	// The estimate alone counts at first, as if so many seconds had been seen of it.
 	const prior = 3.0
 	took, estimated := prior, prior
-	for i, t := range trials[:at] {
+	for i, t := range trials {
 		filled := t.Preconditioning != nil && t.Preconditioning.Kind == result.PreconditionedDevice // which is in no estimate
 		if t.Measured() != nil && !filled {
 			took, estimated = took+t.ElapsedSeconds, estimated+costs[i].Seconds()
 		}
 	}
-	slower = max(1, took/estimated)
-	return time.Duration(slower * float64(costs[at])), slower
+	return took / estimated
 }
 
 // giveUp ends what is left of the plan, since the budget is spent. Trials of
@@ -294,7 +300,7 @@ func (s *schedule) conclude() error {
 	if s.ladders == nil {
 		run.Points = s.concluded(run.Trials, s.study, s.points)
 	}
-	for _, l := range s.known(run.Trials) {
+	for _, l := range s.known() {
 		run.Points = append(run.Points, s.climbed(run.Trials, l)...)
 	}
 	study, points := s.elasticStudy(run.Trials)
