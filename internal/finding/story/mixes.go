@@ -96,7 +96,7 @@ func tellCrowd(t Stopper, run *result.Run, host *result.Limits, varies *result.V
 	mix := result.Mix{Name: fmt.Sprintf("%s-%d", workload, n), Host: host, Tenants: []result.Tenant{tenant}}
 	if varies != nil {
 		varies.Of = mix.Name
-		mix.Name, mix.Varies = fmt.Sprintf("%s.%s.x%g", mix.Name, varies.Limit, varies.Factor), varies
+		mix.Name, mix.Varies = fmt.Sprintf("%s.%s-x%g", mix.Name, varies.Limit, varies.Factor), varies
 	}
 	run.Mixes = append(run.Mixes, mix)
 	for i, told := range rates {
