@@ -290,8 +290,8 @@ func (s *schedule) givenUp(t result.Trial) bool {
 
 // conclude stores why each point got as many trials as it did, in a run that decides it.
 func (s *schedule) conclude() error {
-	s.finished = true
 	if s.Experiment.Budget == 0 {
+		s.finished = true
 		return nil
 	}
 	run := s.store.Run()
@@ -310,7 +310,11 @@ func (s *schedule) conclude() error {
 			return s.mixes[p.Mix].Varies == nil
 		})...)
 	}
-	return s.store.SaveHeader(*run)
+	if err := s.store.SaveHeader(*run); err != nil {
+		return err
+	}
+	s.finished = true
+	return nil
 }
 
 // concluded is what a study says of its points.
