@@ -1,6 +1,7 @@
 package story
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func BuiltIn(t Stopper, name string) *result.Run {
 		fmt.Fprintf(&story, "stack %s: %s\n", s.Name, s.Line)
 	}
 	for _, w := range e.Workloads {
-		fmt.Fprintf(&story, "workload %s %s\n", w.Name, w.Info().Pattern)
+		fmt.Fprintf(&story, "workload %s %s\n", w.Name, cmp.Or(w.Info().Pattern, w.Info().Kind))
 	}
 	for _, s := range e.Stacks {
 		for _, w := range e.Workloads {
