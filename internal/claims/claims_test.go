@@ -95,6 +95,15 @@ func TestWhatIsWrongWithClaims(t *testing.T) {
 			"there is no load \"heavy\"\nno curve is over \"time\"\nthere is no role \"XX\"",
 		"claims: [{id: a, paper: msst17, where: w, subject: s, " +
 			"kind: ratio, value: 1, test: {how: pair, reason: r, flag: {wanted: perhaps}}}]": "a flag is wanted on or off",
+		"claims: [{id: a, paper: msst17, where: w, subject: s, kind: ratio, value: 1, " +
+			"test: {how: policy, reason: r, roles: [A], sides: [B], metric: speed, shape: odd}}]": "the side \"B\" is " +
+			"none of its roles\nthere is no metric \"speed\"\nthere is no shape \"odd\"\n" +
+			"a test by instances has a shape, and no other has one\n" +
+			"a test by policy names a policy, another one that it is against, and at how many instances",
+		"claims: [{id: a, paper: msst17, where: w, subject: s, kind: ratio, value: 1, " +
+			"test: {how: workload, reason: r, roles: [A]}}]": "a test by workload names two roles, and at how many instances",
+		"claims: [{id: a, paper: msst17, where: w, subject: s, kind: ratio, value: 1, " +
+			"test: {how: beside, reason: r, roles: [W]}}]": "a test by what is beside names two roles",
 	} {
 		all, err := Parse([]byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {

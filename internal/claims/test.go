@@ -19,7 +19,7 @@ type Test struct {
 	Against    texts    `yaml:"against"`    // patterns of the baseline, the likeliest first
 	Without    string   `yaml:"without"`    // an option that the baseline has not, though the stack may
 	Beside     string   `yaml:"beside"`     // pattern of a stack that is told of for comparison
-	Roles      []string `yaml:"roles"`      // RR, RW, SR, SW; those of Claim.Workloads when it names none
+	Roles      []string `yaml:"roles"`      // see Roles; those of Claim.Workloads when it names none
 	Load       Load     `yaml:"load"`
 	Jobs       int      `yaml:"jobs"`    // at least so many, of a high load
 	Over       string   `yaml:"over"`    // of a curve, what varies: jobs, block size
@@ -29,6 +29,15 @@ type Test struct {
 	Flag       *Flag    `yaml:"flag"`    // a mount flag that the claim is about
 	PaperFS    string   `yaml:"paper_fs"`
 	Illusion   bool     `yaml:"illusion"` // memory answers, which is what the claim says
+
+	// Of instances.
+	Software string   `yaml:"software"` // the database that it is about: Cassandra; "" for none
+	Others   bool     `yaml:"others"`   // any other workload of a database shows the shape too
+	Metric   Metric   `yaml:"metric"`   // what is compared; throughput where it names none
+	Shape    Shape    `yaml:"shape"`    // of a curve over the number of instances
+	Policy   string   `yaml:"policy"`   // of limits that each instance has: mem; against another one (Against)
+	At       int      `yaml:"at"`       // instances at which two policies, or workloads, are compared
+	Sides    []string `yaml:"sides"`    // of the two Roles beside each other, whose throughput it is about; both when it names none
 }
 
 // How names the way in which a claim is tested.
@@ -47,12 +56,50 @@ const (
 	BySoftware How = "software" // software's share of it
 	ByAccount  How = "account"  // the parts of it
 	ByValley   How = "valley"   // where throughput falls over instances
+
+	ByInstances How = "instances" // what a metric does over the number of instances
+	ByTail      How = "tail"      // how much more p99 grows over them than the mean of latency
+	ByPolicy    How = "policy"    // instances with a policy of limits against as many with another
+	ByWorkload  How = "workload"  // instances of a workload against as many of another
+	ByBeside    How = "beside"    // instances of a workload beside those of another, against alone
 )
 
 // Hows are all ways.
 func Hows() []How {
-	return []How{ByPair, ByCurve, ByOrder, ByPart, ByRise, ByTwin, ByRate, ByTime, BySoftware, ByAccount, ByValley}
+	return []How{ByPair, ByCurve, ByOrder, ByPart, ByRise, ByTwin, ByRate, ByTime, BySoftware, ByAccount, ByValley,
+		ByInstances, ByTail, ByPolicy, ByWorkload, ByBeside}
 }
+
+// Roles of workloads: fio's patterns, and what YCSB asks a database for.
+const (
+	Updates     = "W"   // updates alone
+	AnyDatabase = "any" // whatever is asked
+)
+
+// Roles are all of them: fio's, and YCSB's workloads.
+func Roles() []string {
+	return []string{"RR", "RW", "SR", "SW", "A", "B", "C", "D", "E", "F", Updates, AnyDatabase}
+}
+
+// Metric names what of instances is compared.
+type Metric string
+
+// The metrics.
+const (
+	Throughput      Metric = "throughput" // of all together
+	P99             Metric = "p99"        // 99th percentile of latency
+	DeviceBandwidth Metric = "disk bandwidth"
+)
+
+// Shape names what a curve over the number of instances does.
+type Shape string
+
+// The shapes.
+const (
+	Peaks     Shape = "peaks"     // it rises, and falls behind its best
+	Saturates Shape = "saturates" // it rises, and is level then
+	Level     Shape = "level"     // it does not rise
+)
 
 // Load names how many I/Os are in flight.
 type Load string
@@ -103,8 +150,19 @@ func (t *Test) check() error {
 	wrong(!slices.Contains([]string{"", "submission", "completion", "total"}, t.Latency),
 		"there is no latency %q", t.Latency)
 	for _, r := range t.Roles {
-		wrong(!slices.Contains([]string{"RR", "RW", "SR", "SW"}, r), "there is no role %q", r)
+		wrong(!slices.Contains(Roles(), r), "there is no role %q", r)
 	}
+	for _, r := range t.Sides {
+		wrong(!slices.Contains(t.Roles, r), "the side %q is none of its roles", r)
+	}
+	wrong(!slices.Contains([]Metric{"", Throughput, P99, DeviceBandwidth}, t.Metric), "there is no metric %q", t.Metric)
+	wrong(!slices.Contains([]Shape{"", Peaks, Saturates, Level}, t.Shape), "there is no shape %q", t.Shape)
+	wrong((t.How == ByInstances) != (t.Shape != ""), "a test by instances has a shape, and no other has one")
+	wrong(t.How == ByPolicy && (t.Policy == "" || len(t.Against) != 1 || t.At < 1),
+		"a test by policy names a policy, another one that it is against, and at how many instances")
+	wrong(t.How == ByWorkload && (len(t.Roles) != 2 || t.At < 1),
+		"a test by workload names two roles, and at how many instances")
+	wrong(t.How == ByBeside && len(t.Roles) != 2, "a test by what is beside names two roles")
 	if t.Flag != nil {
 		wrong(t.Flag.Wanted != "on" && t.Flag.Wanted != "off", "a flag is wanted on or off")
 	}

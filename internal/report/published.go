@@ -18,7 +18,7 @@ type publishedView struct {
 
 type publishedClaim struct {
 	fact.Finding
-	Class  string // confirmed, contradicted, or unknown
+	Class  string // confirmed, contradicted, same-shape, other-shape, or unknown
 	Stacks string
 	Fine   string // caveats that not every number of the run has
 }
@@ -62,6 +62,10 @@ func verdictClass(v fact.ClaimVerdict) string {
 		return "confirmed"
 	case fact.ClaimContradicted:
 		return "contradicted"
+	case fact.ClaimSameShape:
+		return "same-shape"
+	case fact.ClaimOtherShape:
+		return "other-shape"
 	}
 	return "unknown"
 }
@@ -75,14 +79,20 @@ func (t *terminal) published() {
 		return
 	}
 	t.section("Published results, tested here")
-	for _, c := range v.Claims {
-		paint := map[string]func(string) string{"confirmed": t.style.good, "contradicted": t.style.warn,
-			"unknown": t.style.plain}[c.Class]
+	for i, c := range v.Claims {
+		paint := t.style.plain
+		switch c.Class {
+		case "confirmed":
+			paint = t.style.good
+		case "contradicted":
+			paint = t.style.warn
+		}
 		t.text("  - ", "    ", c.Title, paint)
-		if c.Claim.Verdict == fact.ClaimContradicted {
+		if slices.Contains([]string{"contradicted", "other-shape"}, c.Class) {
 			t.text("    ", "    ", "Why: "+c.Claim.Why, t.style.dim)
 		}
-		if c.Claim.StandIn != "" {
+		again := i+1 < len(v.Claims) && v.Claims[i+1].Claim.StandIn == c.Claim.StandIn
+		if c.Claim.StandIn != "" && !again { // said once of those in a row
 			t.text("    ", "    ", "A stand-in: "+c.Claim.StandIn, t.style.warn)
 		}
 	}

@@ -28,4 +28,10 @@ const (
 	ClaimConfirmed    ClaimVerdict = "confirmed here"
 	ClaimContradicted ClaimVerdict = "contradicted here"
 	ClaimNotTestable  ClaimVerdict = "not testable here" // something is missing, or the data does not decide; Why says what
+
+	// Of what ran in the place of the paper's database, or of what it was asked, which
+	// StandIn names: it has the published shape, a direction and a rough size, or another.
+	// Only the paper's own database confirms or contradicts.
+	ClaimSameShape  ClaimVerdict = "same shape here"
+	ClaimOtherShape ClaimVerdict = "another shape here"
 )

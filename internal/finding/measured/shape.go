@@ -5,7 +5,6 @@ import (
 
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 )
 
@@ -64,14 +63,9 @@ const faster = 1.1
 // trial, against that with the fewest instances, in the same blocks of trials. nil
 // where it does not, or nothing tells.
 func (s Scaling) tail(seed uint64) *fact.Tail {
-	spread := func(t *result.Trial) (float64, bool) {
-		p99, known := samples.P99.Of(t, "")
-		mean, ok := samples.MeanLatency.Of(t, "")
-		return p99 / mean, known && ok && mean > 0
-	}
 	taken := make([]samples.Sample, len(s.Cells))
 	for i, c := range s.Cells {
-		taken[i] = samples.Take(c.Trials, spread)
+		taken[i] = c.TailOverMean()
 		if len(taken[i]) == 0 {
 			return nil
 		}

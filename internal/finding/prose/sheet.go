@@ -42,6 +42,7 @@ func NewSheet(texts ...string) *Sheet {
 // functions are what sentences put values into words with.
 var functions = template.FuncMap{
 	"list":        plural.And,
+	"either":      plural.Or,
 	"count":       plural.Count,
 	"of":          plural.Of,
 	"choose":      plural.Choose,
@@ -92,6 +93,7 @@ func (s *Sheet) Write(f *fact.Finding) {
 	if c := f.Claim; c != nil {
 		c.Statement, c.Published = s.Say("statement", f.Facts), s.Say("published", f.Facts)
 		c.Measured, c.Why = s.Say("measured", f.Facts), s.Say("reason", f.Facts)
+		c.StandIn = s.Say("stand-in", f.Facts)
 	}
 	f.Title, f.Why = s.Say(f.Case, f), s.Say(f.Case+": why", f)
 	for _, r := range f.Remarks {

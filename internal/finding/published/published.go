@@ -3,6 +3,7 @@ package published
 
 import (
 	_ "embed" // the sentences
+	"fmt"
 
 	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/cost"
@@ -20,12 +21,14 @@ var (
 	verdictText string
 	//go:embed grounds.tmpl
 	groundsText string
+	//go:embed instances.tmpl
+	instancesText string
 	//go:embed caveats.tmpl
 	caveatsText string
 )
 
 // Sentences are the sentences on published results.
-var Sentences = prose.NewSheet(publishedText, verdictText, groundsText, caveatsText, cost.TracedText)
+var Sentences = prose.NewSheet(publishedText, verdictText, groundsText, instancesText, caveatsText, cost.TracedText)
 
 // Tested is a published result, and what the run says of it. The verdict is the
 // claim's.
@@ -40,6 +43,8 @@ type Tested struct {
 	Grounds    []fact.Remark `json:"grounds,omitempty"`    // what was measured that explains the number
 	Paper      string        `json:"paper"`                // what the paper puts it down to
 	Experiment string        `json:"experiment,omitempty"` // the built-in one that tests it, where this run could not
+	StandIn    string        `json:"stand_in,omitempty"`   // as claims.yaml describes it
+	Instead    *Instead      `json:"instead,omitempty"`    // what ran in the place of the paper's database
 }
 
 // Others are the published results that a run does not touch.
@@ -76,6 +81,12 @@ var kinds = map[claims.How]func(*measured.View, claims.Claim) []claimCase{
 	claims.BySoftware: softwareShare,
 	claims.ByAccount:  account,
 	claims.ByValley:   valley,
+
+	claims.ByInstances: instances,
+	claims.ByTail:      tail,
+	claims.ByPolicy:    policy,
+	claims.ByWorkload:  workload,
+	claims.ByBeside:    beside,
 }
 
 // claimCase is a claim about one stack, or pair of stacks, under one workload.
@@ -90,6 +101,7 @@ type claimCase struct {
 	evidence []*measured.Cell
 	grounds  []fact.Remark // what was measured that explains the number
 	standIn  string
+	instead  *Instead      // what ran in the place of the paper's database; nil for nothing
 	caveats  []fact.Remark // but for marks
 }
 
@@ -109,14 +121,19 @@ func judge(v fact.ClaimVerdict, why string, facts any) judgement {
 // others.
 func All(v *measured.View) []fact.Finding {
 	var out []fact.Finding
-	touched := map[string]bool{}
+	touched, ids := map[string]bool{}, map[string]int{}
 	for _, c := range claims.All() {
 		if c.Test == nil {
 			continue
 		}
 		for _, k := range kinds[c.Test.How](v, c) {
 			touched[c.ID] = true
-			out = append(out, k.finding(c))
+			f := k.finding(c)
+			ids[f.ID]++
+			if n := ids[f.ID]; n > 1 { // the same instances in another miniature
+				f.ID = fmt.Sprintf("%s/%d", f.ID, n)
+			}
+			out = append(out, f)
 		}
 	}
 	if len(touched) > 0 {
@@ -134,9 +151,12 @@ func (k claimCase) finding(c claims.Claim) fact.Finding {
 		id += "/" + k.part
 		c = narrowed(c, k.part)
 	}
+	if k.instead != nil {
+		k.verdict = asShape(k.verdict)
+	}
 	low, high := limits(c)
 	claim := &fact.Claim{
-		ID: c.ID, Paper: c.Paper.String(), Where: c.Where, Low: low, High: high, StandIn: k.standIn, Verdict: k.verdict,
+		ID: c.ID, Paper: c.Paper.String(), Where: c.Where, Low: low, High: high, Verdict: k.verdict,
 	}
 	if c.Kind == claims.Location {
 		claim.Unit = c.Unit
@@ -144,6 +164,7 @@ func (k claimCase) finding(c claims.Claim) fact.Finding {
 	facts := Tested{
 		Published: valueOf(c), Subject: c.Subject, Ordering: c.Kind == claims.Ordering, Baseline: c.Baseline, About: k.about,
 		Measured: k.measured, Reason: k.why, Grounds: k.grounds, Paper: c.Test.Reason,
+		StandIn: k.standIn, Instead: k.instead,
 	}
 	if k.verdict == fact.ClaimNotTestable {
 		facts.Experiment = c.Test.Experiment
@@ -155,6 +176,9 @@ func (k claimCase) finding(c claims.Claim) fact.Finding {
 	}
 	if k.standIn != "" {
 		f.Remarks = append(f.Remarks, fact.Remark{Case: "caveat: stand-in", Facts: k.standIn})
+	}
+	if k.instead != nil {
+		f.Remarks = append(f.Remarks, fact.Remark{Case: "caveat: instead", Facts: k.instead})
 	}
 	return f
 }

@@ -12,41 +12,39 @@ import (
 // patterns are the workloads that a role of a claim stands for, by fio's rw.
 var patterns = map[string]string{"RR": "randread", "RW": "randwrite", "SR": "read", "SW": "write"}
 
-// valley tests whether the throughput of buffered readers falls once there are so many
+// valley tests whether the throughput of readers through the page cache falls once there are so many
 // that their files outgrow the memory. How many these are is a matter of the host and
 // the files, so the published number is not held against the one here. Only a run with
 // mixes of several instances is about that.
 func valley(v *measured.View, c claims.Claim) (out []claimCase) {
-	on := subjects(v, c.Test)
 	for _, s := range v.Scalings() {
-		subject := slices.ContainsFunc(on, func(o subject) bool { return o.Stack == s.Stack })
-		buffered := slices.ContainsFunc(c.Test.Roles, func(role string) bool {
-			return isBuffered(v, s.Workload, patterns[role])
-		})
-		if subject && buffered {
-			out = append(out, valleyOf(v, s))
+		_, instead, ok := inRole(v, c.Test, s.Workload, c.Test.Roles...)
+		if !ok || !onStacks(v, c.Test, s.Stack.Name, tenantOf(v, s.Cells[0].Workload.Name)) || !throughCache(v, s.Workload) {
+			continue
 		}
+		k := valleyOf(v, s)
+		k.instead = instead
+		out = append(out, k)
 	}
 	return out
 }
 
-func isBuffered(v *measured.View, workload, pattern string) bool {
+// throughCache reports whether a workload goes through the page cache, as databases may.
+func throughCache(v *measured.View, workload string) bool {
 	at := slices.IndexFunc(v.Run.Workloads, func(w result.Workload) bool { return w.Name == workload })
-	return at >= 0 && v.Run.Workloads[at].Pattern == pattern && measured.Buffered(v.Run.Workloads[at])
+	_, database := v.Asked(workload)
+	return at >= 0 && (database || measured.Buffered(v.Run.Workloads[at]))
 }
 
 func valleyOf(v *measured.View, s measured.Scaling) claimCase {
 	f := v.Scaling(s)
-	k := claimCase{workload: s.Workload, evidence: s.Cells}
-	if s.Stack.Name != "" {
-		k.stacks = []string{s.Stack.Name}
-	}
+	k := claimCase{stacks: []string{s.Stack.Name}, workload: s.Workload, evidence: s.Cells}
 	first, last := f.Points[0], f.Points[len(f.Points)-1]
 	told := Instances{Workload: s.Workload, Most: last.Instances, Valley: f.Valley}
 	k.measured = fact.Remark{Case: "instances", Facts: told}
 	switch {
 	case f.Open != "":
-		k.judgement, k.measured.Case = notTestable("no curve", f.Open), "open curve"
+		k.judgement, k.measured.Case = noCurve(f.Open), "open curve"
 	case f.Valley != nil && f.Valley.Cause == fact.CauseMemory:
 		k.judgement = judge(fact.ClaimConfirmed, "outgrown memory", told)
 	case f.Valley != nil:

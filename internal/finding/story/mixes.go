@@ -75,10 +75,15 @@ func tellCrowd(t Stopper, run *result.Run, host *result.Limits, varies *result.V
 	}
 	c := crowd{cpus: 0.01, weakest: 1}
 	var rates []string
+	var policy string
 	for _, w := range words[3:] {
 		key, value, ok := strings.Cut(w, "=")
 		if !ok {
 			rates = append(rates, w)
+			continue
+		}
+		if key == "policy" {
+			policy = value
 			continue
 		}
 		field := map[string]*float64{
@@ -92,8 +97,11 @@ func tellCrowd(t Stopper, run *result.Run, host *result.Limits, varies *result.V
 		}
 		*field = numberOf(t, value)
 	}
-	tenant := result.Tenant{Name: workload, Workload: workload, Count: n, Limits: result.Limits{CPUs: c.limit}}
+	tenant := result.Tenant{Name: workload, Workload: workload, Count: n, Limits: result.Limits{CPUs: c.limit}, Policy: policy}
 	mix := result.Mix{Name: fmt.Sprintf("%s-%d", workload, n), Host: host, Tenants: []result.Tenant{tenant}}
+	if policy != "" {
+		mix.Name += "-" + policy
+	}
 	if varies != nil {
 		varies.Of = mix.Name
 		mix.Name, mix.Varies = fmt.Sprintf("%s.%s-x%g", mix.Name, varies.Limit, varies.Factor), varies
@@ -145,6 +153,7 @@ func (c crowd) trial(of result.Tenant, stack string, rate float64) result.Trial 
 	t.Checks = []result.Honesty{{Source: result.SourceDevice, Served: []result.DeviceCounter{{
 		Device: result.Device{Name: "loop0"},
 		Reads:  uint64(c.reads * float64(done)), Writes: uint64(c.writes * float64(done)),
+		ReadBytes: uint64(c.reads * float64(done) * 4096), WriteBytes: uint64(c.writes * float64(done) * 4096),
 	}}}}
 	return t
 }

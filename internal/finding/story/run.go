@@ -4,7 +4,7 @@
 //	stack NAME [marks]: LINE
 //	control NAME: STACK
 //	fact STACK NAME: VALUE
-//	workload NAME PATTERN [DECLARED]
+//	workload NAME PATTERN|ycsb [DECLARED]
 //	kernel RELEASE
 //	cpus N
 //	drive NAME solid|rotates [MODEL]
@@ -15,6 +15,8 @@
 //	objective [p99=NS] [standalone=SHARE]
 //	instances WORKLOAD STACK xN RATE,RATE|- ... [reads=PER_OP] [writes=PER_OP] [cpus=N] [limit=CPUS] [cache=MIB] [io=SHARE]
 //	    [memory=SHARE] [busy=SHARE] [throttled=SHARE] [mean=NS] [p99=NS] [weakest=SHARE] [killed=N]
+//	    [policy=NAME]
+//	beside STACK WORKLOADxN WORKLOADxN RATE/RATE...
 //	varied LIMIT*FACTOR WORKLOAD STACK xN ...
 //
 // It belongs to tests, and no other code imports it.
@@ -31,6 +33,7 @@ import (
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
+	"plimsoll/internal/workload/ycsb"
 )
 
 // Stopper is a *testing.T or a *rapid.T.
@@ -83,7 +86,10 @@ func Tell(t Stopper, story string) *result.Run {
 		case "workload":
 			w := result.Workload{Name: words[1], Pattern: words[2]}
 			_, w.Declared, _ = strings.Cut(text, "{")
-			if w.Declared != "" {
+			switch {
+			case w.Pattern == ycsb.Kind.Name:
+				w.Kind, w.Pattern, w.Declared = w.Pattern, "", "{"+w.Declared
+			case w.Declared != "":
 				w.Kind, w.Declared = "fio", "{rw: "+w.Pattern+", "+w.Declared
 			}
 			run.Workloads = append(run.Workloads, w)
@@ -98,6 +104,8 @@ func Tell(t Stopper, story string) *result.Run {
 		case "varied":
 			limit, factor, _ := strings.Cut(words[1], "*")
 			tellCrowd(t, run, host, &result.Variation{Limit: limit, Factor: numberOf(t, factor)}, words[2:])
+		case "beside":
+			tellBeside(t, run, host, words[1:])
 		case "cpus":
 			n, err := strconv.Atoi(words[1])
 			if err != nil {

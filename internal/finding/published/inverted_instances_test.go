@@ -1,0 +1,130 @@
+package published
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/story"
+)
+
+// confirmingInstances are stories about many instances that confirm a claim where the
+// database is the paper's, as `confirming` are. Each rate stands for those of six blocks.
+var confirmingInstances = []struct{ claim, workloads, data string }{
+	{"cas-peak-n", "A",
+		"instances A disk x1 {1000|6000}\ninstances A disk x2 {2000|4000}\ninstances A disk x4 {4000|3000}\n" +
+			"instances A disk x6 {2500|2000}\ninstances A disk x8 {1500|1000}"},
+	{"cas-disk-saturates", "A",
+		"instances A disk x1 1000 reads={0.1|0.8}\ninstances A disk x2 1000 reads={0.2|0.8}\n" +
+			"instances A disk x3 1000 reads={0.4|0.8}\ninstances A disk x4 1000 reads=0.8\n" +
+			"instances A disk x6 1000 reads=0.8\ninstances A disk x8 1000 reads=0.8"},
+	{"cas-p99-faster", "A",
+		"instances A disk x1 1000 mean=1000000 p99={2000000|9000000}\n" +
+			"instances A disk x8 1000 mean=3000000 p99={27000000|6000000}"},
+	{"cas-a-over-d", "A D", "instances A disk x4 {5000|4000}\ninstances D disk x4 {4000|5000}"},
+	{"cg-mem-flat", "C",
+		"instances C disk x1 {2000|1000} policy=mem\ninstances C disk x4 {2000|4000} policy=mem"},
+	{"cg-mem-4", "C", "instances C disk x4 {1000|530}\ninstances C disk x4 {530|1000} policy=mem"},
+	{"cg-cpu-4", "C", "instances C disk x4 {1000|1130}\ninstances C disk x4 {1130|1000} policy=cpu"},
+	{"cg-bw-4", "C", "instances C disk x4 1000\ninstances C disk x4 {1000|500} policy=bw"},
+	{"cg-mem-more-disk", "C",
+		"instances C disk x4 1000 reads={0.2|0.8}\ninstances C disk x4 1000 reads={0.8|0.2} policy=mem"},
+	{"cg-cpumem-like-mem", "C",
+		"instances C disk x4 1000 policy=mem\ninstances C disk x4 {1000|500} policy=cpu+mem"},
+	{"cg-p99-worst", "C",
+		"instances C disk x4 1000 mean=1000000 p99={2000000|9000000}\n" +
+			"instances C disk x4 1000 mean=1000000 p99={9000000|2000000} policy=all"},
+	{"hom-casr-valley", "C",
+		"instances C disk x1 {6000|1000} reads=0.01 cache=128\ninstances C disk x2 {6000|2000} reads=0.01 cache=128\n" +
+			"instances C disk x4 {6000|4000} reads=0.01 cache=128\ninstances C disk x6 {3000|4000} reads=0.5 cache=90\n" +
+			"instances C disk x8 {2000|4000} reads=0.9 cache=60"},
+	{"het-cas-fio-rw", "W rw",
+		"instances rw disk x2 {1000|536}\nbeside disk Wx2 rwx2 800/{536|1000}"},
+	{"het-cas-fio-sw", "W sw",
+		"instances W disk x2 1000\ninstances sw disk x2 1000\nbeside disk Wx2 swx2 {875/875|400/400}"},
+	{"het-cas-fio-rr", "W rr",
+		"instances W disk x2 1000\ninstances rr disk x2 1000\nbeside disk Wx2 rrx2 {875/875|400/400}"},
+}
+
+// besides are claims about both sides of a mix.
+var besides = map[string]int{"het-cas-fio-sw": 2, "het-cas-fio-rr": 2}
+
+// declaredWorkloads are those of the stories, with a database.
+func declaredWorkloads(names, database string) string {
+	var b strings.Builder
+	for name := range strings.FieldsSeq(names) {
+		switch name {
+		case "rw", "rr", "sw":
+			pattern := map[string]string{"rw": "randwrite", "rr": "randread", "sw": "write"}[name]
+			fmt.Fprintf(&b, "workload %s %s {bs: 4KiB}\n", name, pattern)
+		case "W":
+			fmt.Fprintf(&b, "workload W ycsb {mix: {update: 1}, records: 1000, database: %s}\n", database)
+		default:
+			fmt.Fprintf(&b, "workload %s ycsb {workload: %s, records: 1000, database: %s}\n", name, name, database)
+		}
+	}
+	return b.String()
+}
+
+// inSixBlocks writes each rate of a story six times, a percent apart at most. Those of
+// some lines differ from those of the next ones.
+func inSixBlocks(t *testing.T, data string) string {
+	t.Helper()
+	var b strings.Builder
+	for i, text := range strings.Split(data, "\n") {
+		words := strings.Fields(text)
+		at := 3 // of the rate
+		if words[0] == "beside" || words[0] == "instances" {
+			at = 4
+		}
+		b.WriteString(strings.Join(words[:at], " "))
+		for block := range 6 {
+			var rates []string
+			for told := range strings.SplitSeq(words[at], "/") {
+				rate, err := strconv.ParseFloat(told, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rates = append(rates, fmt.Sprint(rate*(1+0.002*float64((block*3+i*2)%5))))
+			}
+			b.WriteString(" " + strings.Join(rates, "/"))
+		}
+		b.WriteString(" " + strings.Join(words[at+1:], " ") + "\n")
+	}
+	return b.String()
+}
+
+// The data decides here too, and inverted data inverts the verdict; but the embedded
+// server in the place of the paper's database shows a shape, and confirms nothing.
+func TestInstancesInvertTheVerdict(t *testing.T) {
+	for _, c := range confirmingInstances {
+		for database, verdicts := range map[string][2]fact.ClaimVerdict{
+			"cassandra": {fact.ClaimConfirmed, fact.ClaimContradicted},
+			"pebble":    {fact.ClaimSameShape, fact.ClaimOtherShape},
+		} {
+			for i, want := range verdicts {
+				told := "stack disk: loop > xfs > volume\n" + declaredWorkloads(c.workloads, database) +
+					inSixBlocks(t, story.Pick(c.data, i == 1))
+				found := 0
+				for _, f := range written(measured.New(story.Tell(t, told))) {
+					if f.Claim == nil || f.Claim.ID != c.claim {
+						continue
+					}
+					found++
+					if f.Claim.Verdict != want || !strings.HasPrefix(strings.ToLower(f.Title), string(want)) {
+						t.Errorf("%s: %s\nis %s, want %s: %s", c.claim, told, f.Claim.Verdict, want, f.Claim.Why)
+					}
+					if (f.Claim.StandIn != "") != (database == "pebble") {
+						t.Errorf("%s by %s is by a stand-in: %q", c.claim, database, f.Claim.StandIn)
+					}
+				}
+				if found != max(1, besides[c.claim]) {
+					t.Errorf("%s: %s\ngives %d findings", c.claim, told, found)
+				}
+			}
+		}
+	}
+}

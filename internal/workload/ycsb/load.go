@@ -1,0 +1,63 @@
+package ycsb
+
+import (
+	"math"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/database"
+)
+
+// Load is what a workload asks for, and of which database.
+type Load struct {
+	Mix          Mix
+	Distribution Distribution
+	Database     string // its name: "pebble"
+}
+
+// LoadOf returns the load of a workload's declaration, as a result keeps it. The
+// database need not be one that this program knows. ok is false where the declaration
+// cannot be read.
+func LoadOf(declared string) (l Load, ok bool) {
+	var doc yaml.Node
+	err := yaml.Unmarshal([]byte(declared), &doc)
+	if err != nil || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
+		return l, false
+	}
+	d := &decoder{p: defaults(), line: map[string]int{}, good: map[string]bool{}}
+	d.mapping(doc.Content[0])
+	if len(d.problems) > 0 || len(d.p.mix()) == 0 {
+		return l, false
+	}
+	l = Load{Mix: d.p.mix(), Distribution: d.p.distribution(), Database: database.All()[0].Name}
+	switch {
+	case d.named == nil:
+	case d.named.Kind == yaml.ScalarNode:
+		l.Database = d.named.Value
+	case d.named.Kind == yaml.MappingNode && len(d.named.Content) == 2:
+		l.Database = d.named.Content[0].Value
+	default:
+		return l, false
+	}
+	return l, true
+}
+
+// Called is what YCSB calls the operations of a load: A to F; "" for another mix.
+func (l Load) Called() string {
+	var called []string
+	for name, of := range presets {
+		equal := true
+		for _, operation := range Names {
+			equal = equal && math.Abs(of.mix[operation]-l.Mix[operation]) < 1e-6
+		}
+		if equal {
+			called = append(called, name)
+		}
+	}
+	slices.Sort(called)
+	if len(called) == 0 {
+		return ""
+	}
+	return called[0]
+}
