@@ -180,6 +180,9 @@ func miniatureText(host *result.Limits) string {
 func miniatureOf(run *result.Run) string {
 	var all []string
 	for _, m := range run.Mixes {
+		if m.Varies != nil {
+			continue // its limits are told where they are compared
+		}
 		text := miniatureText(m.Host)
 		if !slices.Contains(all, text) {
 			all = append(all, text)

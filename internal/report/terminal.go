@@ -57,6 +57,12 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	return out.Flush()
 }
 
+// left reports whether a run with a budget left a mix out: it planned no trial of it.
+func (t *terminal) left(mix string) bool {
+	tried := slices.ContainsFunc(t.whole.Trials, func(trial result.Trial) bool { return trial.Mix == mix })
+	return t.run.Experiment.BudgetSeconds > 0 && !tried && len(t.run.Mixes) > 0
+}
+
 // tables prints what was measured: a table for each workload or mix, and one for all mixes
 // that differ in the number of their instances alone.
 func (t *terminal) tables(points []fact.Point) {
@@ -64,6 +70,7 @@ func (t *terminal) tables(points []fact.Point) {
 	for _, w := range t.whole.Workloads {
 		s := t.scalingOf(w.Name)
 		switch {
+		case s == nil && t.left(w.Name):
 		case s == nil:
 			t.workload(w, points)
 		case !slices.Contains(told, s):

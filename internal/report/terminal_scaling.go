@@ -50,7 +50,7 @@ func (t *terminal) overInstances(s *fact.Scaling, w result.Workload, points []fa
 		for _, doubt := range p.doubts() {
 			if !slices.Contains(said, doubt) {
 				said = append(said, doubt)
-				t.text("  ! ", "    ", p.Mix+": "+doubt, t.style.warn)
+				t.text("  ! ", "    ", doubt, t.style.warn)
 			}
 		}
 	}

@@ -17,6 +17,8 @@ type Elasticity struct {
 	Needed []Resource `json:"needed"`         // of which less makes all do less: what hurts most first
 	Agrees bool       `json:"agrees"`         // both sides name the same, or both nothing; see Open
 	Open   bool       `json:"open,omitempty"` // too few bring-ups to tell what helps
+	// Undecided are those of which more or less may do 10% or more, as far as the trials tell.
+	Undecided []Resource `json:"undecided,omitempty"`
 }
 
 // Worth is what one limit is worth.

@@ -167,6 +167,18 @@ func (v *View) usedAt(of *Varied) (workload string, binds fact.Resource) {
 // significant, and moves nobody to change a limit by a fifth.
 const worthTelling = 0.03
 
+// mayMatter is the change of throughput that has to be ruled out before a limit is said not
+// to count.
+const mayMatter = 0.1
+
+// undecided reports whether a change that is not significant may be large all the same.
+func undecided(c *fact.LimitChange) bool {
+	if c == nil || c.Rate.Differs {
+		return false
+	}
+	return !c.Rate.HasInterval() || c.Rate.Low < 1-mayMatter || c.Rate.High > 1+mayMatter
+}
+
 // conclude names the limits that count, and whether both sides agree.
 func conclude(e *fact.Elasticity) {
 	type counted struct {
@@ -176,6 +188,9 @@ func conclude(e *fact.Elasticity) {
 	var helps, needed []counted
 	e.Open = true
 	for _, w := range e.Limits {
+		if undecided(w.More) || undecided(w.Less) {
+			e.Undecided = append(e.Undecided, w.Resource)
+		}
 		if c := w.More; c != nil {
 			e.Open = e.Open && c.Rate.TooFew
 			if c.Rate.Differs && c.Rate.Ratio >= 1+worthTelling {
@@ -198,5 +213,5 @@ func conclude(e *fact.Elasticity) {
 	for _, c := range needed {
 		e.Needed = append(e.Needed, c.of)
 	}
-	e.Agrees = !e.Open && (e.Used == "" && len(e.Helps) == 0 || slices.Contains(e.Helps, e.Used))
+	e.Agrees = !e.Open && len(e.Undecided) == 0 && (e.Used == "" && len(e.Helps) == 0 || slices.Contains(e.Helps, e.Used))
 }

@@ -19,7 +19,8 @@ var ElasticitySentences = prose.NewSheet(elasticityText)
 type Limited struct {
 	Elasticity fact.Elasticity `json:"elasticity"`
 	Count      []Counted       `json:"-"` // limits that throughput depends on: what helps first, then what is needed
-	Idle       []fact.Worth    `json:"-"` // the others
+	Idle       []fact.Worth    `json:"-"` // those that do not
+	Noisy      []fact.Worth    `json:"-"` // those of which that cannot be told
 }
 
 // Counted is a limit that throughput depends on.
@@ -46,7 +47,11 @@ func Elasticity(v *measured.View) (out []fact.Finding) {
 			}
 		}
 		for _, w := range e.Limits {
-			if !counts(told.Count, w.Resource) {
+			switch {
+			case counts(told.Count, w.Resource):
+			case slices.Contains(e.Undecided, w.Resource):
+				told.Noisy = append(told.Noisy, w)
+			default:
 				told.Idle = append(told.Idle, w)
 			}
 		}
