@@ -185,7 +185,6 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 			all = append(all, s)
 		}
 	}
-	all = append(all, scalingSections(run, findings)...)
 	for _, f := range findings {
 		if f.Elasticity != nil {
 			add(worthOfLimits(f.Elasticity))
@@ -202,7 +201,8 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 	for i := range all {
 		all[i].assign(who)
 	}
-	return identified(all)
+	// What instances do together has no stacks that a verdict chooses from.
+	return identified(append(scalingSections(run, findings), all...))
 }
 
 // identified names the elements of sections and their figures.

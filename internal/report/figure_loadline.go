@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/units"
 )
 
 // Classes of the load line's figure.
@@ -98,7 +99,7 @@ func (s scaledFigures) guides() []guide {
 	all := []guide{alone}
 	if least := s.Line.Objective.EachRate; least > 0 {
 		all = append(all, guide{Class: classLimit, Y: func(n float64) float64 { return n * least },
-			Word: "objective: each at " + percentText(s.Line.Objective.Standalone),
+			Word: "objective: each at " + units.Percent(s.Line.Objective.Standalone), Below: true,
 			Text: fmt.Sprintf("the objective: each does at least %s/s", exactText(least))})
 	}
 	return all
@@ -109,7 +110,7 @@ func (s scaledFigures) addLine(f *figure) {
 	l := s.Line
 	if l.Instances == 0 {
 		f.Notes = append(f.Notes, note{Class: classCarries, X: f.X.Low, Top: labelRow, Behind: true,
-			Word: "no number that was measured meets the objective"})
+			Word: "load line: none", Text: "no number of instances that was measured meets the objective"})
 		return
 	}
 	at := float64(l.Instances)
@@ -124,9 +125,6 @@ func (s scaledFigures) addLine(f *figure) {
 			Text: fmt.Sprintf("the load line may lie anywhere from %d to %d instances", l.Low, l.High)})
 	default:
 		text += fmt.Sprintf("; %s are too few to say how sure that is", counted(l.BringUps, "bring-up"))
-	}
-	if l.Objective.P99NS > 0 {
-		word += ", p99 within " + latencyText(l.Objective.P99NS)
 	}
 	f.Bands = append(f.Bands, band{Class: classCarries, X: &[2]float64{at, at}, Text: text})
 	f.Marks = append(f.Marks, mark{X: at, Y: s.rateAt(at), Class: classDisc})
@@ -215,24 +213,13 @@ func bindingClass(of fact.Resource) string {
 }
 
 // strip is what binds at each number: from halfway to the number before to halfway to the next.
+// Where no trial was completed, there is nothing.
 func (s scaledFigures) strip() (all []segment) {
-	edge := func(i int) float64 {
-		switch {
-		case i == 0:
-			return s.x.Low
-		case i == len(s.Points):
-			return s.x.High
-		}
-		a, b := float64(s.Points[i-1].Instances), float64(s.Points[i].Instances)
-		if s.x.Log {
-			return math.Sqrt(a * b)
-		}
-		return (a + b) / 2
-	}
-	for i, p := range s.Points {
-		one := segment{From: edge(i), To: edge(i + 1), Class: bindingClass(p.Binds), Word: bindingWord(p.Binds)}
+	for _, p := range s.Points {
+		from, to := s.around(p.Instances)
+		one := segment{From: from, To: to, Class: bindingClass(p.Binds), Word: bindingWord(p.Binds)}
 		one.Text = counted(p.Instances, "instance") + ": " + s.bindingText(p)
-		if last := len(all) - 1; last >= 0 && all[last].Class == one.Class {
+		if last := len(all) - 1; last >= 0 && all[last].Class == one.Class && all[last].To == one.From {
 			all[last].To = one.To
 			all[last].Text += "; " + one.Text
 			continue
@@ -240,6 +227,45 @@ func (s scaledFigures) strip() (all []segment) {
 		all = append(all, one)
 	}
 	return all
+}
+
+// around is the stretch of the axis that belongs to a number of instances.
+func (s scaledFigures) around(instances int) (from, to float64) {
+	counts := slices.Clone(s.Missing)
+	for _, p := range s.Points {
+		counts = append(counts, p.Instances)
+	}
+	slices.Sort(counts)
+	halfway := func(a, b float64) float64 {
+		if s.x.Log {
+			return math.Sqrt(a * b)
+		}
+		return (a + b) / 2
+	}
+	i := slices.Index(counts, instances)
+	n := float64(instances)
+	from, to = s.x.Low, s.x.High
+	if i > 0 {
+		from = halfway(float64(counts[i-1]), n)
+	}
+	if i < len(counts)-1 {
+		to = halfway(n, float64(counts[i+1]))
+	}
+	switch { // at the ends, as far as on the other side
+	case i == 0:
+		from = max(from, s.mirrored(n, to))
+	case i == len(counts)-1:
+		to = min(to, s.mirrored(n, from))
+	}
+	return from, to
+}
+
+// mirrored is as far from a place on the axis as another, on the other side.
+func (s scaledFigures) mirrored(place, other float64) float64 {
+	if s.x.Log {
+		return place * place / other
+	}
+	return 2*place - other
 }
 
 // bindingText says what binds, and how much of all that has a limit is used.
@@ -252,7 +278,7 @@ func (s scaledFigures) bindingText(p fact.ScalingPoint) string {
 	}
 	u := p.Use(p.Binds)
 	if u != nil && u.Limit > 0 {
-		text += fmt.Sprintf(", %s used", percentText(u.Share()))
+		text += fmt.Sprintf(", %s used", units.Percent(u.Share()))
 	}
 	return text
 }

@@ -12,6 +12,7 @@ type guide struct {
 	Text  string
 	Y     func(x float64) float64
 	Word  string // beside its end; "" for none
+	Below bool   // the word stands below it, not at its end
 }
 
 // note is words at a place of the plot.
@@ -58,24 +59,46 @@ const guideSteps = 96
 func (f figure) drawGuides(d *drawing, x, y scale) {
 	for _, g := range f.Guides {
 		var b strings.Builder
-		var endX, endY float64
+		var ends [2][2]float64
 		for i := range guideSteps + 1 {
 			at := f.X.between(float64(i) / guideSteps)
 			v := g.Y(at)
 			if !(v <= f.Y.High) || v < f.Y.Low {
 				continue // it leaves the plot, or has not entered it yet
 			}
+			if b.Len() == 0 {
+				ends[0] = [2]float64{at, v}
+			}
 			line(&b, x.at(at), 100-y.at(v))
-			endX, endY = at, v
+			ends[1] = [2]float64{at, v}
 		}
 		if b.Len() == 0 {
 			continue
 		}
 		d.Across = append(d.Across, path{D: b.String(), Class: "across " + g.Class, Title: g.Text})
 		if g.Word != "" {
-			d.Notes = append(d.Notes, f.place(note{Class: "guide", X: endX, Y: endY, Down: -6, Word: g.Word, Before: true}, x, y))
+			d.Notes = append(d.Notes, f.place(f.named(g, ends, x), x, y))
 		}
 	}
+}
+
+// guideRow is where the word of a guide that rises stands, in CSS pixels from the top of the plot:
+// below the load line's name.
+const guideRow = 30
+
+// named puts the word of a guide where nothing else is: of one that rises, at the top beside its
+// end, on the side that has room; of one that falls, behind its beginning.
+func (f figure) named(g guide, ends [2][2]float64, x scale) note {
+	from, to := ends[0], ends[1]
+	switch {
+	case g.Below:
+		at := f.X.between(0.3)
+		return note{Class: g.Class, X: at, Y: g.Y(at), Down: 20, Word: g.Word, Behind: true}
+	case to[1] < from[1]:
+		return note{Class: g.Class, X: from[0], Y: from[1], Down: 6, Word: g.Word, Behind: true}
+	}
+	right := x.at(to[0]) > 50
+	return note{Class: g.Class, X: to[0], Top: guideRow, Word: g.Word, Before: right, Behind: !right}
 }
 
 // between is the value at a share of the way along an axis.
@@ -92,11 +115,19 @@ func (f figure) drawNotes(d *drawing, x, y scale) {
 	}
 }
 
+// lowest is how far down a plot a place may be that has words below it.
+const lowest = 88
+
 // place puts a note where it stays within the plot.
 func (f figure) place(n note, x, y scale) placedNote {
-	p := placedNote{X: x.at(n.X), Y: 100 - y.at(n.Y), DY: n.Down, Anchor: "middle", Class: n.Class, Word: n.Word, Text: n.Text}
-	if n.Top > 0 {
+	p := placedNote{
+		X: x.at(n.X), Y: 100 - y.at(n.Y), DY: n.Down, Anchor: "middle", Class: n.Class, Word: n.Word, Text: n.Text,
+	}
+	switch {
+	case n.Top > 0:
 		p.Y, p.DY = 0, n.Top
+	case p.Y > lowest && n.Down > 0:
+		p.DY = -n.Down / 2 // below there is the axis
 	}
 	switch {
 	case n.Before, !n.Behind && p.X > 90:

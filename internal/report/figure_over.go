@@ -46,8 +46,8 @@ func (s scaledFigures) latencies() (figure, bool) {
 	if limit := s.Line.Objective.P99NS; limit > 0 {
 		f.Bands = append(f.Bands, band{Class: classLimit, Y: &[2]float64{limit, limit},
 			Text: "the objective: 99% of operations take at most " + latencyText(limit)})
-		f.Notes = append(f.Notes, note{Class: classLimit, X: f.X.Low, Y: limit, Down: -6, Behind: true,
-			Word: "objective: p99 within " + latencyText(limit)})
+		f.Notes = append(f.Notes, note{Class: classLimit, X: f.X.High, Y: limit, Down: -6, Before: true,
+			Word: "objective: " + latencyText(limit)})
 	}
 	if s.P99 != nil && s.P99.Knee != nil {
 		knee := *s.P99.Knee

@@ -8,6 +8,7 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // scalingSections draw how many instances a host carries: for each workload that ran in
@@ -46,8 +47,9 @@ func axisOver(curves []*fact.Scaling) axis {
 		}
 	}
 	slices.Sort(counts)
+	counts = slices.Compact(counts)
 	a := axis{Label: "instances"}
-	for _, n := range slices.Compact(counts) {
+	for _, n := range counts {
 		a.Ticks = append(a.Ticks, valueTick{float64(n), fmt.Sprint(n)})
 	}
 	if len(counts) == 0 {
@@ -110,7 +112,7 @@ func (s scaledFigures) objectiveNote() string {
 		limits = append(limits, "99% of operations take at most "+latencyText(o.P99NS))
 	}
 	if o.Standalone > 0 {
-		limits = append(limits, fmt.Sprintf("each does at least %s of what one alone does", percentText(o.Standalone)))
+		limits = append(limits, fmt.Sprintf("each does at least %s of what one alone does", units.Percent(o.Standalone)))
 	}
 	if len(limits) == 0 {
 		return ""
@@ -122,12 +124,13 @@ func (s scaledFigures) objectiveNote() string {
 func (s scaledFigures) table() *numberTable {
 	t := &numberTable{
 		Caption: "medians over bring-ups, per second where rates are meant",
-		Head: []string{"Instances", "What binds", "All together", "Interval", "Each, of the first", "Slowest, of an equal share",
+		Head: []string{"Instances", "What binds", "All together", "Interval", "Each, of the first",
+			"Slowest, of an equal share",
 			"p50", "p99", "p99.9", "Device reads per operation", "Page cache of each"},
 	}
 	for _, p := range s.Points {
 		row := []string{fmt.Sprint(p.Instances), bindingWord(p.Binds), grouped(p.Rate), "too few bring-ups",
-			s.timesFirst(p), percentText(p.Weakest), unknown, unknown, unknown, significant(p.DeviceReads), unknown}
+			s.timesFirst(p), units.Percent(p.Weakest), unknown, unknown, unknown, significant(p.DeviceReads), unknown}
 		if p.RateHigh > 0 {
 			row[3] = grouped(p.RateLow) + " to " + grouped(p.RateHigh)
 		}
@@ -156,7 +159,7 @@ func (s scaledFigures) timesFirst(p fact.ScalingPoint) string {
 	if !(each > 0) {
 		return unknown
 	}
-	return percentText(p.Rate / float64(p.Instances) / each)
+	return units.Percent(p.Rate / float64(p.Instances) / each)
 }
 
 func percentileOf(p fact.ScalingPoint, percent float64) (fact.Percentile, bool) {

@@ -261,7 +261,8 @@ func TestBrowserCursorIsShared(t *testing.T) {
 		t.Errorf("%d cursors are shown", n)
 	}
 	said := eval[[]string](t, b, cursors+`.map(e => e.textContent).filter(t => t)`)
-	if got := strings.Join(said, ", "); got != "640 MiB, 0.12 CPUs, 0.22 CPUs, 0.32 CPUs, 0.42 CPUs, 160 MiB, 160 MiB, 160 MiB" {
+	const want = "640 MiB, 0.12 CPUs, 0.22 CPUs, 0.32 CPUs, 0.42 CPUs, 160 MiB, 160 MiB, 160 MiB"
+	if got := strings.Join(said, ", "); got != want {
 		t.Errorf("the others say %s", got)
 	}
 	apart := eval[float64](t, b, `(() => {
@@ -383,6 +384,7 @@ func TestBrowserLabelsKeepApart(t *testing.T) {
 	for _, u := range unusualRuns() {
 		runs[u.name] = u.run
 	}
+	maps.Copy(runs, crowdedRuns(t))
 	for name, run := range runs {
 		b.open(t, run, finding.All(run))
 		for _, v := range []view{views[0], views[3], {name: "wider phone", width: 375, height: 667, scheme: "light"},
@@ -463,7 +465,7 @@ func TestBrowserFiguresLook(t *testing.T) {
 	b := startBrowser(t)
 	dir := screenshots(t)
 	for name, run := range map[string]*result.Run{"stopped": stoppedRun(), "swept": sweptRun(),
-		"published": publishedRun(), "mixed": mixedRun()} {
+		"published": publishedRun(), "mixed": mixedRun(), "crowded": crowdedRuns(t)["objective"]} {
 		b.open(t, run, finding.All(run))
 		for _, v := range views {
 			b.look(t, v)
@@ -496,7 +498,8 @@ func TestBrowserAccessibility(t *testing.T) {
 	axe := axeCore(t)
 	b := startBrowser(t)
 	for name, run := range map[string]*result.Run{"stopped": stoppedRun(), "swept": sweptRun(),
-		"published": publishedRun(), "mixed": mixedRun(), "nothing": {}, "of 200 trials": largeRun()} {
+		"published": publishedRun(), "mixed": mixedRun(), "crowded": crowdedRuns(t)["objective"], "nothing": {},
+		"of 200 trials": largeRun()} {
 		for _, with := range []string{"", web.ReportScript} {
 			if with == "" && name != "stopped" {
 				continue // without its script one run is like another

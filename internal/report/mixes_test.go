@@ -199,7 +199,8 @@ func TestEachInstance(t *testing.T) {
 		return all
 	}
 	trial := func(mix string, block int) *result.Trial {
-		return &run.Trials[slices.IndexFunc(run.Trials, func(one result.Trial) bool { return one.Mix == mix && one.Block == block })]
+		i := slices.IndexFunc(run.Trials, func(one result.Trial) bool { return one.Mix == mix && one.Block == block })
+		return &run.Trials[i]
 	}
 	each := func(one *result.Trial) []figureRow { return eachInstance(one, one.Series, one.Started) }
 
@@ -210,7 +211,8 @@ func TestEachInstance(t *testing.T) {
 	}
 	for _, row := range four {
 		for _, f := range row.Figures {
-			if f.X.High != row.Figures[0].X.High || f.Y.High != row.Figures[0].Y.High || len(f.Curves) != 1 || len(f.Bands) != 1 {
+			first := row.Figures[0]
+			if f.X.High != first.X.High || f.Y.High != first.Y.High || len(f.Curves) != 1 || len(f.Bands) != 1 {
 				t.Errorf("%s: %+v", row.Title, f)
 			}
 		}
