@@ -190,9 +190,9 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 			add(worthOfLimits(f.Elasticity))
 		}
 	}
-	add(throughput(run, unscaled(points, findings), findings))
+	add(throughput(run, unscaled(run, points, findings), findings))
 	add(ratios(run.Experiment.Baseline, points, findings))
-	add(latencyCurves(run, unscaled(points, findings)))
+	add(latencyCurves(run, unscaled(run, points, findings)))
 	add(latencySplits(run, points, findings))
 	add(traceBreakdowns(run, points))
 	add(traceServed(run))

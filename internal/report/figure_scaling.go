@@ -178,7 +178,11 @@ func isScaled(findings []fact.Finding, p fact.Point) bool {
 	})
 }
 
-// unscaled are the points that are of no curve.
-func unscaled(points []fact.Point, findings []fact.Finding) []fact.Point {
-	return slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool { return isScaled(findings, p) })
+// unscaled are the points that are of no curve, and of no variation of one in a limit: those
+// have a figure of what limits are worth.
+func unscaled(run *result.Run, points []fact.Point, findings []fact.Finding) []fact.Point {
+	varied := slices.ContainsFunc(findings, func(f fact.Finding) bool { return f.Elasticity != nil })
+	return slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
+		return isScaled(findings, p) || varied && mixNamed(run, p.Workload).Varies != nil
+	})
 }
