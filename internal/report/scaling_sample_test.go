@@ -71,7 +71,10 @@ instances C disk x8 2481 2550 2560 2540 2570 reads=0.62 cache=114 io=0.9 mean=20
 		"objective": strings.Replace(valley, "instances", "objective p99=2000000 standalone=0.9\ninstances", 1),
 		"unmet":     strings.Replace(valley, "instances", "objective p99=100000\ninstances", 1),
 		"many":      many,
-		"failed":    valley,
+		"varied": valley + `varied memory*1.2 C disk x5 7470 7490 7500 7480 mean=330000 p99=1170000
+varied memory*0.8 C disk x5 4313 4364 4350 4342 mean=3000000 p99=40000000
+`,
+		"failed": valley,
 		"two counts": small + `instances C disk x1 1501 1511 1512 1503 reads=0 cache=198
 instances C disk x2 3024 3048 3035 3040 reads=0 cache=198
 `,
