@@ -144,6 +144,12 @@ bench-load: setup-build ## run the load generator at several rates on one CPU: h
 	CGO_ENABLED=0 $(GO) build -o bin/bench-load ./scripts/bench-load
 	bin/bench-load
 
+.PHONY: bench-sample
+bench-sample: setup-build ## take samples of 16 instances, a miniature, two devices and the host: how much of a core that costs
+	mkdir -p bin
+	$(GO) test -c -o bin/bench-sample ./internal/observe
+	$(AS_ROOT) bin/bench-sample -test.run '^$$' -test.bench Sample
+
 .PHONY: screenshots
 screenshots: setup-test build ## take the README's pictures of the newest run's report
 	scripts/screenshots.sh
