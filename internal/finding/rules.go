@@ -46,6 +46,7 @@ var table = []rule{
 	{"amplification", cost.Amplifications, cost.AmplificationSentences},
 	{"journal", cost.Journal, cost.JournalSentences},
 	{"caveats", rules.Caveats, rules.CaveatSentences},
+	{"unbound", rules.NeverBound, rules.UnboundSentences},
 	{"steadiness", rules.Steadiness, rules.SteadinessSentences},
 	{"missing", rules.Missing, rules.MissingSentences},
 }

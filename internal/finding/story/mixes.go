@@ -61,6 +61,7 @@ type crowd struct {
 	throttled            float64 //
 	mean, p99            float64 // latency, in ns
 	weakest, outOfMemory float64
+	peakMiB, memoryLimit float64 // in MiB
 }
 
 // tellCrowd takes a line of a story: a workload with so many instances on a stack. Each
@@ -88,7 +89,7 @@ func tellCrowd(t Stopper, run *result.Run, host *result.Limits, varies *result.V
 		}
 		field := map[string]*float64{
 			"reads": &c.reads, "writes": &c.writes, "cpus": &c.cpus, "limit": &c.limit, "cache": &c.cacheMiB,
-			"io":     &c.io,
+			"io": &c.io, "peak": &c.peakMiB, "memory-limit": &c.memoryLimit,
 			"memory": &c.memory, "busy": &c.busy, "throttled": &c.throttled, "mean": &c.mean, "p99": &c.p99,
 			"weakest": &c.weakest, "killed": &c.outOfMemory,
 		}[key]
@@ -97,7 +98,8 @@ func tellCrowd(t Stopper, run *result.Run, host *result.Limits, varies *result.V
 		}
 		*field = numberOf(t, value)
 	}
-	tenant := result.Tenant{Name: workload, Workload: workload, Count: n, Limits: result.Limits{CPUs: c.limit}, Policy: policy}
+	limits := result.Limits{CPUs: c.limit, MemoryBytes: int64(c.memoryLimit) << 20}
+	tenant := result.Tenant{Name: workload, Workload: workload, Count: n, Limits: limits, Policy: policy}
 	mix := result.Mix{Name: fmt.Sprintf("%s-%d", workload, n), Host: host, Tenants: []result.Tenant{tenant}}
 	if policy != "" {
 		mix.Name += "-" + policy
@@ -142,10 +144,10 @@ func (c crowd) trial(of result.Tenant, stack string, rate float64) result.Trial 
 			Measurement: &result.Measurement{Seconds: 1, Operations: result.ReadsWrites(op, result.Operation{})},
 			Usage: &result.Usage{
 				Seconds: 1, CPUSeconds: c.cpus, ThrottledSeconds: c.throttled, CacheBytes: int64(c.cacheMiB * (1 << 20)),
-				IOPressure: c.io, MemoryPressure: c.memory, OOMKills: int(c.outOfMemory),
+				PeakMemoryBytes: int64(c.peakMiB) << 20, IOPressure: c.io, MemoryPressure: c.memory, OOMKills: int(c.outOfMemory),
 			},
 		}
-		if c.limit > 0 {
+		if !of.Limits.None() {
 			in.Limited = &result.Limited{Asked: of.Limits, ReadBack: of.Limits}
 		}
 		t.Instances = append(t.Instances, in)

@@ -15,7 +15,7 @@
 //	objective [p99=NS] [standalone=SHARE]
 //	instances WORKLOAD STACK xN RATE,RATE|- ... [reads=PER_OP] [writes=PER_OP] [cpus=N] [limit=CPUS] [cache=MIB] [io=SHARE]
 //	    [memory=SHARE] [busy=SHARE] [throttled=SHARE] [mean=NS] [p99=NS] [weakest=SHARE] [killed=N]
-//	    [policy=NAME]
+//	    [policy=NAME] [peak=MIB] [memory-limit=MIB]
 //	beside STACK WORKLOADxN WORKLOADxN RATE/RATE...
 //	varied LIMIT*FACTOR WORKLOAD STACK xN ...
 //
