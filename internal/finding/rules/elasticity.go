@@ -35,29 +35,24 @@ type Change struct {
 // Did is what more, or less, of the limit did.
 func (c Counted) Did(change *fact.LimitChange) Change { return Change{*change, c.Resource} }
 
+// NoneHelps reports whether limits were relaxed, and it is ruled out that one of them helps much.
+func (l Limited) NoneHelps() bool {
+	e := l.Elasticity
+	relaxed := slices.ContainsFunc(e.Limits, func(w fact.Worth) bool { return w.More != nil })
+	return relaxed && len(e.Helps) == 0 && len(e.Undecided) == 0
+}
+
+// Moves says in a few plain words what moves throughput.
+func (l Limited) Moves() string { return ElasticitySentences.Say("moves", l) }
+
 // Elasticity says what more and less of each limit of the miniature does to throughput and
 // p99, where the run tried that, and whether what was used says the same.
 func Elasticity(v *measured.View) (out []fact.Finding) {
 	for _, of := range v.Variations() {
 		e := v.Elasticity(of)
-		told := Limited{Elasticity: e}
-		for _, r := range append(e.Helps[:len(e.Helps):len(e.Helps)], e.Needed...) {
-			if !counts(told.Count, r) {
-				told.Count = append(told.Count, Counted{worthOf(e, r)})
-			}
-		}
-		for _, w := range e.Limits {
-			switch {
-			case counts(told.Count, w.Resource):
-			case slices.Contains(e.Undecided, w.Resource):
-				told.Noisy = append(told.Noisy, w)
-			default:
-				told.Idle = append(told.Idle, w)
-			}
-		}
 		f := fact.Finding{
-			ID: "elasticity/" + e.Stack + "/" + e.Mix, Case: "elasticity", Kind: fact.KindScaling, Workload: e.Mix, Facts: told, Elasticity: &e,
-			Evidence: measured.Points(of.Of), Caveats: measured.MarksOf(of.Of),
+			ID: "elasticity/" + e.Stack + "/" + e.Mix, Case: "elasticity", Kind: fact.KindScaling, Workload: e.Mix,
+			Facts: limitedOf(e), Elasticity: &e, Evidence: measured.Points(of.Of), Caveats: measured.MarksOf(of.Of),
 		}
 		if e.Stack != "" {
 			f.Stacks = []string{e.Stack}
@@ -65,6 +60,40 @@ func Elasticity(v *measured.View) (out []fact.Finding) {
 		out = append(out, f)
 	}
 	return out
+}
+
+func limitedOf(e fact.Elasticity) Limited {
+	told := Limited{Elasticity: e}
+	for _, r := range slices.Concat(e.Helps, e.Needed) {
+		if !counts(told.Count, r) {
+			told.Count = append(told.Count, Counted{worthOf(e, r)})
+		}
+	}
+	for _, w := range e.Limits {
+		switch {
+		case counts(told.Count, w.Resource):
+		case slices.Contains(e.Undecided, w.Resource):
+			told.Noisy = append(told.Noisy, w)
+		default:
+			told.Idle = append(told.Idle, w)
+		}
+	}
+	return told
+}
+
+// movesOf is what moves throughput at one of some numbers of instances; nil where the run does not
+// tell, or nothing does.
+func movesOf(v *measured.View, cells []*measured.Cell) *Limited {
+	for _, of := range v.Variations() {
+		if !slices.Contains(cells, of.Of) {
+			continue
+		}
+		told := limitedOf(v.Elasticity(of))
+		if len(told.Count) > 0 {
+			return &told
+		}
+	}
+	return nil
 }
 
 func counts(limits []Counted, r fact.Resource) bool {

@@ -125,7 +125,7 @@ func carries(v *measured.View) (f fact.Finding, ok bool) {
 		}
 	}
 	f = fact.Finding{
-		ID: "recommendation", Case: "carries", Kind: fact.KindRecommendation, Facts: Verdict{Carries: first},
+		ID: "recommendation", Case: "carries", Kind: fact.KindRecommendation, Facts: Verdict{Carries: first, Moves: movesOf(v, cells)},
 		Evidence: measured.Points(cells...), Caveats: append(measured.MarksOf(cells...), doubts(v)...),
 		Recommendation: &fact.Recommendation{Confidence: fact.Likely},
 	}
