@@ -14,8 +14,8 @@ import (
 // and to p99: ratios with their intervals.
 func worthOfLimits(e *fact.Elasticity) (section, bool) {
 	s := section{
-		Title: fmt.Sprintf("What a limit is worth, with %s of %s", counted(e.Instances, "instance"), e.Workload),
-		Note: "Each limit of the miniature (" + e.Host + ") was relaxed and tightened in turn. Ratios to what " + e.Mix +
+		Title: worthTitle(e),
+		Note: "Limits of the miniature (" + e.Host + ") were relaxed and tightened one at a time. Ratios to what " + e.Mix +
 			" does as it is, in the same blocks, with their 95% intervals, on a logarithmic scale; ~ for no significant " +
 			"difference.",
 	}

@@ -41,6 +41,7 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	t.heading(opt.Dir)
 	t.verdict()
 	t.tables(points)
+	t.worthOfLimits()
 	t.legend(slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool { return t.scalingOf(p.Workload) != nil }))
 	t.traced(t.run)
 	t.behind()

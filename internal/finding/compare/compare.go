@@ -2,12 +2,14 @@
 package compare
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 )
@@ -116,19 +118,32 @@ func Runs(a, b *result.Run, opt Options) Comparison {
 		opt.Metrics = []string{"iops"}
 	}
 	va, vb := measured.New(a), measured.New(b)
-	pairs, apart := pair(va, vb)
+	pairs, apart := pair(unitsOf(va), unitsOf(vb))
+	varied, _ := pair(variedOf(va), variedOf(vb))
 	c := Comparison{
 		A: runOf(va.Run), B: runOf(vb.Run), Threshold: opt.Threshold, Alpha: opt.Alpha,
 		Rows: []Row{}, Apart: apart,
 		Differs: differences(va.Run, vb.Run, pairs), Notes: notes(va.Run, vb.Run, pairs),
 	}
+	if len(varied) > 0 && !opt.Others {
+		c.Notes = append(c.Notes, fmt.Sprintf("limits of the miniature that both runs varied, at %s, never decide: --all compares them too",
+			plural.Count(len(varied), "point")))
+	}
 	for _, decides := range []bool{true, false} {
 		var family []Row
 		for _, m := range Metrics() {
-			if slices.Contains(opt.Metrics, m.ID) != decides || !decides && !opt.Others {
-				continue
+			if !decides && !opt.Others {
+				break
 			}
-			for _, p := range pairs {
+			// Mixes that vary a limit decide nothing: p values are corrected for each row that decides.
+			var rows []comparedPair
+			if slices.Contains(opt.Metrics, m.ID) == decides {
+				rows = pairs
+			}
+			if !decides {
+				rows = slices.Concat(rows, varied)
+			}
+			for _, p := range rows {
 				family = append(family, p.row(m, va.Run.Seed^vb.Run.Seed, decides))
 			}
 		}

@@ -58,8 +58,7 @@ type comparedPair struct{ a, b *unit }
 
 // pair finds for every unit of A the one of B that is like it. Among several,
 // names decide; that they are called the same does not make them alike.
-func pair(va, vb *measured.View) (pairs []comparedPair, apart []Apart) {
-	left, right := unitsOf(va), unitsOf(vb)
+func pair(left, right []*unit) (pairs []comparedPair, apart []Apart) {
 	nameUnknown(left, right)
 	partner := map[*unit]*unit{} // both ways
 	for _, byName := range []bool{true, false} {
@@ -117,6 +116,20 @@ func unitsOf(v *measured.View) []*unit {
 				units = append(units, &unit{stack: s, workload: w, cell: v.Cell(s.Name, w.Name), tried: n, shape: shapeOf(v, s, w)})
 			}
 		}
+	}
+	return units
+}
+
+// variedOf are the mixes that the run added to vary a limit.
+func variedOf(v *measured.View) (units []*unit) {
+	for _, c := range v.VariedCells() {
+		u := &unit{stack: c.Stack, workload: c.Workload, cell: c, shape: shapeOf(v, c.Stack, c.Workload)}
+		for _, t := range v.Run.Trials {
+			if t.Stack == c.Stack.Name && t.Mix == c.Workload.Name {
+				u.tried++
+			}
+		}
+		units = append(units, u)
 	}
 	return units
 }

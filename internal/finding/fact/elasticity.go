@@ -27,7 +27,8 @@ type Worth struct {
 	Resource Resource     `json:"resource"`
 	Less     *LimitChange `json:"less,omitempty"` // nil where it was not measured
 	More     *LimitChange `json:"more,omitempty"`
-	Rate     *Power       `json:"rate,omitempty"` // of throughput; nil where nothing can be told
+	Failed   []float64    `json:"failed,omitempty"` // factors with which no trial was completed, although it was tried
+	Rate     *Power       `json:"rate,omitempty"`   // of throughput; nil where nothing can be told
 	P99      *Power       `json:"p99,omitempty"`
 }
 

@@ -27,6 +27,8 @@ type Varied struct {
 	Count int   // its instances
 	Host  *result.Limits
 	cells []variedCell
+
+	failed []result.Variation // of which no trial was completed
 }
 
 type variedCell struct {
@@ -47,13 +49,30 @@ func (v *View) Variations() (all []*Varied) {
 				found.Count += t.Count
 			}
 			for _, other := range v.Run.Mixes {
-				c := v.varied[CellKey{s.Name, other.Name}]
-				if other.Varies != nil && other.Varies.Of == m.Name && c != nil {
+				if other.Varies == nil || other.Varies.Of != m.Name {
+					continue
+				}
+				if c := v.varied[CellKey{s.Name, other.Name}]; c != nil {
 					found.cells = append(found.cells, variedCell{*other.Varies, c})
+				} else if v.failed(s.Name, other.Name) {
+					found.failed = append(found.failed, *other.Varies)
 				}
 			}
 			if len(found.cells) > 0 {
 				all = append(all, found)
+			}
+		}
+	}
+	return all
+}
+
+// VariedCells returns what was measured of the mixes that the run added to vary a limit, in the
+// order of the mixes and then of the stacks.
+func (v *View) VariedCells() (all []*Cell) {
+	for _, m := range v.Run.Mixes {
+		for _, s := range v.Stacks {
+			if c := v.varied[CellKey{s.Name, m.Name}]; c != nil {
+				all = append(all, c)
 			}
 		}
 	}
@@ -99,8 +118,13 @@ func (v *View) worth(of *Varied, limit string) (w fact.Worth, ok bool) {
 			w.More, more = change, &of.cells[i]
 		}
 	}
+	for _, f := range of.failed {
+		if f.Limit == limit {
+			w.Failed = append(w.Failed, f.Factor)
+		}
+	}
 	if less == nil && more == nil {
-		return w, false
+		return w, len(w.Failed) > 0
 	}
 	whole := &variedCell{result.Variation{Factor: 1}, of.Of}
 	w.Rate = v.power(cmp.Or(more, whole), cmp.Or(less, whole), samples.Rate)

@@ -19,7 +19,7 @@ type limitUse struct {
 	fact.Unbound
 	mixes []string
 	last  *result.Trial // that was counted
-	held  bool // something came near it, or that nothing did is not known
+	held  bool          // something came near it, or that nothing did is not known
 }
 
 // limitUses are those of a run, by whose limit it is and on what.

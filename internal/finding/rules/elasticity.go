@@ -35,11 +35,22 @@ type Change struct {
 // Did is what more, or less, of the limit did.
 func (c Counted) Did(change *fact.LimitChange) Change { return Change{*change, c.Resource} }
 
+// Failed says with which changes of limits no trial was completed.
+func (l Limited) Failed() (changes []string) {
+	for _, w := range l.Elasticity.Limits {
+		for _, factor := range w.Failed {
+			changes = append(changes, ElasticitySentences.Say("amount", fact.LimitChange{Factor: factor})+" "+
+				ElasticitySentences.Say("limit", w))
+		}
+	}
+	return changes
+}
+
 // NoneHelps reports whether limits were relaxed, and it is ruled out that one of them helps much.
 func (l Limited) NoneHelps() bool {
 	e := l.Elasticity
 	relaxed := slices.ContainsFunc(e.Limits, func(w fact.Worth) bool { return w.More != nil })
-	return relaxed && len(e.Helps) == 0 && len(e.Undecided) == 0
+	return relaxed && len(e.Helps) == 0 && len(e.Undecided) == 0 && !e.Open
 }
 
 // Moves says in a few plain words what moves throughput.
@@ -74,6 +85,7 @@ func limitedOf(e fact.Elasticity) Limited {
 		case counts(told.Count, w.Resource):
 		case slices.Contains(e.Undecided, w.Resource):
 			told.Noisy = append(told.Noisy, w)
+		case w.More == nil && w.Less == nil: // nothing is known of it
 		default:
 			told.Idle = append(told.Idle, w)
 		}

@@ -67,7 +67,7 @@ func Missing(v *measured.View) []fact.Finding {
 			byReason[r], groups = g, append(groups, g)
 		}
 		g.trials++
-		g.stacks, g.workloads = measured.AppendNew(g.stacks, t.Stack), measured.AppendNew(g.workloads, t.Mix)
+		g.stacks, g.workloads = measured.AppendNew(g.stacks, t.Stack), measured.AppendNew(g.workloads, mixOf(v, t))
 	}
 	var out []fact.Finding
 	for i, g := range groups {
@@ -81,4 +81,15 @@ func Missing(v *measured.View) []fact.Finding {
 		out = append(out, f)
 	}
 	return out
+}
+
+// mixOf names the mix of a trial. Those that the run added to vary limits, and did not come to,
+// are one.
+func mixOf(v *measured.View, t *result.Trial) string {
+	for _, m := range v.Run.Mixes {
+		if m.Name == t.Mix && m.Varies != nil && t.Status == result.TrialPlanned {
+			return "limits of " + m.Varies.Of + " varied"
+		}
+	}
+	return t.Mix
 }

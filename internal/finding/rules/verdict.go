@@ -23,8 +23,8 @@ var VerdictSentences = prose.NewSheet(verdictText, neighboursText, scalingText)
 
 // Verdict is what the sentences of a verdict speak of, beside the recommendation.
 type Verdict struct {
-	Carries *Scaled `json:"carries,omitempty"` // of a run that asks how many instances a host carries: all else but Moves is empty then
-	Moves   *Limited `json:"moves,omitempty"`   // beside Carries: the limits that move it; nil where the run does not tell, or none does
+	Carries *Scaled  `json:"carries,omitempty"` // of a run that asks how many instances a host carries: all else but Moves is empty then
+	Moves   *Limited `json:"-"`                 // beside Carries: the limits that move it; nil where the run does not tell, or none does
 
 	Name           string    `json:"name,omitempty"` // of the pick, in plain words
 	Line           string    `json:"line,omitempty"`
