@@ -93,6 +93,8 @@ EXIT STATUS
 	f.StringVarP(&o.out, "out", "o", "", "run `directory` (default: "+trial.DefaultRuns+"/RUN-ID)")
 	f.StringVar(&o.resume, "resume", "", "go on with this `RUN`")
 	f.StringArrayVar(&o.destroy, "destroy", nil, "a `device`, by serial or path, that may be overwritten; repeatable")
+	f.StringVar(&o.keepData, "keep-data", "8GiB", "keep data that was loaded for servers, below the state directory, for "+
+		"later runs: up to this `size` in all; 0 neither keeps nor uses any")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the trials, what would be changed on the host, and the time it "+
 		"would take")
 	f.BoolVar(&a.jsonOutput, "json", false, "print results and findings as JSON, and no progress")
@@ -166,6 +168,11 @@ func (a *app) prepareRun(args []string, o runOptions) (trial.Options, error) {
 		return trial.Options{}, &exitError{exitUsage, fmt.Errorf(format, v...)}
 	}
 	t := trial.Options{State: a.state, Version: version, Command: os.Args, Dir: o.out, Lines: loadLines}
+	keep, err := units.ParseSize(o.keepData)
+	if err != nil || keep < 0 {
+		return usage("--keep-data %q: write a size, such as 8GiB, or 0", o.keepData)
+	}
+	t.Golden = a.golden(keep)
 	for _, d := range o.destroy {
 		p, err := stack.ParsePermission(d)
 		if err != nil {

@@ -25,11 +25,12 @@ type runOptions struct {
 	ons      []string
 	remotes  []string
 
-	out     string
-	resume  string
-	destroy []string
-	dryRun  bool
-	quiet   bool
+	out      string
+	resume   string
+	keepData string
+	destroy  []string
+	dryRun   bool
+	quiet    bool
 }
 
 // addTo adds the flags that change an experiment.

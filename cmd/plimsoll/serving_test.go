@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/golden"
 	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
 )
@@ -84,6 +86,59 @@ func TestServersAreDriven(t *testing.T) {
 				t.Errorf("the host is not as it was:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestLoadedDataIsKeptForLaterRuns: a second run does not load what a first one did, unless
+// it was removed, and measures the same.
+func TestLoadedDataIsKeptForLaterRuns(t *testing.T) {
+	hosttest.Exclusive(t)
+	before := hosttest.Look()
+	p := newProgram(t)
+	file := p.experiment(serversOn("loop(size=512MiB) > xfs", 300*time.Millisecond))
+	loads := func(how ...string) (loaded bool) {
+		t.Helper()
+		dir := filepath.Join(t.TempDir(), "run")
+		code, out, errs := p.run(append([]string{"run", file, "--quiet", "--out", dir}, how...)...)
+		if code != 0 {
+			t.Fatalf("ends with %d: %s%s", code, out, errs)
+		}
+		steps, err := filepath.Glob(filepath.Join(dir, "artifacts", "*", "*", "prepare"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		more, err := filepath.Glob(filepath.Join(dir, "artifacts", "*", "prepare"))
+		return len(steps)+len(more) > 0 && err == nil
+	}
+	kept := func() (copies int) {
+		t.Helper()
+		code, out, errs := p.run("data", "list", "--json")
+		var all []golden.Copy
+		if err := json.Unmarshal([]byte(out), &all); code != 0 || err != nil {
+			t.Fatalf("listing ends with %d, %v: %s%s", code, err, out, errs)
+		}
+		return len(all)
+	}
+	if !loads("--keep-data", "0") || kept() != 0 {
+		t.Error("without room, nothing is loaded, or something kept")
+	}
+	if !loads() || kept() != 1 {
+		t.Error("the first run does not load, or does not keep what it loaded")
+	}
+	if loads() {
+		t.Error("the second run loads again")
+	}
+	if !loads("--keep-data", "0") {
+		t.Error("what is kept is used though nothing is to be")
+	}
+	if code, out, errs := p.run("data", "remove", "--all"); code != 0 || kept() != 0 {
+		t.Errorf("removing ends with %d: %s%s", code, out, errs)
+	}
+	if !loads() {
+		t.Error("what was removed is used")
+	}
+	if diff := before.Settle(0); diff != "" {
+		t.Errorf("the host is not as it was:\n%s", diff)
 	}
 }
 

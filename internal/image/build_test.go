@@ -53,7 +53,7 @@ func TestBuild(t *testing.T) {
 	if said != "42\n" {
 		t.Errorf("its program says %q", said)
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, unfinished+"*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(dir, ".new-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 
-	"plimsoll/internal/owner"
 	"plimsoll/internal/problem"
+	"plimsoll/internal/shelf"
 )
 
 // Image is one that is kept.
@@ -54,36 +54,24 @@ type Progress interface {
 }
 
 // Store keeps images below a directory.
-type Store struct{ dir string }
+type Store struct{ shelf shelf.Shelf }
 
 // In returns the store in a directory, which need not be there.
-func In(dir string) *Store { return &Store{dir} }
+func In(dir string) *Store { return &Store{shelf.Shelf{Dir: dir}} }
 
 const recordName = "image.json"
-
-// unfinished begins the names of images that are not whole.
-const unfinished = ".new-"
-
-// stale is how old what is not whole has to be to be taken for what a crash left.
-const stale = 24 * time.Hour
 
 var directoryName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // List returns the images, by name and then newest first. What lies in the store and
 // cannot be read is in broken, with its reason.
 func (s *Store) List() (images []Image, broken []error, err error) {
-	entries, err := os.ReadDir(s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	}
+	names, err := s.shelf.Names()
 	if err != nil {
 		return nil, nil, fmt.Errorf("list images: %w", err)
 	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
-		image, err := s.read(e.Name())
+	for _, name := range names {
+		image, err := s.read(name)
 		if err != nil {
 			broken = append(broken, err)
 			continue
@@ -101,7 +89,7 @@ func (s *Store) List() (images []Image, broken []error, err error) {
 
 // read reads what is said of an image in a directory of the store.
 func (s *Store) read(dir string) (image Image, err error) {
-	path := filepath.Join(s.dir, dir)
+	path := s.shelf.Path(dir)
 	text, err := os.ReadFile(filepath.Join(path, recordName))
 	if err == nil {
 		err = json.Unmarshal(text, &image)
@@ -153,52 +141,24 @@ func (i Image) called(name string) bool {
 
 // Layout returns the directory of an image's OCI layout.
 func (s *Store) Layout(i Image) string {
-	return filepath.Join(s.dir, strings.TrimPrefix(i.Digest, "sha256:"), "oci")
+	return filepath.Join(s.shelf.Path(strings.TrimPrefix(i.Digest, "sha256:")), "oci")
 }
 
-// Remove removes an image.
+// Remove removes an image, unless a run uses it.
 func (s *Store) Remove(i Image) error {
-	dir := filepath.Join(s.dir, strings.TrimPrefix(i.Digest, "sha256:"))
-	away := filepath.Join(s.dir, unfinished+"removed-"+filepath.Base(dir))
-	if err := os.Rename(dir, away); err != nil { // half removed, it is none any more
-		return fmt.Errorf("remove image %s: %w", i.Name, err)
-	}
-	if err := os.RemoveAll(away); err != nil {
+	if err := s.shelf.Remove(strings.TrimPrefix(i.Digest, "sha256:")); err != nil {
 		return fmt.Errorf("remove image %s: %w", i.Name, err)
 	}
 	return nil
 }
 
-// workshop makes a new directory of the store for an image that is being made, and
-// removes those that crashes left. done removes it, unless keep gave it away.
+// workshop makes a directory for an image that is being made.
 func (s *Store) workshop() (dir string, done func() error, err error) {
-	if _, err := owner.MkdirAll(s.dir, 0o755); err != nil {
-		return "", nil, fmt.Errorf("make the directory of images: %w", err)
-	}
-	if err := s.sweep(); err != nil {
-		return "", nil, err
-	}
-	dir, err = os.MkdirTemp(s.dir, unfinished)
+	dir, done, err = s.shelf.New()
 	if err != nil {
 		return "", nil, fmt.Errorf("make an image: %w", err)
 	}
-	return dir, func() error { return os.RemoveAll(dir) }, nil
-}
-
-// sweep removes what crashes left: it is old, for an image that is being made is not.
-func (s *Store) sweep() error {
-	left, err := filepath.Glob(filepath.Join(s.dir, unfinished+"*"))
-	if err != nil {
-		return err
-	}
-	var all []error
-	for _, dir := range left {
-		info, err := os.Lstat(dir)
-		if err == nil && time.Since(info.ModTime()) > stale {
-			all = append(all, os.RemoveAll(dir))
-		}
-	}
-	return errors.Join(all...)
+	return dir, done, nil
 }
 
 // keep writes an image into the workshop's directory and gives that its place. One of
@@ -216,7 +176,7 @@ func (s *Store) keep(ctx context.Context, dir string, of v1.Image, about Image) 
 	for _, layer := range manifest.Layers {
 		about.Bytes += layer.Size
 	}
-	final := filepath.Join(s.dir, digest.Hex)
+	final := s.shelf.Path(digest.Hex)
 	known, err := s.read(digest.Hex)
 	if err == nil {
 		known.Name, known.From = about.Name, about.From
@@ -246,10 +206,8 @@ func (s *Store) keep(ctx context.Context, dir string, of v1.Image, about Image) 
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // images are no secret
 		return Image{}, err
 	}
-	if err := os.Rename(dir, final); err != nil {
-		return Image{}, err
-	}
-	return about, owner.SyncDir(s.dir)
+	_, err = s.shelf.Put(dir, digest.Hex) // one that came meanwhile is the same
+	return about, err
 }
 
 func record(dir string, about Image) error {

@@ -311,29 +311,3 @@ func TestBrokenImagesAreTold(t *testing.T) {
 		t.Errorf("finding one is %v", err)
 	}
 }
-
-// What a crash left is swept away, and what is being made is not.
-func TestUnfinishedImagesAreSwept(t *testing.T) {
-	dir := t.TempDir()
-	old, young := filepath.Join(dir, unfinished+"old"), filepath.Join(dir, unfinished+"young")
-	for _, d := range []string{old, young} {
-		if err := os.Mkdir(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ago := time.Now().Add(-2 * stale)
-	if err := os.Chtimes(old, ago, ago); err != nil {
-		t.Fatal(err)
-	}
-	_, done, err := In(dir).workshop()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := done(); err != nil {
-		t.Fatal(err)
-	}
-	left, _ := filepath.Glob(filepath.Join(dir, unfinished+"*"))
-	if len(left) != 1 || left[0] != young {
-		t.Errorf("left are %v", left)
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/moby/sys/mountinfo"
 	"github.com/prometheus/procfs"
@@ -136,16 +137,29 @@ func ownDirectories(instances []Instance) []Group {
 	for at := range (&Group{}).hierarchies() {
 		users := map[string]int{}
 		for n := range groups {
-			users[*groups[n].hierarchies()[at].dir]++
+			users[identity(*groups[n].hierarchies()[at].dir)]++
 		}
 		for n := range groups {
 			dir := groups[n].hierarchies()[at].dir
-			if users[*dir] > 1 {
+			if *dir != "" && users[identity(*dir)] > 1 {
 				*dir = ""
 			}
 		}
 	}
 	return groups
+}
+
+// identity is the same for paths of one directory: a group's can be mounted over those of containers.
+func identity(dir string) string {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return dir
+	}
+	of, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return dir
+	}
+	return fmt.Sprint(of.Dev, ":", of.Ino)
 }
 
 // directories lists those that the group has, those first that it is most likely to be alone in.

@@ -194,11 +194,27 @@ func TestCountersThatBeginMeanwhile(t *testing.T) {
 	}
 }
 
-// Instances that share the group of a limit on a device are told apart by their processes.
+// Instances that share the group of a limit on a device are told apart by their processes,
+// also where its directory is mounted over those that containers had.
 func TestInstancesThatShareAGroup(t *testing.T) {
+	t.Run("by path", func(t *testing.T) {
+		instancesThatShare(t, func(dir string) string { return dir })
+	})
+	t.Run("mounted over another", func(t *testing.T) {
+		instancesThatShare(t, func(dir string) string {
+			over := filepath.Join(t.TempDir(), "over") // another path of the same directory, as a mount is
+			if err := os.Symlink(dir, over); err != nil {
+				t.Fatal(err)
+			}
+			return over
+		})
+	})
+}
+
+func instancesThatShare(t *testing.T, share func(dir string) string) {
 	h := recorded(t, "testdata/v1.txtar")
 	zero, one := h.group(t, 100), h.group(t, 200)
-	one.IO = zero.IO
+	one.IO = share(zero.IO)
 	members := filepath.Join(one.Memory, "cgroup.procs")
 	err := errors.Join(os.MkdirAll(one.Memory, 0o755), os.WriteFile(members, []byte("200\n"), 0o600))
 	if err != nil {

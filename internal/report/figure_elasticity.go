@@ -90,12 +90,12 @@ func changeMark(e *fact.Elasticity, w fact.Worth, c *fact.LimitChange, effect *f
 
 // changeText is a change of a limit in words: "20% more memory".
 func changeText(w fact.Worth, c *fact.LimitChange) string {
-	limit := strings.ReplaceAll(w.Limit, "-", " ")
+	limit, less := strings.ReplaceAll(w.Limit, "-", " "), " less "
 	if at := slices.Index([]string{"cpus", "read-iops", "write-iops"}, w.Limit); at >= 0 {
-		limit = []string{"CPUs", "reads a second", "writes a second"}[at]
+		limit, less = []string{"CPUs", "reads a second", "writes a second"}[at], " fewer "
 	}
 	if c.Factor < 1 {
-		return units.Percent(1-c.Factor) + " less " + limit
+		return units.Percent(1-c.Factor) + less + limit
 	}
 	return units.Percent(c.Factor-1) + " more " + limit
 }

@@ -2,15 +2,11 @@ package stack
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
+	"plimsoll/internal/golden"
 	"plimsoll/internal/journal"
 )
 
@@ -37,10 +33,9 @@ func (b *Base) Golden(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// Replace puts a copy of the directory at from in the place's target, in place of what
-// is there under that name. No process may have either open. What it copied, and did not
-// clone, is on the device when it returns, and in no page cache.
-func (p *Place) Replace(ctx context.Context, from, name string) error {
+// Replace puts a copy of a directory, which from has under that name, in the place's target,
+// in place of what is there under it: see golden.Tree.
+func (p *Place) Replace(ctx context.Context, from *os.Root, name string) error {
 	at, err := p.root()
 	if err != nil {
 		return err
@@ -50,30 +45,8 @@ func (p *Place) Replace(ctx context.Context, from, name string) error {
 		return err
 	}
 	defer to.Close()
-	source, err := os.OpenRoot(from)
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	err = errors.Join(to.RemoveAll(name), to.Mkdir(name, 0o755))
-	if err != nil {
-		return fmt.Errorf("make room for a copy of the data: %w", err)
-	}
-	err = fs.WalkDir(source.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil || path == ".":
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case entry.IsDir():
-			return to.Mkdir(filepath.Join(name, path), 0o755)
-		case !entry.Type().IsRegular():
-			return fmt.Errorf("%s is neither a file nor a directory", filepath.Join(from, path))
-		}
-		return cloneFile(source, path, to, filepath.Join(name, path))
-	})
-	if err != nil {
-		return fmt.Errorf("copy %s to place %d of stack %s: %w", from, p.config.Number, p.base.line, err)
+	if err := golden.Tree(ctx, from, to, name, name); err != nil {
+		return fmt.Errorf("data for place %d of stack %s: %w", p.config.Number, p.base.line, err)
 	}
 	return nil
 }
@@ -87,37 +60,4 @@ func (p *Place) root() (string, error) {
 		return in.container.Inside(p.Target.Path), nil
 	}
 	return "", fmt.Errorf("stack %s ends in a block device, which has no files", p.base.line)
-}
-
-// cloneFile makes a new file that has the bytes of another: the same blocks where the
-// file system can share them.
-func cloneFile(source *os.Root, from string, to *os.Root, name string) (err error) {
-	in, err := source.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	if unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) == nil {
-		return nil
-	}
-	_, err = io.Copy(out, in)
-	if err == nil {
-		err = out.Sync()
-	}
-	return errors.Join(err, forget(in), forget(out))
-}
-
-// forget drops what the page cache has of a file whose bytes are on the device: it would
-// be charged to us, and be there for whoever reads the file next.
-func forget(f *os.File) error {
-	err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
-	if err != nil {
-		return fmt.Errorf("drop %s from the page cache: %w", f.Name(), err)
-	}
-	return nil
 }

@@ -195,12 +195,8 @@ func (in *instance) stale() bool {
 // data puts the data of the instance's server into its place: a copy of what was laid out
 // once on the base, unless the place has it and no trial has changed it.
 func (r *runner) data(ctx context.Context, s *site, in *instance, serving *workload.Serving) (*result.Preconditioning, error) {
-	golden, err := in.base.Golden(ctx)
-	if err != nil {
-		return nil, err
-	}
 	done := &result.Preconditioning{Kind: result.PreconditionedFile, Passes: 1, Bytes: in.load.NeedBytes()}
-	from, err := r.golden(ctx, s, in, serving, golden)
+	from, err := r.golden(ctx, s, in, serving)
 	if err != nil {
 		return nil, err
 	}
@@ -208,8 +204,12 @@ func (r *runner) data(ctx context.Context, s *site, in *instance, serving *workl
 		return done, nil
 	}
 	in.place.data = ""
-	err = in.place.Replace(ctx, from, serving.Data)
+	source, err := os.OpenRoot(from)
 	if err != nil {
+		return nil, err
+	}
+	defer source.Close()
+	if err := in.place.Replace(ctx, source, serving.Data); err != nil {
 		return nil, err
 	}
 	if serving.ReadOnly {
@@ -218,27 +218,59 @@ func (r *runner) data(ctx context.Context, s *site, in *instance, serving *workl
 	return done, nil
 }
 
-// golden returns the directory with the data of an instance's server on its base, which is
-// laid out when it is asked for first.
-func (r *runner) golden(
-	ctx context.Context, s *site, in *instance, serving *workload.Serving, dir string,
-) (string, error) {
+// golden returns the directory that has the data of an instance's server, on its base: a
+// copy of what an earlier run loaded, or loaded when it is asked for first.
+func (r *runner) golden(ctx context.Context, s *site, in *instance, serving *workload.Serving) (string, error) {
 	layout := in.load.Layout()
 	at, known := in.base.golden[layout]
 	if known {
 		return at, nil
 	}
+	dir, err := in.base.Golden(ctx)
+	if err != nil {
+		return "", err
+	}
 	own := filepath.Join(dir, fmt.Sprint(len(in.base.golden)+1))
 	if err := os.Mkdir(own, 0o700); err != nil {
 		return "", err
 	}
-	step, err := in.load.Prepare(workload.Target{Path: own})
+	to, err := os.OpenRoot(own)
 	if err != nil {
 		return "", err
 	}
-	outside, err := r.outside(ctx, s)
+	defer to.Close()
+	r.env.Trace("looking for data of " + in.load.Name + " that an earlier run loaded")
+	kept, err := r.Golden.Fetch(ctx, serving.Content, to, serving.Data)
 	if err != nil {
 		return "", err
+	}
+	if !kept {
+		began := time.Now()
+		if err := r.loadInto(ctx, s, in, serving, own); err != nil {
+			return "", err
+		}
+		r.env.Trace("keeping the data of " + in.load.Name + " for later runs")
+		why, err := r.Golden.Keep(ctx, serving.Content, to, serving.Data, time.Since(began))
+		if err != nil {
+			return "", err
+		}
+		if why != "" {
+			r.env.Trace(fmt.Sprintf("the data of %s is not kept for later runs: %s", in.load.Name, why))
+		}
+	}
+	in.base.golden[layout] = own
+	return own, nil
+}
+
+// loadInto has the data of an instance's server laid out in a directory.
+func (r *runner) loadInto(ctx context.Context, s *site, in *instance, serving *workload.Serving, dir string) error {
+	step, err := in.load.Prepare(workload.Target{Path: dir})
+	if err != nil {
+		return err
+	}
+	outside, err := r.outside(ctx, s)
+	if err != nil {
+		return err
 	}
 	r.env.Trace(fmt.Sprintf("loading the data of %s", in.load.Name))
 	limit := layoutLimit(in.load.NeedBytes())
@@ -248,13 +280,11 @@ func (r *runner) golden(
 	late := limited.Err() != nil && ctx.Err() == nil
 	switch {
 	case late:
-		return "", layoutHangs(in.load.Name, in.load.NeedBytes(), limit)
+		return layoutHangs(in.load.Name, in.load.NeedBytes(), limit)
 	case err != nil:
-		return "", err
+		return err
 	case exit.Code != 0:
-		return "", serving.Failed(exit)
+		return serving.Failed(exit)
 	}
-	at = filepath.Join(own, serving.Data)
-	in.base.golden[layout] = at
-	return at, nil
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"plimsoll/internal/cgroup"
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/golden"
 	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/journal"
 	"plimsoll/internal/owner"
@@ -40,6 +41,7 @@ type Options struct {
 	Version    string
 	Allow      []stack.Permission
 	LeftOut    []string // stacks and workloads of the experiment that settings left out, and why
+	Golden     *golden.Store // of data that servers begin with, across runs
 	Self       string   // path of this program, which steps may start too; "" for that of the process
 	Progress   Progress
 

@@ -116,6 +116,8 @@ type Serving struct {
 	// Data is the base name of the directory, below the target's path, that Prepare makes
 	// and that the server serves. It can be copied while no server has it open.
 	Data string
+	// Content says all that its bytes depend on: equal texts, equal data.
+	Content string
 	// Bytes is the space that it takes while no server has it open.
 	Bytes int64
 	// ReadOnly tells that what is driven leaves the data as it was, so that the next trial

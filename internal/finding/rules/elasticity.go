@@ -39,7 +39,7 @@ func (c Counted) Did(change *fact.LimitChange) Change { return Change{*change, c
 func (l Limited) Failed() (changes []string) {
 	for _, w := range l.Elasticity.Limits {
 		for _, factor := range w.Failed {
-			changes = append(changes, ElasticitySentences.Say("amount", fact.LimitChange{Factor: factor})+" "+
+			changes = append(changes, ElasticitySentences.Say("amount", Change{fact.LimitChange{Factor: factor}, w.Resource})+" "+
 				ElasticitySentences.Say("limit", w))
 		}
 	}

@@ -56,6 +56,13 @@ func (w *driven) Layout() string {
 	return fmt.Sprintf("plimsoll-%s-%dx%dx%d-%08x", w.kind.Name, d.Records, d.Fields, d.FieldBytes, layout.Sum32())
 }
 
+// content is all that the loaded bytes depend on.
+func (w *driven) content() string {
+	d := w.dataset()
+	return fmt.Sprintf("%s %s, %d records of %d x %d bytes, seed %d", w.kind.Name, w.server.Layout(), d.Records, d.Fields,
+		d.FieldBytes, d.Seed)
+}
+
 // data is where the server's data is on a target.
 func (w *driven) data(t workload.Target) string { return path.Join(t.Path, w.Layout()) }
 
@@ -132,6 +139,7 @@ func (w *driven) Abilities() workload.Abilities {
 		Scaling: &workload.Scaling{Jobs: w.Threads, To: w.scale},
 		Serving: &workload.Serving{
 			Data:     w.Layout(),
+			Content:  w.content(),
 			Bytes:    w.server.NeedBytes(w.dataset(), false),
 			ReadOnly: w.readOnly(),
 			Serve: func(target workload.Target) (*workload.Step, error) {
