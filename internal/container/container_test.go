@@ -267,6 +267,12 @@ func running(cmdline string) []string {
 	return pids
 }
 
+// sleepers are the processes that sleep for so many seconds, and the shells that have them do so.
+// The number alone may be part of anything, such as a path that a test was given at random.
+func sleepers(seconds string) []string {
+	return append(running("sleep\x00"+seconds), running("sleep "+seconds)...)
+}
+
 // until polls a condition; the test fails when it stays false.
 func until(t *testing.T, what string, condition func() bool) {
 	t.Helper()
@@ -293,7 +299,7 @@ func TestCancelEndsTheProcessAndItsChildren(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
-		if pids := running("4712"); len(pids) > 0 {
+		if pids := sleepers("4712"); len(pids) > 0 {
 			t.Errorf("processes %v are left", pids)
 		}
 	})
@@ -304,7 +310,7 @@ func TestCancelEndsTheProcessAndItsChildren(t *testing.T) {
 			if _, err := c.Exec(ctx, []string{"sleep", "4713"}, ""); !errors.Is(err, context.Canceled) {
 				t.Errorf("after %d ms: got %v", delay, err)
 			}
-			if pids := running("4713"); len(pids) > 0 {
+			if pids := sleepers("4713"); len(pids) > 0 {
 				t.Errorf("after %d ms: processes %v are left", delay, pids)
 			}
 		}
@@ -335,7 +341,7 @@ func TestEngineDiesUnderAStep(t *testing.T) {
 	if err := errors.Join(c.Remove(t.Context()), e.Stop(t.Context())); err != nil {
 		t.Error(err)
 	}
-	if pids := running("4714"); len(pids) > 0 {
+	if pids := sleepers("4714"); len(pids) > 0 {
 		t.Errorf("processes %v are left", pids)
 	}
 }
@@ -480,7 +486,7 @@ func TestKilledProgram(t *testing.T) {
 			if err != nil || len(reports) != 1 {
 				t.Errorf("clean: %v, %+v", err, reports)
 			}
-			if pids := running("4715"); len(pids) > 0 {
+			if pids := sleepers("4715"); len(pids) > 0 {
 				t.Errorf("processes %v are left", pids)
 			}
 		})

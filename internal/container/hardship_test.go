@@ -84,7 +84,7 @@ func TestTheEngineDoesNotNoticeThatAProcessEnded(t *testing.T) {
 			if err := errors.Join(c.Remove(t.Context()), e.Stop(t.Context())); err != nil {
 				t.Error(err)
 			}
-			if pids := running("4716"); len(pids) > 0 {
+			if pids := sleepers("4716"); len(pids) > 0 {
 				t.Errorf("processes %v are left", pids)
 			}
 		})

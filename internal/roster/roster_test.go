@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,7 @@ func ids(all []Run) (out []string) {
 // seen no more, keeps nobody waiting, and is taken off by whoever cleans up.
 func TestRunsSeeEachOther(t *testing.T) {
 	hosttest.Exclusive(t)
+	before := left(t)
 	states := []string{t.TempDir(), t.TempDir()}
 	first := started(t, "first-1", states[0])
 	second := started(t, "second-2", states[1])
@@ -98,9 +100,27 @@ func TestRunsSeeEachOther(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := os.Stat(presenceDirs[0]); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s stays behind: %v", presenceDirs[0], err)
+	if after := left(t); !slices.Equal(after, before) {
+		t.Errorf("left behind are %v; before, there was %v", after, before)
 	}
+}
+
+// left is what is where runs tell of themselves, with the directory itself: others that were
+// killed may have left something there.
+func left(t *testing.T) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(presenceDirs[0])
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	names = []string{"."}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
 }
 
 // What strangers put where runs tell of themselves does no harm, and is no run.
