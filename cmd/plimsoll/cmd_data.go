@@ -38,7 +38,9 @@ EXIT STATUS
 }
 
 // golden is the store of loaded data, of so many bytes at most.
-func (a *app) golden(limit int64) *golden.Store { return golden.In(filepath.Join(a.state, "golden"), limit) }
+func (a *app) golden(limit int64) *golden.Store {
+	return golden.In(filepath.Join(a.state, "golden"), limit)
+}
 
 func newDataListCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{

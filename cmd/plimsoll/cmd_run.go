@@ -16,6 +16,7 @@ import (
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/trial"
+	"plimsoll/internal/units"
 )
 
 // newRunCommand returns the command. Its options stay as they were typed: prepareRun

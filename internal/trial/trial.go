@@ -40,9 +40,9 @@ type Options struct {
 	Command    []string // what the user typed
 	Version    string
 	Allow      []stack.Permission
-	LeftOut    []string // stacks and workloads of the experiment that settings left out, and why
+	LeftOut    []string      // stacks and workloads of the experiment that settings left out, and why
 	Golden     *golden.Store // of data that servers begin with, across runs
-	Self       string   // path of this program, which steps may start too; "" for that of the process
+	Self       string        // path of this program, which steps may start too; "" for that of the process
 	Progress   Progress
 
 	// Lines returns where the load lines of a run lie; nil where nothing asks for them. The run is not changed.
