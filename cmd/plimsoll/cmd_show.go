@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +34,8 @@ is measured again, and the run may still be under way.
 
 ` + runArgument + `
 
-Colours are left out when the output is no terminal, or NO_COLOR is set.
+Colours are left out when the output is no terminal, or NO_COLOR is set; letters
+beyond ASCII when the locale has none (LC_ALL=C).
 
 EXIT STATUS
   0  the run was printed
@@ -119,5 +123,12 @@ func (a *app) printRun(run *result.Run, findings []fact.Finding, dir string) err
 
 // terminalOptions tell what the standard output can show.
 func (a *app) terminalOptions() report.TerminalOptions {
-	return report.TerminalOptions{Width: columns(a.stdout, 120), Color: wantsColor(a.stdout)}
+	return report.TerminalOptions{Width: columns(a.stdout, 120), Color: wantsColor(a.stdout), ASCII: wantsASCII(os.Getenv)}
+}
+
+// wantsASCII reports whether the locale has no letters but those of ASCII, as C has. Where no
+// locale is set, the terminal is taken for one of today.
+func wantsASCII(getenv func(string) string) bool {
+	locale := strings.ToUpper(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	return locale != "" && !strings.Contains(strings.ReplaceAll(locale, "-", ""), "UTF8")
 }

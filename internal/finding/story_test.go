@@ -75,8 +75,10 @@ func TestStories(t *testing.T) {
 							}
 						}
 					}
-					for sentence := range strings.SplitSeq(f.Why, ". ") {
-						fmt.Fprintf(&b, "    %s\n", strings.TrimSuffix(sentence, ".")+".")
+					for line := range strings.SplitSeq(f.Why, "\n") {
+						for sentence := range strings.SplitSeq(line, ". ") {
+							fmt.Fprintf(&b, "    %s\n", strings.TrimSuffix(sentence, ".")+".")
+						}
 					}
 					for _, c := range f.Caveats {
 						fmt.Fprintf(&b, "    ! %s\n", c)

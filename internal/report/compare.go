@@ -32,10 +32,7 @@ func CompareVerdict(w io.Writer, c compare.Comparison) error {
 // verdict as the last line.
 func Compare(w io.Writer, c compare.Comparison, opt TerminalOptions) error {
 	out := bufio.NewWriter(w)
-	t := &terminal{out: out, style: style(opt.Color), width: opt.Width}
-	if t.width <= 0 {
-		t.width = 80
-	}
+	t := newTerminal(out, opt)
 	t.comparedRun("A", c.A)
 	t.comparedRun("B", c.B)
 	t.differences(c.Differs)

@@ -50,14 +50,15 @@ type barGroup struct {
 func barGroups(run *result.Run, points []fact.Point, findings []fact.Finding) []barGroup {
 	var groups []barGroup
 	for _, w := range run.Workloads {
-		g := barGroup{workload: w, unit: "IOPS"}
-		if w.Pattern == "read" || w.Pattern == "write" || w.Pattern == "rw" {
-			g.unit = "B/s"
-		}
+		g := barGroup{workload: w}
 		for _, p := range points {
 			if p.Workload == w.Name {
 				g.points = append(g.points, p)
 			}
+		}
+		g.unit = rateHead(g.points)
+		if w.Pattern == "read" || w.Pattern == "write" || w.Pattern == "rw" {
+			g.unit = "B/s"
 		}
 		for _, r := range publishedRatios(findings) {
 			if r.workload == w.Name && r.effect.Metric == metricIOPS {
@@ -180,14 +181,14 @@ func (g barGroup) unitName() string {
 	if g.unit == "B/s" {
 		return "bandwidth"
 	}
-	return "IOPS"
+	return g.unit
 }
 
 func (g barGroup) exact(v float64) string {
 	if g.unit == "B/s" {
 		return exactBandwidth(v)
 	}
-	return exactIOPS(v)
+	return exactRate(g.unit)(v)
 }
 
 // beside is how far from the middle of its bar a published value stands, so

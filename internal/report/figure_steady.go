@@ -56,7 +56,7 @@ func writtenBefore(run *result.Run) string {
 	times := map[string]int{}
 	for _, t := range run.Trials {
 		p := t.Preconditioning
-		if p == nil {
+		if p == nil || served(t) { // data of servers is loaded once, and cloned
 			continue
 		}
 		kind := fmt.Sprintf("%s, %d pass", p.Kind, p.Passes)
@@ -177,8 +177,12 @@ func trialSeries(run *result.Run) (section, bool) {
 
 func seriesFigure(trials []result.Trial) figure {
 	first := trials[0]
+	unit := headIOPS
+	if served(first) {
+		unit = headOperations
+	}
 	f := figure{Kind: figureSeries, Title: first.Stack + ", " + first.Mix, Stack: first.Stack, Height: 170, Bottom: 40,
-		Unit: "IOPS"}
+		Unit: unit}
 	step, longest := 0.0, 0.0
 	for _, t := range trials {
 		seconds := t.Rates.IntervalSeconds * float64(len(t.Rates.IOPS))
@@ -222,8 +226,14 @@ func seriesFigure(trials []result.Trial) figure {
 	}
 	scale := linearScale(high)
 	f.X = axis{Label: secondsLabel, High: longest, Ticks: valueTicks(linearScale(longest/1.04).steps(5), exactText)}
-	f.Y = axis{Label: "IOPS", High: scale.high, Ticks: valueTicks(scale.steps(4), rateText)}
+	f.Y = axis{Label: unit, High: scale.high, Ticks: valueTicks(scale.steps(4), rateText)}
 	return f
+}
+
+// served reports whether a server answered a trial.
+func served(t result.Trial) bool {
+	h := t.Honesty()
+	return h != nil && h.Source == result.SourceServer
 }
 
 // shown is a sample as it is, or the mean of several to the whole I/O.

@@ -179,10 +179,19 @@ func sweptScales(swept []sweep) []scale {
 	return scales
 }
 
+// measured are the points of a sweep without their levels.
+func (w sweep) measured() (all []fact.Point) {
+	for _, p := range w.points {
+		all = append(all, p.Point)
+	}
+	return all
+}
+
 // figure draws one line for each series. Both axes are logarithmic: equal
 // factors are equal distances, as they are for findings (docs/curves.md).
 func (w sweep) figure(s scale, who roles, findings []fact.Finding) figure {
-	unit, text, exact := "IOPS", rateText, exactIOPS
+	unit := rateHead(w.measured())
+	text, exact := rateText, exactRate(unit)
 	if w.bytes {
 		unit, text, exact = "bandwidth", bandwidthText, exactBandwidth
 	}

@@ -15,6 +15,7 @@ import (
 	"plimsoll/internal/finding"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/glossary"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
@@ -33,7 +34,7 @@ var traceSource string
 // pageTemplate is parsed when it is first used: most commands write no page.
 var pageTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("report").Funcs(template.FuncMap{
-		"iops":      iopsText,
+		"rated":     ratedText,
 		"bandwidth": bandwidthText,
 		"latency":   latencyText,
 		"grouped":   grouped,
@@ -42,6 +43,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"count":     counted,
 		"join":      strings.Join,
 		"slot":      slotClass,
+		"reasons":   reasonsOf,
 		"symbol":    symbol,
 		"word":      explained,
 		"words":     glossary.All,
@@ -205,6 +207,15 @@ func ranSections(run *result.Run, who roles, opt PageOptions) []section {
 // would bury the findings; the figures above show what they have in common.
 func (p page) FoldWorkloads() bool { return len(p.Workloads) > 6 || p.Scaled }
 
+// RateUnits are the units of the rates of workloads: "IOPS and ops/s".
+func (p page) RateUnits() string {
+	var units []string
+	for _, w := range p.Workloads {
+		units = with(units, w.RateUnit)
+	}
+	return plural.And(units)
+}
+
 // findingGroup is findings of one kind.
 type findingGroup struct {
 	Class    string
@@ -257,6 +268,9 @@ func findingGroups(run *result.Run, points []fact.Point, findings []fact.Finding
 		for _, f := range findings {
 			if f.Kind == g.kind && (g.takes == nil || g.takes(f)) {
 				f.Caveats = slices.DeleteFunc(slices.Clone(f.Caveats), func(c string) bool { return slices.Contains(said, c) })
+				if f.Kind == fact.KindScaling && isBehind(findings, f) {
+					f.Why = "Why is told behind the verdict, at the top."
+				}
 				own = append(own, f)
 			}
 		}

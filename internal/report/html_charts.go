@@ -27,6 +27,8 @@ type workloadView struct {
 	Unit        string     // that N of its points counts: "bring-up", "trial"
 	Noise       string     // how far apart equal things came out; "" when not known
 	Mixes       bool       // numbers are of reads and writes together
+	RateUnit    string     // "IOPS"; "ops/s" of databases
+	Per         string     // what I/Os of the device are counted against: "fio I/O", "operation"
 	HasMemory   bool
 	HasCut      bool
 
@@ -43,6 +45,7 @@ type chart struct {
 type stackRow struct {
 	Point    fact.Point
 	Class    string   // device, memory, unknown: how the bars are drawn
+	Answered string   // what answered: a class, or a server
 	Tags     []string // marks that not all rows share
 	Baseline bool
 	Role     role
@@ -99,6 +102,10 @@ func newWorkloadView(i int, w result.Workload, run *result.Run, points []fact.Po
 	who := rolesOf(run, findings)
 
 	view.Unit, view.Noise = unit(run), noiseText(findings, w.Name)
+	view.RateUnit, view.Per = rateHead(points), "fio I/O"
+	if view.RateUnit == headOperations {
+		view.Per = "operation"
+	}
 	view.Interval = intervalNote(points, view.Unit)
 	rates, bandwidths := barScale(points, iopsReach), barScale(points, bandwidthReach)
 	latencies, honesty := latencyScale(points), honestyScale(points)
@@ -113,11 +120,12 @@ func newWorkloadView(i int, w result.Workload, run *result.Run, points []fact.Po
 		row := stackRow{
 			Point:    p,
 			Class:    sourceClass(p),
+			Answered: answeredBy(p),
 			Baseline: p.Stack == run.Experiment.Baseline,
 			Role:     who.Of(p.Stack),
-			IOPS:     rateBar(p, rates),
+			IOPS:     rateBar(p, rates, view.RateUnit),
 			Latency:  latencyRow(p, latencies),
-			Honesty:  honestyRow(p, honesty),
+			Honesty:  honestyRow(p, honesty, view.Per),
 		}
 		row.Bandwidth = bandwidthBar(p, bandwidths)
 		for _, m := range measurements(run, p) {
@@ -175,10 +183,18 @@ func sourceClass(p fact.Point) string {
 	switch {
 	case p.Source == string(result.SourceMemory) || slices.Contains(p.Marks, string(result.MarkMemory)):
 		return classMemory
-	case p.Source == string(result.SourceDevice):
-		return classDevice
+	case p.Source == string(result.SourceDevice), p.Source == string(result.SourceServer):
+		return classDevice // what a server did was asked of it, and nothing makes it less
 	}
 	return classUnknown
+}
+
+// answeredBy names what answered a point: its class, or a server, whose caches and device did.
+func answeredBy(p fact.Point) string {
+	if p.Source == string(result.SourceServer) {
+		return p.Source
+	}
+	return sourceClass(p)
 }
 
 // bestHonestFirst puts what a device answered before what nobody could check
@@ -249,8 +265,8 @@ func finite(v float64) float64 {
 	return v
 }
 
-func rateBar(p fact.Point, s scale) bar {
-	return newBar(p, s, p.Median, p.Low, p.High, exactIOPS)
+func rateBar(p fact.Point, s scale, unit string) bar {
+	return newBar(p, s, p.Median, p.Low, p.High, exactRate(unit))
 }
 
 func bandwidthBar(p fact.Point, s scale) bar {
@@ -309,12 +325,12 @@ func honestyScale(points []fact.Point) scale {
 	return linearScale(high)
 }
 
-func honestyRow(p fact.Point, s scale) honestyMark {
+func honestyRow(p fact.Point, s scale, per string) honestyMark {
 	if p.Ratio == nil {
 		return honestyMark{Title: p.Stack + ": no device counter could be read"}
 	}
 	return honestyMark{Known: true, At: s.at(*p.Ratio),
-		Title: fmt.Sprintf("%s: %s device I/Os per fio I/O%s", p.Stack, honestyText(p.Ratio), sourceNote(p))}
+		Title: fmt.Sprintf("%s: %s device I/Os per %s%s", p.Stack, honestyText(p.Ratio), per, sourceNote(p))}
 }
 
 // against is a stack compared with the baseline.

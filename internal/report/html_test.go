@@ -241,14 +241,14 @@ func TestHTMLIntervalsSayWhatTheyAreWorth(t *testing.T) {
 
 func TestHTMLUnits(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{iopsText(0), "0 IOPS"},
-		{iopsText(950), "950 IOPS"},
-		{iopsText(999.6), "1.00k IOPS"},
-		{iopsText(4020), "4.02k IOPS"},
-		{iopsText(12345), "12.3k IOPS"},
-		{iopsText(258100), "258k IOPS"},
-		{iopsText(1.25e6), "1.25M IOPS"},
-		{iopsText(math.NaN()), "unknown"},
+		{ratedText(0, headIOPS), "0 IOPS"},
+		{ratedText(950, headIOPS), "950 IOPS"},
+		{ratedText(999.6, headIOPS), "1.00k IOPS"},
+		{ratedText(4020, headIOPS), "4.02k IOPS"},
+		{ratedText(12345, headIOPS), "12.3k IOPS"},
+		{ratedText(258100, headIOPS), "258k IOPS"},
+		{ratedText(1.25e6, headIOPS), "1.25M IOPS"},
+		{ratedText(math.NaN(), headIOPS), "unknown"},
 		{bandwidthText(512), "512 B/s"},
 		{bandwidthText(48.1e6), "48.1 MB/s"},
 		{bandwidthText(3.2e9), "3.20 GB/s"},

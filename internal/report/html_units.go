@@ -39,9 +39,10 @@ func rateText(v float64) string {
 	return units.Rate(v)
 }
 
-func iopsText(v float64) string {
+// ratedText gives a rate with its unit: "12.3k IOPS".
+func ratedText(v float64, unit string) string {
 	if s := rateText(v); s != unknown {
-		return s + " IOPS"
+		return s + " " + unit
 	}
 	return unknown
 }
@@ -97,14 +98,17 @@ func exactText(v float64) string {
 	return whole
 }
 
-func exactIOPS(v float64) string { return exactText(v) + " IOPS" }
+// exactRate returns how rates in a unit are written to the last digit.
+func exactRate(unit string) func(float64) string {
+	return func(v float64) string { return exactText(v) + " " + unit }
+}
 
 func exactBandwidth(bytesPerSecond float64) string { return exactText(bytesPerSecond/1e6) + " MB/s" }
 
 // exactNS gives a latency as it reads best, and to the nanosecond.
 func exactNS(ns float64) string { return fmt.Sprintf("%s (%s ns)", latencyText(ns), exactText(ns)) }
 
-// honestyText gives device I/Os per fio I/O.
+// honestyText gives device I/Os per I/O of fio, or per operation.
 func honestyText(ratio *float64) string {
 	if ratio == nil || math.IsNaN(*ratio) {
 		return unknown

@@ -18,10 +18,7 @@ import (
 // Runs prints a list of runs for people, a line each; root is where they are.
 func Runs(w io.Writer, root string, runs []store.Summary, opt TerminalOptions) error {
 	out := bufio.NewWriter(w)
-	t := &terminal{out: out, style: style(opt.Color), width: opt.Width}
-	if t.width <= 0 {
-		t.width = 80
-	}
+	t := newTerminal(out, opt)
 	var rows []tableRow
 	var broken []store.Summary
 	for _, r := range runs {

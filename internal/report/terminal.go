@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 // TerminalOptions tell what the terminal can show.
 type TerminalOptions struct {
 	Color bool
+	ASCII bool   // nothing else can be shown
 	Width int    // columns; 0 for 80
 	Dir   string // the run directory, to say where the files are; "" says nothing
 }
@@ -32,12 +34,9 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	opt TerminalOptions) error {
 	out := bufio.NewWriter(w)
 	run, points = presented(run, points)
-	t := &terminal{out: out, style: style(opt.Color), width: opt.Width, whole: run, run: withoutControls(run),
-		findings: findings}
+	t := newTerminal(out, opt)
+	t.whole, t.run, t.findings = run, withoutControls(run), findings
 	t.mixed = mixPoints(t.run)
-	if t.width <= 0 {
-		t.width = 80
-	}
 	t.heading(opt.Dir)
 	t.verdict()
 	t.tables(points)
@@ -68,6 +67,7 @@ func (t *terminal) left(mix string) bool {
 // that differ in the number of their instances alone.
 func (t *terminal) tables(points []fact.Point) {
 	var told []*fact.Scaling
+	var heads []string // of their rates
 	for _, w := range t.whole.Workloads {
 		s := t.scalingOf(w.Name)
 		switch {
@@ -77,22 +77,28 @@ func (t *terminal) tables(points []fact.Point) {
 		case !slices.Contains(told, s):
 			told = append(told, s)
 			t.overInstances(s, w, points)
+			heads = with(heads, rateHead(pointsOf(s, points)))
 		}
 	}
 	if len(told) > 0 {
-		t.scalingLegend()
+		t.scalingLegend(heads)
 	}
 }
 
 type terminal struct {
 	out      *bufio.Writer
 	style    style
+	ascii    bool
 	width    int
 	whole    *result.Run
 	run      *result.Run // whole, but for its controls
 	mixed    []mixPoint
 	findings []fact.Finding
 	dropped  []string // heads of columns that did not fit
+}
+
+func newTerminal(out *bufio.Writer, opt TerminalOptions) *terminal {
+	return &terminal{out: out, style: style(opt.Color), ascii: opt.ASCII, width: cmp.Or(max(opt.Width, 0), 80)}
 }
 
 func (t *terminal) heading(dir string) {
@@ -163,23 +169,25 @@ func (t *terminal) list(kind fact.Kind, title string) {
 	}
 }
 
-// scaling prints what mixes do together, over the number of their instances.
+// scaling prints what mixes do together, over the number of their instances, where the verdict
+// is not drawn from it: that was said.
 func (t *terminal) scaling() {
-	all := t.of(fact.KindScaling)
+	all := slices.DeleteFunc(t.of(fact.KindScaling), func(f fact.Finding) bool { return isBehind(t.findings, f) })
 	if len(all) == 0 {
 		return
 	}
 	t.section("How many instances")
-	var behind []string // the verdict, which is told there
-	for _, f := range t.of(fact.KindRecommendation) {
-		behind = append(behind, f.Why)
-	}
 	for _, f := range all {
 		t.text("  - ", "    ", f.Title, t.style.plain)
-		if !slices.Contains(behind, f.Why) {
-			t.text("    ", "    ", f.Why, t.style.dim)
-		}
+		t.reasons("    ", f.Why, t.style.dim)
 	}
+}
+
+// isBehind reports whether a verdict has a finding's reasons for its own.
+func isBehind(findings []fact.Finding, f fact.Finding) bool {
+	return slices.ContainsFunc(findings, func(verdict fact.Finding) bool {
+		return verdict.Kind == fact.KindRecommendation && verdict.Why == f.Why
+	})
 }
 
 // illusions explains each stack that memory answered for once, whatever the

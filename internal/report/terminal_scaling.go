@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
 )
@@ -26,13 +27,13 @@ func (t *terminal) scalingOf(mix string) *fact.Scaling {
 // table, where each of its mixes would have one.
 func (t *terminal) overInstances(s *fact.Scaling, w result.Workload, points []fact.Point) {
 	title := s.Workload + " over the number of instances"
-	if _, summary, ok := strings.Cut(w.Summary, ", "); ok {
-		title += ": " + summary
-	}
 	if s.Stack != "" && len(t.run.Stacks) > 1 {
 		title += ", on " + s.Stack
 	}
 	t.section(title)
+	if _, summary, ok := strings.Cut(w.Summary, ", "); ok {
+		t.text("  ", "  ", summary, t.style.dim)
+	}
 	shared, _, _ := marks(pointsOf(s, points))
 	for _, m := range shared {
 		if m != miniatureText(hostOf(t.run)) { // said of all numbers at once
@@ -40,23 +41,52 @@ func (t *terminal) overInstances(s *fact.Scaling, w result.Workload, points []fa
 		}
 	}
 	t.sparklines(s)
-	columns, rows := t.scalingTable(s)
+	own := pointsOf(s, points)
+	columns, rows := t.scalingTable(s, rateHead(own))
 	t.table(columns, rows)
-	var said []string // of several mixes once
-	for _, p := range t.mixed {
-		if p.Stack != s.Stack || !slices.ContainsFunc(s.Points, func(of fact.ScalingPoint) bool { return of.Mix == p.Mix }) {
-			continue
-		}
-		for _, doubt := range p.doubts() {
-			if !slices.Contains(said, doubt) {
-				said = append(said, doubt)
-				t.text("  ! ", "    ", doubt, t.style.warn)
-			}
-		}
+	for _, doubt := range t.doubtsOver(s) {
+		t.text("  ! ", "    ", doubt, t.style.warn)
 	}
 	if len(s.Missing) > 0 {
-		t.text("  ! ", "    ", "no trial was completed with "+fmt.Sprint(s.Missing), t.style.warn)
+		t.text("  ! ", "    ", "no trial was completed with "+numbers(s.Missing), t.style.warn)
 	}
+}
+
+// doubtsOver are what makes the numbers of a curve less than they seem, each said once.
+func (t *terminal) doubtsOver(s *fact.Scaling) (all []string) {
+	var failed, outside []int
+	most := 0.0
+	for _, of := range s.Points {
+		at := slices.IndexFunc(t.mixed, func(p mixPoint) bool { return p.Stack == s.Stack && p.Mix == of.Mix })
+		if at < 0 {
+			continue
+		}
+		p := t.mixed[at]
+		if p.Failed {
+			failed = append(failed, of.Instances)
+		}
+		if p.Outside > mostOutside {
+			outside, most = append(outside, of.Instances), max(most, p.Outside)
+		}
+	}
+	if len(failed) > 0 {
+		all = append(all, "with "+numbers(failed)+", no trial was completed by all instances; the numbers are of those "+
+			"that were measured")
+	}
+	if len(outside) > 0 {
+		all = append(all, fmt.Sprintf("with %s, an instance was measured for up to %s of its time while not all others were",
+			numbers(outside), percentText(most)))
+	}
+	return all
+}
+
+// numbers lists numbers of instances: "3, 6 and 8".
+func numbers(all []int) string {
+	var words []string
+	for _, n := range all {
+		words = append(words, fmt.Sprint(n))
+	}
+	return plural.And(words)
 }
 
 // hostOf is the miniature that all mixes of a run are in; nil where it is not the same.
@@ -121,8 +151,8 @@ func sparkline(values []float64, byRatio bool) string {
 	return b.String()
 }
 
-// scalingTable has a row for each number of instances.
-func (t *terminal) scalingTable(s *fact.Scaling) (columns []column, rows []tableRow) {
+// scalingTable has a row for each number of instances; rate heads what all do together.
+func (t *terminal) scalingTable(s *fact.Scaling, rate string) (columns []column, rows []tableRow) {
 	unit, scale := "ms", 1e6
 	if p := s.Points[0]; p.P99NS > 0 && p.P99NS < 1e5 {
 		unit, scale = "µs", 1e3
@@ -138,43 +168,24 @@ func (t *terminal) scalingTable(s *fact.Scaling) (columns []column, rows []table
 		}
 	}
 	percentile := func(p fact.ScalingPoint, percent float64) string {
-		at := slices.IndexFunc(p.Percentiles, func(l fact.Percentile) bool { return l.Percent == percent })
-		if at < 0 {
-			return ""
-		}
-		return latency(p.Percentiles[at].NS)
-	}
-	share := func(of float64) string {
-		if !(of > 0) {
-			return ""
-		}
-		return percentText(of)
+		at, _ := percentileOf(p, percent)
+		return latency(at.NS)
 	}
 	all := []struct {
 		column
 		of func(fact.ScalingPoint) string
 	}{
 		{column{head: "instances"}, func(p fact.ScalingPoint) string { return fmt.Sprint(p.Instances) }},
-		{column{head: "together/s"}, func(p fact.ScalingPoint) string { return grouped(p.Rate) }},
-		{column{head: "interval", drop: 5}, func(p fact.ScalingPoint) string {
-			if p.RateHigh == 0 {
-				return ""
-			}
-			return rangeText(p.RateLow, p.RateHigh)
-		}},
-		{column{head: "each/s", drop: 7}, func(p fact.ScalingPoint) string { return compact(p.Rate / float64(p.Instances)) }},
-		{column{head: "weakest", drop: 3}, func(p fact.ScalingPoint) string { return share(p.Weakest) }},
-		{column{head: "p50 " + unit, drop: 4}, func(p fact.ScalingPoint) string { return percentile(p, 50) }},
-		{column{head: "p99"}, func(p fact.ScalingPoint) string { return latency(p.P99NS) }},
-		{column{head: "p99.9", drop: 2}, func(p fact.ScalingPoint) string { return percentile(p, 99.9) }},
+		{column{head: rate}, func(p fact.ScalingPoint) string { return grouped(p.Rate) }},
+		{column{head: "interval", drop: 6}, intervalOver},
+		{column{head: "each", drop: 1}, func(p fact.ScalingPoint) string { return compact(p.Rate / float64(p.Instances)) }},
+		{column{head: "least", drop: 3}, leastOver},
+		{column{head: "p50", drop: 4}, func(p fact.ScalingPoint) string { return percentile(p, 50) }},
+		{column{head: "p99 " + unit}, func(p fact.ScalingPoint) string { return latency(p.P99NS) }},
+		{column{head: "p99.9", drop: 5}, func(p fact.ScalingPoint) string { return percentile(p, 99.9) }},
 		{column{head: "reads/op", drop: 8}, func(p fact.ScalingPoint) string { return significant(p.DeviceReads) }},
-		{column{head: "cache each", drop: 6}, func(p fact.ScalingPoint) string {
-			if !(p.CacheBytes > 0) {
-				return ""
-			}
-			return units.Bytes(uint64(p.CacheBytes))
-		}},
-		{column{head: "CPUs", drop: 1}, func(p fact.ScalingPoint) string { return significant(p.CPUs) }},
+		{column{head: "cache", drop: 7}, cacheOver},
+		{column{head: "CPUs", drop: 2}, func(p fact.ScalingPoint) string { return significant(p.CPUs) }},
 		{column{head: "binds", left: true}, func(p fact.ScalingPoint) string { return cmp.Or(string(p.Binds), "-") }},
 		{column{head: "", left: true}, func(p fact.ScalingPoint) string { return markOf(s, p) }},
 	}
@@ -191,34 +202,101 @@ func (t *terminal) scalingTable(s *fact.Scaling) (columns []column, rows []table
 		}
 		rows = append(rows, row)
 	}
+	return withoutEmpty(columns, rows)
+}
+
+// withoutEmpty leaves out columns in which nothing is known of any row.
+func withoutEmpty(columns []column, rows []tableRow) ([]column, []tableRow) {
+	for i := len(columns) - 1; i >= 0; i-- {
+		if slices.ContainsFunc(rows, func(r tableRow) bool { return r.cells[i] != "" }) {
+			continue
+		}
+		columns = slices.Delete(columns, i, i+1)
+		for j := range rows {
+			rows[j].cells = slices.Delete(rows[j].cells, i, i+1)
+		}
+	}
 	return columns, rows
+}
+
+func intervalOver(p fact.ScalingPoint) string {
+	if p.RateHigh == 0 {
+		return ""
+	}
+	return rangeText(p.RateLow, p.RateHigh)
+}
+
+func leastOver(p fact.ScalingPoint) string {
+	if !(p.Weakest > 0) {
+		return ""
+	}
+	return percentText(p.Weakest)
+}
+
+// cacheOver gives whole MiB where there are many: the table is wide.
+func cacheOver(p fact.ScalingPoint) string {
+	switch {
+	case !(p.CacheBytes > 0):
+		return ""
+	case p.CacheBytes > 10<<20 && p.CacheBytes < 1<<30:
+		return fmt.Sprintf("%.0f MiB", mib(p.CacheBytes))
+	}
+	return units.Bytes(uint64(p.CacheBytes))
 }
 
 // markOf says what a number of instances is on its curve; "" for nothing.
 func markOf(s *fact.Scaling, p fact.ScalingPoint) string {
 	var is []string
 	if p.Instances == s.Line.Instances {
-		is = append(is, "<- the load line")
+		is = append(is, "load line")
+	}
+	if s.Rate != nil && s.Rate.Knee != nil && p.Instances == nearest(s.Points, s.Rate.Knee.At) {
+		is = append(is, "knee")
 	}
 	if s.Valley != nil && p.Instances == s.Valley.To {
-		is = append(is, "<- the valley")
+		is = append(is, "valley")
 	}
-	return strings.Join(is, " ")
+	if len(is) == 0 {
+		return ""
+	}
+	return "<- " + strings.Join(is, ", ")
 }
 
-// scalingLegend explains the columns of the tables over numbers of instances.
-func (t *terminal) scalingLegend() {
+// nearest is the number of instances that was measured nearest to one.
+func nearest(points []fact.ScalingPoint, instances float64) int {
+	return slices.MinFunc(points, func(a, b fact.ScalingPoint) int {
+		return cmp.Compare(math.Abs(float64(a.Instances)-instances), math.Abs(float64(b.Instances)-instances))
+	}).Instances
+}
+
+// scalingLegend explains the columns that the tables over numbers of instances have; rates are
+// the heads of their second one.
+func (t *terminal) scalingLegend(rates []string) {
 	t.line("")
-	for _, text := range []string{
-		"together/s, each/s: operations a second of all instances, and of one",
-		"weakest: what the slowest instance gets of an equal share",
-		"reads/op: reads of the device for each operation; cache each: page cache of an instance",
-		"binds: what keeps all together from doing more, by what was used; - for nothing that was measured",
-		wordsHint,
-	} {
-		t.text("  ", "    ", text, t.style.dim)
+	say := func(text string) { t.text("  ", "    ", text, t.style.dim) }
+	for _, head := range rates {
+		what := "operations"
+		if head == headIOPS {
+			what = "I/Os"
+		}
+		say(head + ": " + what + " a second of all instances together")
 	}
+	for _, l := range [][2]string{
+		{"each", "of one instance"},
+		{"least", "what the slowest instance gets of an equal share"},
+		{"p99", "with p50 and p99.9: total latency, from the merged histograms of all trials"},
+		{"reads/op", "reads of the device for each operation"},
+		{"cache", "page cache of each instance"},
+		{"CPUs", "at work for all instances"},
+		{"binds", "what keeps all together from doing more, by what was used; - for nothing that was measured"},
+		{"knee", "more instances add less from about there on"},
+	} {
+		if !slices.Contains(t.dropped, l[0]) {
+			say(l[0] + ": " + l[1])
+		}
+	}
+	say(wordsHint)
 	if len(t.dropped) > 0 {
-		t.text("  ", "    ", "left out to fit the terminal: "+strings.Join(t.dropped, ", "), t.style.dim)
+		say("left out to fit the terminal: " + strings.Join(t.dropped, ", "))
 	}
 }

@@ -157,10 +157,16 @@ func (t *terminal) columns(points []fact.Point, tags map[string]string) []column
 // rateHead heads the column of rates: what databases do are operations, and no I/Os.
 func rateHead(points []fact.Point) string {
 	if slices.ContainsFunc(points, func(p fact.Point) bool { return p.Source != string(result.SourceServer) }) {
-		return "IOPS"
+		return headIOPS
 	}
-	return "ops/s"
+	return headOperations
 }
+
+// What columns of rates are headed by.
+const (
+	headIOPS       = "IOPS"
+	headOperations = "ops/s"
+)
 
 func cells(columns []column, p fact.Point) []string {
 	var out []string

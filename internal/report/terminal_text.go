@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"plimsoll/internal/printable"
@@ -25,7 +26,24 @@ func (s style) good(text string) string  { return s.paint("1;32", text) }
 func (s style) warn(text string) string  { return s.paint("33", text) }
 
 // line prints a line that holds nothing but what is printable.
-func (t *terminal) line(text string) { fmt.Fprintln(t.out, strings.TrimRight(text, " ")) }
+func (t *terminal) line(text string) { fmt.Fprintln(t.out, t.spelled(strings.TrimRight(text, " "))) }
+
+// asciiFor are letters for those that not every terminal has.
+var asciiFor = strings.NewReplacer("µ", "u", "★", "*", "±", "+-", "…", "...", "·", "-", "×", "x", "Δ", "d",
+	"▁", "_", "▂", ".", "▃", ":", "▄", "-", "▅", "=", "▆", "+", "▇", "*", "█", "#", "─", "-", "→", "->")
+
+// spelled returns a text in letters that the terminal has.
+func (t *terminal) spelled(text string) string {
+	if !t.ascii {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if r > unicode.MaxASCII {
+			return '?'
+		}
+		return r
+	}, asciiFor.Replace(text))
+}
 
 // section begins a part of the report.
 func (t *terminal) section(title string) {
@@ -35,13 +53,30 @@ func (t *terminal) section(title string) {
 
 // text prints wrapped text behind an indent, its first line behind another.
 func (t *terminal) text(first, indent, text string, paint func(string) string) {
-	for i, line := range wrap(printable.Line(text), t.width, utf8.RuneCountInString(first),
+	for i, line := range wrap(t.spelled(printable.Line(text)), t.width, utf8.RuneCountInString(first),
 		utf8.RuneCountInString(indent)) {
 		if i > 0 {
 			first = indent
 		}
 		t.line(first + paint(line))
 	}
+}
+
+// reasons prints what explains a finding: each of several on a line of its own.
+func (t *terminal) reasons(indent, why string, paint func(string) string) {
+	lines := reasonsOf(why)
+	if len(lines) == 1 {
+		t.text(indent, indent, lines[0], paint)
+		return
+	}
+	for _, line := range lines {
+		t.text(indent+"- ", indent+"  ", line, paint)
+	}
+}
+
+// reasonsOf are the reasons of a finding; none of "".
+func reasonsOf(why string) []string {
+	return strings.FieldsFunc(why, func(r rune) bool { return r == '\n' })
 }
 
 // wrap breaks text into lines that fit width behind their indents, at spaces

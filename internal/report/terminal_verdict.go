@@ -77,17 +77,17 @@ func (t *terminal) behind() {
 	}
 	t.section("Behind the verdict")
 	for _, f := range verdicts {
-		t.text("  ", "  ", f.Why, t.style.plain)
+		t.reasons("  ", f.Why, t.style.plain)
 		if len(f.Caveats) > 0 {
 			t.text("  Mind: ", "  ", strings.Join(f.Caveats, "; "), t.style.warn)
 		}
 	}
 	for _, f := range others {
-		t.text("  ", "  ", f.Why, t.style.plain)
+		t.reasons("  ", f.Why, t.style.plain)
 	}
 	for _, f := range noise {
 		t.text("  ", "  ", f.Title+".", t.style.plain)
-		t.text("  ", "  ", f.Why, t.style.dim)
+		t.reasons("  ", f.Why, t.style.dim)
 	}
 }
 
@@ -154,4 +154,4 @@ func unit(run *result.Run) string {
 }
 
 // wordsHint is where words are explained.
-const wordsHint = "words such as IOPS, p99 and interval: plimsoll help words"
+const wordsHint = "words such as ops/s, p99 and interval: plimsoll help words"

@@ -24,10 +24,7 @@ type TraceOptions struct {
 // device, operation, size and process.
 func Trace(w io.Writer, a *iotrace.Account, opt TraceOptions) error {
 	out := bufio.NewWriter(w)
-	t := &terminal{out: out, style: style(opt.Color), width: opt.Width}
-	if t.width <= 0 {
-		t.width = 80
-	}
+	t := newTerminal(out, opt.TerminalOptions)
 	t.traceHeading(a, opt)
 	t.traceExports(a)
 	by := opt.By

@@ -29,7 +29,7 @@ type Finding struct {
 	Workload       string          `json:"workload,omitempty"`
 	Stacks         []string        `json:"stacks,omitempty"` // subjects, best first
 	Title          string          `json:"title"`            // one sentence with the number that matters
-	Why            string          `json:"why"`              // explanation grounded in what was measured
+	Why            string          `json:"why"`              // what was measured that says so; a line for each reason where there are several
 	Facts          any             `json:"facts,omitempty"`  // what the rule found: a struct of its own, next to its sentences
 	Effect         *Effect         `json:"effect,omitempty"`
 	Evidence       []Point         `json:"evidence,omitempty"`

@@ -30,7 +30,7 @@ var sharedText string
 func NewSheet(texts ...string) *Sheet {
 	s := &Sheet{}
 	s.templates = sync.OnceValue(func() *template.Template {
-		parsed := template.New("").Funcs(functions).Funcs(template.FuncMap{"said": s.Say, "remark": s.Remark})
+		parsed := template.New("").Funcs(functions).Funcs(template.FuncMap{"said": s.fill, "remark": s.Remark})
 		for _, text := range append([]string{sharedText}, texts...) {
 			template.Must(parsed.Parse(text))
 		}
@@ -80,6 +80,7 @@ var functions = template.FuncMap{
 	"plain":       plainly,
 	"firstLine":   firstLine,
 	"join":        strings.Join,
+	"paragraph":   func() string { return paragraph },
 	"nothing":     func() []string { return nil },
 	"also":        func(words []string, word string) []string { return append(words, word) },
 	"said":        func(string, any) string { return "" }, // what another template says: each sheet has its own
@@ -116,8 +117,23 @@ func (s *Sheet) Write(f *fact.Finding) {
 // Remark makes the sentence of a remark.
 func (s *Sheet) Remark(r fact.Remark) string { return s.Say(r.Case, r.Facts) }
 
-// Say makes a sentence of facts.
+// Say makes sentences of facts. Each paragraph of a template is a line.
 func (s *Sheet) Say(name string, facts any) string {
+	var lines []string
+	for part := range strings.SplitSeq(s.fill(name, facts), paragraph) {
+		if part = strings.TrimSpace(part); part != "" {
+			lines = append(lines, part)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// paragraph begins a line in what a template says, where it says {{paragraph}}: white space
+// of templates means nothing.
+const paragraph = "\x1e"
+
+// fill executes a template; its paragraphs stay marked, as it may be part of another.
+func (s *Sheet) fill(name string, facts any) string {
 	var b bytes.Buffer
 	err := s.templates().ExecuteTemplate(&b, name, facts)
 	if err != nil {

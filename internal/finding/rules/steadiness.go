@@ -92,8 +92,11 @@ func Steadiness(v *measured.View) []fact.Finding {
 }
 
 // preconditioned is what was written before a cell's first trial; "" when that
-// was not recorded.
+// was not recorded, and for servers, whose data is loaded once and cloned.
 func preconditioned(c *measured.Cell) result.PreconditioningKind {
+	if c.Source() == result.SourceServer {
+		return ""
+	}
 	for _, t := range c.Trials {
 		if t.Preconditioning != nil {
 			return t.Preconditioning.Kind
