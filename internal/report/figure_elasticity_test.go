@@ -35,8 +35,8 @@ func TestFiguresOfLimits(t *testing.T) {
 		rows  string
 		class string
 	}{
-		{"Throughput", "20% more memory; 20% less memory; 20% less reads a second", "device device unsure"},
-		{"99th percentile of latency", "20% more memory; 20% less memory; 20% less reads a second", "device device device"},
+		{"Throughput", "20% more memory; 20% less memory; 20% fewer reads a second", "device device unsure"},
+		{"99th percentile of latency", "20% more memory; 20% less memory; 20% fewer reads a second", "device device device"},
 	} {
 		f := s.Figures[i]
 		var rows, classes []string
@@ -58,17 +58,17 @@ func TestTableOfLimits(t *testing.T) {
 	for width, want := range map[int]string{
 		120: `
 What a limit is worth, with 5 instances of C
-  limit                    throughput      interval    p99  interval of p99                per 1%
-  20% more memory               1.02x  1.02 to 1.02  0.53x     0.53 to 0.53   1.34 (1.33 to 1.36)
-  20% less memory               0.59x  0.59 to 0.59    18x         18 to 18
-  20% less reads a second           ~  1.00 to 1.00  1.13x     1.13 to 1.13  0.00 (-0.01 to 0.02)
+  limit                     throughput      interval    p99  interval of p99                per 1%
+  20% more memory                1.02x  1.02 to 1.02  0.53x     0.53 to 0.53   1.34 (1.33 to 1.36)
+  20% less memory                0.59x  0.59 to 0.59    18x         18 to 18
+  20% fewer reads a second           ~  1.00 to 1.00  1.13x     1.13 to 1.13  0.00 (-0.01 to 0.02)
 `,
 		60: `
 What a limit is worth, with 5 instances of C
-  limit                    throughput    p99
-  20% more memory               1.02x  0.53x
-  20% less memory               0.59x    18x
-  20% less reads a second           ~  1.13x
+  limit                     throughput    p99
+  20% more memory                1.02x  0.53x
+  20% less memory                0.59x    18x
+  20% fewer reads a second           ~  1.13x
 `,
 	} {
 		var text bytes.Buffer

@@ -37,7 +37,7 @@ func TestTerminalOverInstances(t *testing.T) {
 	for _, want := range []string{
 		"\nC over the number of instances\n  ! every number here: loop device\n",
 		"▂▄▇█▃  together, 1.51k to 7.35k/s with 1 to 8\n", "▁▁▂▃█  p99, 655 µs to 91.8 ms",
-		"  memory  <- the valley", "  <- the load line\n",
+		"  memory  <- valley\n", "  <- load line, knee\n", "\n  knee: more instances add less",
 	} {
 		if n := strings.Count(said, want); n != 1 {
 			t.Errorf("it says %q %d times:\n%s", want, n, said)
@@ -47,7 +47,7 @@ func TestTerminalOverInstances(t *testing.T) {
 	if len(table) != 2 || strings.Fields(table[0])[0] != "5" || strings.Fields(table[1])[0] != "8" {
 		t.Errorf("marked are %q", table)
 	}
-	for _, not := range []string{"C-1:", "\nC-4", "IOPS  "} {
+	for _, not := range []string{"C-1:", "\nC-4", "ops/s"} {
 		if strings.Contains(said, not) {
 			t.Errorf("it says %q:\n%s", not, said)
 		}
@@ -78,6 +78,20 @@ func TestSparklines(t *testing.T) {
 	} {
 		if got := sparkline(c.values, c.byRatio); got != c.want {
 			t.Errorf("%v are %s, not %s", c.values, got, c.want)
+		}
+	}
+}
+
+// A locale that has no letters beyond ASCII gets none.
+func TestTerminalInASCII(t *testing.T) {
+	run := story.Tell(t, overInstances)
+	var out bytes.Buffer
+	if err := Terminal(&out, run, finding.All(run), TerminalOptions{Width: 120, ASCII: true}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if strings.ContainsFunc(line, func(r rune) bool { return r > '~' }) {
+			t.Errorf("%q", line)
 		}
 	}
 }

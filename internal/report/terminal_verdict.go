@@ -154,4 +154,4 @@ func unit(run *result.Run) string {
 }
 
 // wordsHint is where words are explained.
-const wordsHint = "words such as ops/s, p99 and interval: plimsoll help words"
+const wordsHint = "words such as p99, ratio and interval: plimsoll help words"
