@@ -146,7 +146,9 @@ func named(all []golden.Copy, beginning string) ([]golden.Copy, error) {
 	case 1:
 		return all, nil
 	case 0:
-		return nil, problem.New(problem.Invalid, "data "+printable.Line(beginning), "none has that name", "see plimsoll data list")
+		return nil, problem.New(problem.Invalid, "data "+printable.Line(beginning), "none has that name",
+			"see plimsoll data list")
 	}
-	return nil, problem.New(problem.Invalid, "data "+printable.Line(beginning), "several names begin so", "write more of it")
+	return nil, problem.New(problem.Invalid, "data "+printable.Line(beginning), "several names begin so",
+		"write more of it")
 }

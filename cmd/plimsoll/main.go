@@ -213,7 +213,8 @@ func commandGroups() []commandGroup {
 			endsSoon(newRunsCommand), endsSoon(newShowCommand), newOpenCommand,
 			endsSoon(newCompareCommand), endsSoon(newExportCommand), newImportCommand,
 		}},
-		{"To go further", []func(*app) *cobra.Command{newTraceCommand, newImageCommand, newDataCommand, newLabCommand, newTargetCommand}},
+		{"To go further", []func(*app) *cobra.Command{newTraceCommand, newImageCommand, newDataCommand, newLabCommand,
+			newTargetCommand}},
 		{"Besides", []func(*app) *cobra.Command{
 			endsSoon(newWordsCommand), endsSoon(newSchemaCommand), newCompletionCommand, newVersionCommand,
 		}},

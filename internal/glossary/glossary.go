@@ -26,14 +26,14 @@ var entries = []Entry{
 	{"fio", nil, "the program that makes the load: it reads and writes as a database would, and counts."},
 	{"I/O", nil, "one read or write request."},
 	{"IOPS", nil, "I/Os per second. More is better."},
-	{"ops/s", []string{"operation"}, "operations per second: what a database was asked and did, each with none, one or many " +
-		"I/Os. More is better."},
+	{"ops/s", []string{"operation"}, "operations per second: what a database was asked and did, each with none, one or " +
+		"many I/Os. More is better."},
 	{"RR, RW, SR, SW", []string{"RR", "RW", "SR", "SW"}, "random reads, random writes, sequential reads, sequential " +
 		"writes: short names of workloads. fio calls them randread, randwrite, read and write."},
 	{"queue depth", []string{"depth", "qd"}, "how many I/Os each job keeps under way at once. 4 jobs x depth 32 is " +
 		"128 at once: much load, and longer waits."},
-	{"latency", []string{"total latency"}, "how long one I/O or operation takes, from when the application asks until it has " +
-		"the answer. µs are millionths of a second, ms are thousandths."},
+	{"latency", []string{"total latency"}, "how long one I/O or operation takes, from when the application asks until " +
+		"it has the answer. µs are millionths of a second, ms are thousandths."},
 	{"p50, p99, p99.9", []string{"p50", "p99", "p99.9"}, "percentiles: p99 is the latency that 99 of 100 I/Os or " +
 		"operations do not exceed. The slow ones are what users of a database notice."},
 	{"slat, clat", []string{"slat", "clat"}, "fio's two halves of a latency: until the kernel has taken the I/O, and " +
@@ -61,10 +61,10 @@ var entries = []Entry{
 	{"block, region", []string{"block", "region"}, "a block is a round in which every stack gets its turn, in random " +
 		"order and on the same region of the disk, so that neither the hour nor the place favours one."},
 	{"instance", nil, "one of several containers or programs that do the same at the same time."},
-	{"load line", nil, "how many instances a host carries: as many as together do as much as any number of them, within 10%, " +
-		"or as meet an objective."},
-	{"knee, valley", []string{"knee", "valley"}, "of throughput over the number of instances: from the knee on, more of them " +
-		"add less; the valley is where all together do less than fewer did."},
+	{"load line", nil, "how many instances a host carries: as many as together do as much as any number of them, within " +
+		"10%, or as meet an objective."},
+	{"knee, valley", []string{"knee", "valley"}, "of throughput over the number of instances: from the knee on, more of " +
+		"them add less; the valley is where all together do less than fewer did."},
 	{"miniature", nil, "a smaller host made of this one: all instances share its processors, memory and device limits."},
 	{"median", nil, "the middle one of several values: half are above it, half below."},
 	{"interval", nil, "where the true value lies, most likely: 0.92x (0.88 to 0.96) was measured as 0.92, and lies " +

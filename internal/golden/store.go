@@ -142,7 +142,9 @@ func (s *Store) fetch(ctx context.Context, own string, to *os.Root, name string)
 // Keep keeps a copy of the directory name of from, which is of that content and took so
 // long to load. What was not used for longest goes where room is short; where there is too
 // little all the same, nothing is kept, and why tells.
-func (s *Store) Keep(ctx context.Context, content string, from *os.Root, name string, loading time.Duration) (why string, err error) {
+func (s *Store) Keep(
+	ctx context.Context, content string, from *os.Root, name string, loading time.Duration,
+) (why string, err error) {
 	if s == nil || s.limit <= 0 {
 		return "", nil
 	}

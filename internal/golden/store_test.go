@@ -18,7 +18,8 @@ func data(t *testing.T, bytes int) *os.Root {
 	t.Helper()
 	root := rootAt(t, t.TempDir())
 	err := errors.Join(root.Mkdir("loaded", 0o700), root.Mkdir("loaded/wal", 0o750),
-		root.WriteFile("loaded/000001.sst", make([]byte, bytes-3), 0o600), root.WriteFile("loaded/wal/1.log", []byte("log"), 0o640))
+		root.WriteFile("loaded/000001.sst", make([]byte, bytes-3), 0o600),
+		root.WriteFile("loaded/wal/1.log", []byte("log"), 0o640))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func rootAt(t *testing.T, dir string) *os.Root {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { root.Close() })
+	t.Cleanup(func() { _ = root.Close() })
 	return root
 }
 
@@ -82,7 +83,8 @@ func TestWhatIsKeptIsFetched(t *testing.T) {
 		t.Errorf("a directory is %v, %v", info, err)
 	}
 	all, broken, err := s.List()
-	if err != nil || len(broken) > 0 || len(all) != 1 || all[0].Bytes != 5000 || all[0].Files != 2 || all[0].Loading != time.Second {
+	if err != nil || len(broken) > 0 || len(all) != 1 || all[0].Bytes != 5000 || all[0].Files != 2 ||
+		all[0].Loading != time.Second {
 		t.Errorf("listed are %+v, %v, %v", all, broken, err)
 	}
 	if err := s.Remove(all[0]); err != nil {
