@@ -3,34 +3,52 @@ package cgroup
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // write writes a value to a file of a control group. The error names both, and what
 // can be done.
 func write(file, value string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0)
-	if err == nil {
-		_, err = f.WriteString(value)
-		err = errors.Join(err, f.Close())
-	}
+	err := writeOnce(file, value)
 	if err == nil {
 		return nil
 	}
-	why := err
-	var path *os.PathError
-	if errors.As(err, &path) {
-		why = path.Err
-	}
 	remedy := ""
-	if r := remedyFor(filepath.Base(file), why); r != "" {
+	if r := remedyFor(filepath.Base(file), err); r != "" {
 		remedy = " (" + r + ")"
 	}
-	return fmt.Errorf("write %q to %s: %w%s", value, file, why, remedy)
+	return fmt.Errorf("write %q to %s: %w%s", value, file, err, remedy)
+}
+
+// writeOnce leaves out os.File, which takes EAGAIN for a file that will be ready later, and waits for
+// that for ever: the kernel says it where it could not do all that was asked for.
+func writeOnce(file, value string) error {
+	fd, err := again(func() (int, error) { return unix.Open(file, unix.O_WRONLY|unix.O_TRUNC|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return err
+	}
+	n, err := again(func() (int, error) { return unix.Write(fd, []byte(value)) })
+	if err == nil && n < len(value) {
+		err = io.ErrShortWrite
+	}
+	return errors.Join(err, unix.Close(fd))
+}
+
+// again repeats a system call that a signal interrupted.
+func again(call func() (int, error)) (n int, err error) {
+	for {
+		n, err = call()
+		if !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+	}
 }
 
 // remedyFor returns what may be done when the kernel refuses a value of a file.

@@ -257,6 +257,36 @@ func TestALimitOfMemoryHoldsThePageCache(t *testing.T) {
 	}
 }
 
+// Page cache of files in memory alone cannot be dropped, and nobody waits for it.
+func TestCacheThatCannotBeDropped(t *testing.T) {
+	hosttest.Exclusive(t)
+	g := groups(t)("stuck", Options{Limits: true})
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=32m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	const size = 8 << 20
+	run(t, g, "dd", "if=/dev/zero", "of="+filepath.Join(dir, "file"), "bs=1M", "count=8", "status=none")
+	dropped := make(chan string, 1)
+	go func() {
+		left, err := g.DropCache()
+		dropped <- fmt.Sprintf("%v left, %v", left >= size, err)
+	}()
+	select {
+	case got := <-dropped:
+		if got != "true left, <nil>" {
+			t.Error(got)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it waits for what cannot be")
+	}
+}
+
 func TestMemoryOfTheParentHoldsItsChildren(t *testing.T) {
 	hosttest.Exclusive(t)
 	made := groups(t)
