@@ -30,6 +30,7 @@ var table = []rule{
 	{"neighbours", rules.Neighbours, rules.NeighboursSentences},
 	{"scaling", rules.Scaling, rules.ScalingSentences},
 	{"elasticity", rules.Elasticity, rules.ElasticitySentences},
+	{"policies", rules.Policies, rules.PoliciesSentences},
 	{"fastest", rules.Fastest, rules.FastestSentences},
 	{"illusion", rules.Illusions, rules.IllusionSentences},
 	{"baseline", rules.Baseline, rules.ComparisonSentences},

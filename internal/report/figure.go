@@ -189,6 +189,9 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 		if f.Elasticity != nil {
 			add(worthOfLimits(f.Elasticity))
 		}
+		if f.Policies != nil {
+			add(underPolicies(f.Policies))
+		}
 	}
 	add(throughput(run, unscaled(run, points, findings), findings))
 	add(ratios(run.Experiment.Baseline, points, findings))

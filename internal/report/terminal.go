@@ -40,8 +40,11 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	t.heading(opt.Dir)
 	t.verdict()
 	t.tables(points)
+	t.underPolicies(points)
 	t.worthOfLimits()
-	t.legend(slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool { return t.scalingOf(p.Workload) != nil }))
+	t.legend(slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
+		return t.scalingOf(p.Workload) != nil || t.policiesOf(p.Workload) != nil
+	}))
 	t.traced(t.run)
 	t.behind()
 	t.list(fact.KindFastest, "Fastest honest stack")
@@ -71,7 +74,7 @@ func (t *terminal) tables(points []fact.Point) {
 	for _, w := range t.whole.Workloads {
 		s := t.scalingOf(w.Name)
 		switch {
-		case s == nil && t.left(w.Name):
+		case s == nil && (t.left(w.Name) || t.policiesOf(w.Name) != nil):
 		case s == nil:
 			t.workload(w, points)
 		case !slices.Contains(told, s):

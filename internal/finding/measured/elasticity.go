@@ -8,7 +8,6 @@ import (
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
 )
 
 // limitsVaried are the limits of a miniature that a run varies, by the names that files
@@ -166,14 +165,7 @@ func adjustChanges(limits []fact.Worth) {
 			}
 		}
 	}
-	ps := make([]float64, len(all))
-	for i, e := range all {
-		ps[i] = e.P
-	}
-	for i, p := range stats.BenjaminiHochberg(ps) {
-		e := all[i]
-		e.Adjusted, e.Differs = p, !e.TooFew && p < stats.Alpha && e.Ratio > 0 && e.Size() >= Visible
-	}
+	adjustTogether(all)
 }
 
 // usedAt is what the mix runs, and what binds at its number of instances by what was used.

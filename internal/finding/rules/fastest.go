@@ -36,7 +36,7 @@ type Placed struct {
 func Fastest(v *measured.View) []fact.Finding {
 	var out []fact.Finding
 	for _, w := range v.Workloads {
-		if v.Scaled(w.Name) {
+		if v.Together(w.Name) {
 			continue
 		}
 		r := v.Rank(w.Name)

@@ -33,7 +33,7 @@ type Illusion struct {
 func Illusions(v *measured.View) []fact.Finding {
 	var out []fact.Finding
 	for _, w := range v.Workloads {
-		if v.Scaled(w.Name) {
+		if v.Together(w.Name) {
 			continue
 		}
 		r := v.Rank(w.Name)

@@ -78,7 +78,7 @@ func Noise(v *measured.View) []fact.Finding {
 		facts.Blocks = span(all, func(n fact.Noise) *float64 { return n.Blocks })
 	}
 	f := fact.Finding{ID: "noise", Case: "noise", Kind: fact.KindNoise, Noise: all}
-	if !slices.ContainsFunc(all, func(n fact.Noise) bool { return n.Control != nil || !v.Scaled(n.Workload) }) {
+	if !slices.ContainsFunc(all, func(n fact.Noise) bool { return n.Control != nil || !v.Together(n.Workload) }) {
 		f.Case = "equal" // no stacks are compared, whose floor one would have to know
 	}
 	for _, n := range all {

@@ -28,8 +28,10 @@ type candidate struct {
 
 // Recommend draws one verdict for the whole run.
 func Recommend(v *measured.View) []fact.Finding {
-	if f, ok := carries(v); ok {
-		return []fact.Finding{f}
+	for _, about := range []func(*measured.View) (fact.Finding, bool){carries, policed} {
+		if f, ok := about(v); ok {
+			return []fact.Finding{f}
+		}
 	}
 	f := fact.Finding{ID: "recommendation", Case: "recommendation", Kind: fact.KindRecommendation}
 	inContainer := func(s *measured.Stack) bool { return s.InContainer() }
