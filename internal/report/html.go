@@ -96,7 +96,7 @@ type page struct {
 	Blocks    []percent
 	Stacks    []stackView
 	Roles     roles          // of the stacks
-	Scaled    bool           // the run asks how many instances the host carries
+	Scaled    bool           // the run asks how many instances the host carries, or what limits cost them
 	Latencies []otherLatency // of imported results
 }
 
@@ -144,7 +144,7 @@ func newPage(run *result.Run, findings []fact.Finding, points []fact.Point, opt 
 		Stacks:    stackViews(run),
 		Roles:     rolesOf(whole, findings),
 		Latencies: otherLatencies(run),
-		Scaled:    len(fact.Scalings(findings)) > 0,
+		Scaled:    len(fact.Scalings(findings))+len(fact.AllPolicies(findings)) > 0,
 	}
 	p.Ran = ranSections(run, p.Roles, opt)
 	if run.Experiment.Name != "" {
