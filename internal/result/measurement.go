@@ -17,6 +17,30 @@ type Measurement struct {
 	// Notes are what speaks against it, for people: "the load generator was itself the
 	// bottleneck: ...".
 	Notes []string `json:"notes,omitempty"`
+
+	// OpenLoop is how an open loop went, of an instance alone; nil for any other load.
+	OpenLoop *OpenLoop `json:"open_loop,omitempty"`
+}
+
+// OpenLoop is how operations fared that began at a rate, whatever the server did.
+type OpenLoop struct {
+	Rate    float64 `json:"rate"`              // operations per second that were to begin
+	Overdue uint64  `json:"overdue,omitempty"` // operations that had not begun at the end although their time had come
+	// BehindSeconds is how late the next of them was.
+	BehindSeconds float64 `json:"behind_seconds,omitempty"`
+
+	// LagP99NS is the 99th percentile of by how much operations began late although a connection
+	// was free, which is the generator's own doing.
+	LagP99NS float64 `json:"lag_p99_ns"`
+	BusyCPU  float64 `json:"busy_cpu"` // share of the CPUs that the generator may use which it used, 0 to 1
+	// Hindered says that the generator was itself the bottleneck, by either of both.
+	Hindered bool `json:"hindered,omitempty"`
+
+	// P99NS is the 99th percentile of total latency in each interval of the measured time, what
+	// is left out of it as warm-up included: where it grows to the end, so does a queue. 0 for an
+	// interval in which nothing was completed.
+	P99NS           []float64 `json:"p99_ns,omitempty"`
+	IntervalSeconds float64   `json:"interval_seconds,omitempty"`
 }
 
 // The operations of workloads that read and write blocks.

@@ -3,6 +3,7 @@ package ycsb_test
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"os"
 	"reflect"
 	"regexp"
@@ -68,7 +69,7 @@ func TestDecode(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.text, err)
 		}
-		if !c.want(plan) || plan.Ramp != time.Second || plan.Runtime != time.Minute || plan.Sample != 0 {
+		if !c.want(plan) || plan.Ramp != time.Second || plan.Runtime != time.Minute || (plan.Sample == 0) == plan.Open() {
 			t.Errorf("%s: %s", c.text, step.Files["load.json"])
 		}
 		info := w.Info()
@@ -239,7 +240,65 @@ func TestNotes(t *testing.T) {
 		if m.Operation(result.Read).Latency[result.Total].MaxNS != 1_000_000 {
 			t.Errorf("%s: %+v", c.name, m)
 		}
+		hindered := c.name == "busy" || c.name == "late"
+		if o := m.OpenLoop; o == nil || o.Rate != 10 || o.Hindered != hindered || o.Overdue != l.End.Overdue ||
+			o.BehindSeconds != l.End.Behind || math.Abs(o.BusyCPU-(l.UserSeconds+l.SystemSeconds)/2) > 1e-9 {
+			t.Errorf("%s: the open loop is %+v", c.name, o)
+		}
 	}
+}
+
+// An open loop tells its latencies over time, however it is asked to tell of itself: of a long
+// one, those of neighbouring intervals are joined. A closed one tells none.
+func TestLatenciesOverTime(t *testing.T) {
+	for _, timing := range []workload.Timing{{Runtime: 9 * time.Second}, {Runtime: 9 * time.Second, Sample: 5 * time.Second}} {
+		step, err := mustDecode(t, "{workload: C, records: 5, rate: 10}").Drive(workload.Target{Path: "/d"}, timing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := ycsb.ReadPlan(step.Files["load.json"])
+		if err != nil || plan.Sample != time.Second {
+			t.Errorf("%+v: it tells of itself every %v, %v", timing, plan.Sample, err)
+		}
+	}
+	lines := func(n int) (out []byte) {
+		ramp := ycsb.Line{Seconds: 1, Ramp: true, Operations: []ycsb.Done{doneIn(time.Hour)}}
+		out = ramp.Text()
+		for i := range n {
+			l := ycsb.Line{Seconds: 0.5, Operations: []ycsb.Done{doneIn(time.Duration(i+1) * time.Millisecond)}}
+			if i == 1 {
+				l.Operations = nil
+			}
+			out = append(out, l.Text()...)
+		}
+		end := ycsb.Line{Rest: true, Operations: []ycsb.Done{doneIn(time.Hour)}, End: &ycsb.End{CPUs: 1, Threads: 1}}
+		return append(out, end.Text()...)
+	}
+	read := func(load string, n int) *result.OpenLoop {
+		m, err := mustDecode(t, load).Read(map[string][]byte{"load.ndjson": lines(n)}, workload.Exit{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.OpenLoop
+	}
+	few := read("{workload: C, records: 5, rate: 10}", 3)
+	if want := []float64{1e6, 0, 3e6}; !slices.Equal(few.P99NS, want) || few.IntervalSeconds != 0.5 {
+		t.Errorf("%v each %v s", few.P99NS, few.IntervalSeconds)
+	}
+	many := read("{workload: C, records: 5, rate: 10}", 200)
+	if n := len(many.P99NS); n != 50 || many.IntervalSeconds != 2 || many.P99NS[0] != 4e6 || many.P99NS[49] != 200e6 {
+		t.Errorf("%d, %v to %v, each %v s", n, many.P99NS[0], many.P99NS[n-1], many.IntervalSeconds)
+	}
+	if closed := read("{workload: C, records: 5}", 3); closed != nil {
+		t.Errorf("a closed loop is %+v", closed)
+	}
+}
+
+// doneIn is one read that took so long.
+func doneIn(d time.Duration) ycsb.Done {
+	ns := uint64(d)
+	return ycsb.Done{Name: ycsb.Read, Count: 1,
+		Total: ycsb.Latencies{SumNS: float64(ns), MinNS: ns, MaxNS: ns, Bins: [][2]uint64{{ns, 1}}}}
 }
 
 // What gives no measurement says why.

@@ -16,6 +16,32 @@ type Load struct {
 	Database     string // its name: "pebble"
 }
 
+// OpenLoad is a load of an open loop.
+type OpenLoad struct {
+	Rate float64 // operations per second that begin
+	// Family is what loads have in common that differ in their rate alone.
+	Family string
+}
+
+// OpenOf returns the open loop of a workload's declaration, as a result keeps it. ok is false for
+// a closed loop, and where the declaration cannot be read.
+func OpenOf(declared string) (o OpenLoad, ok bool) {
+	_, ok = LoadOf(declared)
+	if !ok {
+		return o, false
+	}
+	others := map[string]yaml.Node{}
+	err := yaml.Unmarshal([]byte(declared), &others)
+	rate := others["rate"]
+	if err != nil || rate.Decode(&o.Rate) != nil || !(o.Rate > 0) {
+		return o, false
+	}
+	delete(others, "rate")
+	family, err := yaml.Marshal(others) // its keys in the order of the alphabet
+	o.Family = string(family)
+	return o, err == nil
+}
+
 // LoadOf returns the load of a workload's declaration, as a result keeps it. The
 // database need not be one that this program knows. ok is false where the declaration
 // cannot be read.

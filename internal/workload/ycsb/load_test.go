@@ -28,3 +28,29 @@ func TestLoadOfADeclaration(t *testing.T) {
 		}
 	}
 }
+
+// Loads that differ in their rate alone are of one family, in whatever order their parameters stand.
+func TestOpenLoopOfADeclaration(t *testing.T) {
+	of := func(declared string) ycsb.OpenLoad {
+		o, ok := ycsb.OpenOf(declared)
+		if !ok {
+			t.Errorf("%s is no open loop", declared)
+		}
+		return o
+	}
+	a, b := of("{workload: C, records: 1000, rate: 200}"), of("{rate: 1e3, records: 1000, workload: C}")
+	if a.Rate != 200 || b.Rate != 1000 || a.Family != b.Family {
+		t.Errorf("%+v and %+v", a, b)
+	}
+	for _, other := range []string{"{workload: B, records: 1000, rate: 200}", "{workload: C, records: 999, rate: 200}",
+		"{workload: C, records: 1000, rate: 200, threads: 8}", "{workload: C, records: 1000, rate: 200, database: {pebble: {cache: 8MiB}}}"} {
+		if of(other).Family == a.Family {
+			t.Errorf("%s is of the same family", other)
+		}
+	}
+	for _, declared := range []string{"", "{workload: C, records: 1000, threads: 4}", "{rw: randread, rate: 5}", "{workload: C, rate: ["} {
+		if o, ok := ycsb.OpenOf(declared); ok {
+			t.Errorf("%q is %+v", declared, o)
+		}
+	}
+}

@@ -17,7 +17,7 @@ import (
 // reader reads what the generator left.
 type reader struct {
 	threads int
-	open    bool
+	rate    float64 // of an open loop; 0 for a closed one
 }
 
 // read returns the measurement of an output.
@@ -62,7 +62,7 @@ func lastLine(text string) string {
 }
 
 // measurement is what was done in the lines that are added up in l.
-func (r reader) measurement(l *Line, end *End) (result.Measurement, error) {
+func (r reader) measurement(l *Line, end *End, over *tails) (result.Measurement, error) {
 	m := result.Measurement{Seconds: l.Seconds}
 	if l.count() == 0 {
 		return m, r.nothing(l, end)
@@ -77,6 +77,9 @@ func (r reader) measurement(l *Line, end *End) (result.Measurement, error) {
 				m.Operations = append(m.Operations, r.operation(&l.Operations[i], l.Seconds))
 			}
 		}
+	}
+	if r.rate > 0 {
+		m.OpenLoop = r.openLoop(l, end, m, over)
 	}
 	m.Notes = r.notes(l, end, m)
 	return m, nil
@@ -119,21 +122,38 @@ const (
 	overload = 0.05 // seconds by which an operation waits for a connection at the end
 )
 
+// busyCPU is the share of the processors that the generator may use which it used.
+func busyCPU(l *Line, end *End) float64 {
+	if !(l.Seconds > 0) {
+		return 0
+	}
+	return min(1, (l.UserSeconds+l.SystemSeconds)/l.Seconds/float64(end.CPUs))
+}
+
+// openLoop is how an open loop went.
+func (r reader) openLoop(l *Line, end *End, m result.Measurement, over *tails) *result.OpenLoop {
+	lag, _ := hist.Percentile(l.Lag.histogram().Bins, 99)
+	total, _ := hist.Percentile(m.Latency(result.Total).Bins, 99)
+	open := &result.OpenLoop{
+		Rate: r.rate, Overdue: end.Overdue, BehindSeconds: end.Behind, LagP99NS: float64(lag), BusyCPU: busyCPU(l, end),
+	}
+	open.Hindered = open.BusyCPU > busy || open.LagP99NS > late*float64(total)
+	open.P99NS, open.IntervalSeconds = over.percentiles()
+	return open
+}
+
 // notes are what speaks against a measurement.
 func (r reader) notes(l *Line, end *End, m result.Measurement) (notes []string) {
-	if l.Seconds > 0 {
-		share := (l.UserSeconds + l.SystemSeconds) / l.Seconds / float64(end.CPUs)
-		if share > busy {
-			notes = append(notes, fmt.Sprintf("the load generator was itself the bottleneck: it used %s of %s that it may use; "+
-				"give it more, or a lower load", units.Percent(min(share, 1)), plural.Count(end.CPUs, "CPU")))
-		}
+	share := busyCPU(l, end)
+	if share > busy {
+		notes = append(notes, fmt.Sprintf("the load generator was itself the bottleneck: it used %s of %s that it may use; "+
+			"give it more, or a lower load", units.Percent(share), plural.Count(end.CPUs, "CPU")))
 	}
-	if r.open {
-		lag, _ := hist.Percentile(l.Lag.histogram().Bins, 99)
+	if open := m.OpenLoop; open != nil {
 		total, _ := hist.Percentile(m.Latency(result.Total).Bins, 99)
-		if float64(lag) > late*float64(total) {
+		if open.LagP99NS > late*float64(total) {
 			notes = append(notes, fmt.Sprintf("the load generator was late by itself: p99 of its lag is %s, that of the "+
-				"latencies which contain it %s; give it CPUs of its own, or a lower rate", units.Latency(float64(lag)),
+				"latencies which contain it %s; give it CPUs of its own, or a lower rate", units.Latency(open.LagP99NS),
 				units.Latency(float64(total))))
 		}
 	}
@@ -160,6 +180,7 @@ type watch struct {
 	ramp    Line   // added up
 	blocks  []Line // of WarmupUnit intervals each, added up; the last one may go on
 	samples int    // in the last block
+	over    tails  // of an open loop
 	end     *End
 }
 
@@ -204,6 +225,9 @@ func (w *watch) line(text []byte) (rate float64, ok bool) {
 		w.blocks, w.samples = append(w.blocks, Line{}), 0
 	}
 	w.blocks[len(w.blocks)-1].Add(&l)
+	if w.reader.rate > 0 && !l.Rest {
+		w.over.add(&l)
+	}
 	if l.Rest || l.Seconds == 0 {
 		return 0, false // what happened within a moment is no rate like the others
 	}
@@ -246,7 +270,7 @@ func (w *watch) measured(exit workload.Exit, ramp *Line, blocks []Line) (result.
 	for i := range blocks {
 		sum.Add(&blocks[i])
 	}
-	return w.reader.measurement(&sum, w.end)
+	return w.reader.measurement(&sum, w.end, &w.over)
 }
 
 // Final implements workload.Watch: the lines added up, which are an output like the

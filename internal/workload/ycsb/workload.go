@@ -106,6 +106,9 @@ func (w *driven) Drive(target workload.Target, t workload.Timing) (*workload.Ste
 	plan := w.plan()
 	plan.Client, plan.Gate = w.server.Client(), gateName
 	plan.Ramp, plan.Runtime, plan.Sample = t.Ramp, t.Runtime, t.Sample
+	if plan.Open() {
+		plan.Sample = openSample(t)
+	}
 	if err := plan.check(); err != nil {
 		return nil, err
 	}
@@ -187,7 +190,20 @@ func (w *driven) Read(outputs map[string][]byte, exit workload.Exit) (result.Mea
 	return w.reader().read(outputs[outputName], exit)
 }
 
-func (w *driven) reader() reader { return reader{threads: w.Threads, open: w.Rate > 0} }
+func (w *driven) reader() reader { return reader{threads: w.Threads, rate: w.Rate} }
+
+// openIntervals is into how many parts an open loop is cut at least: enough to see whether its
+// latencies grow.
+const openIntervals = 9
+
+// openSample is how often an open loop tells of itself, whether somebody watches or not.
+func openSample(t workload.Timing) time.Duration {
+	often := max(minTime, (t.Runtime / openIntervals).Truncate(minTime))
+	if t.Sample > 0 {
+		often = min(often, t.Sample)
+	}
+	return often
+}
 
 func failure(what, why, remedy string) *problem.Problem {
 	return problem.New(problem.Failed, what, why, remedy)
