@@ -1,0 +1,321 @@
+package measured
+
+import (
+	"fmt"
+	"slices"
+
+	samples "plimsoll/internal/cell"
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+)
+
+// What it takes for a tenant to be told of as slower than alone, beside significance.
+const (
+	lessThanAlone   = 0.95 // of its throughput, or
+	longerThanAlone = 1.5  // times its p99
+)
+
+// tenancy is mixes of several tenants on one stack and one host.
+type tenancy struct {
+	view  *View
+	stack *Stack
+	host  *result.Limits
+	mixes []result.Mix
+}
+
+// Tenants returns what tenants do to each other: on each stack and host, in the order of the mixes.
+// It is computed once.
+func (v *View) Tenants() []fact.Tenants {
+	if !v.tenantsKnown {
+		for _, t := range v.tenancies() {
+			v.tenants = append(v.tenants, t.facts())
+		}
+		v.tenantsKnown = true
+	}
+	return v.tenants
+}
+
+// Shared reports whether a mix has several tenants: it is about what these do to each other.
+func (v *View) Shared(mix string) bool {
+	return slices.ContainsFunc(v.Run.Mixes, func(m result.Mix) bool { return m.Name == mix && len(m.Tenants) > 1 })
+}
+
+func (v *View) tenancies() (all []tenancy) {
+	var keys []string
+	for _, m := range v.Run.Mixes {
+		if len(m.Tenants) < 2 || m.Varies != nil {
+			continue
+		}
+		for _, s := range v.Stacks {
+			if v.Cell(s.Name, m.Name) == nil {
+				continue
+			}
+			key := s.Name + "\x00" + hostText(m.Host)
+			at := slices.Index(keys, key)
+			if at < 0 {
+				at = len(keys)
+				keys = append(keys, key)
+				all = append(all, tenancy{view: v, stack: s, host: m.Host})
+			}
+			all[at].mixes = append(all[at].mixes, m)
+		}
+	}
+	return all
+}
+
+func hostText(host *result.Limits) string {
+	if host == nil {
+		return ""
+	}
+	return host.String()
+}
+
+func (t tenancy) facts() fact.Tenants {
+	f := fact.Tenants{Stack: t.stack.Name, Host: hostText(t.host)}
+	for _, m := range t.mixes {
+		f.Mixes = append(f.Mixes, t.mix(m))
+	}
+	var effects []*fact.Effect
+	for i := range f.Mixes {
+		for j := range f.Mixes[i].Tenants {
+			s := &f.Mixes[i].Tenants[j]
+			if s.Alone == "" {
+				continue
+			}
+			effects = append(effects, &s.Rate)
+			if s.P99 != nil {
+				effects = append(effects, s.P99)
+			}
+		}
+	}
+	adjustTogether(effects)
+	for i, m := range t.mixes {
+		t.conclude(&f.Mixes[i], m)
+	}
+	return f
+}
+
+// mix compares each tenant of a mix with its workload alone.
+func (t tenancy) mix(m result.Mix) fact.TenantMix {
+	c := t.view.Cell(t.stack.Name, m.Name)
+	f := fact.TenantMix{Mix: m.Name, BringUps: c.Point.N}
+	for i, of := range m.Tenants {
+		s := fact.TenantShare{Mix: m.Name, Tenant: of.Name, Workload: of.Workload, Count: of.Count}
+		for j, other := range m.Tenants {
+			if j != i {
+				s.Beside = append(s.Beside, fact.Beside{Tenant: other.Name, Workload: other.Workload, Count: other.Count})
+			}
+		}
+		s.Use = useOf(c, of)
+		s.Each, _ = medianOf(c, eachRate(of))
+		s.P99NS, _ = medianOf(c, tailOf(of))
+		alone, cell := t.alone(of)
+		if cell != nil {
+			t.against(&s, c, of, alone, cell)
+		}
+		f.Tenants = append(f.Tenants, s)
+	}
+	t.shareReads(c, m, f.Tenants)
+	f.Fair = t.fairness(c, m)
+	return f
+}
+
+// alone returns the mix of the same workload alone, under the same limits, on the same stack and
+// host: with as many instances, else with one. cell is nil where there is none.
+func (t tenancy) alone(of result.Tenant) (mix result.Mix, cell *Cell) {
+	for _, m := range t.view.Run.Mixes {
+		if len(m.Tenants) != 1 || m.Varies != nil || hostText(m.Host) != hostText(t.host) {
+			continue
+		}
+		other := m.Tenants[0]
+		c := t.view.Cell(t.stack.Name, m.Name)
+		same := other.Workload == of.Workload && other.Limits == of.Limits && slices.Equal(other.On, of.On)
+		if c == nil || !same {
+			continue
+		}
+		if other.Count == of.Count {
+			return m, c
+		}
+		if other.Count == 1 {
+			mix, cell = m, c
+		}
+	}
+	return mix, cell
+}
+
+func (t tenancy) against(s *fact.TenantShare, c *Cell, of result.Tenant, alone result.Mix, cell *Cell) {
+	other := alone.Tenants[0]
+	s.Alone, s.AloneCount = alone.Name, other.Count
+	s.Rate, _ = t.view.Effect(IOPS, s.Mix, alone.Name, samples.Take(c.Trials, eachRate(of)), samples.Take(cell.Trials, eachRate(other)))
+	s.EachAlone, _ = medianOf(cell, eachRate(other))
+	s.P99Alone, _ = medianOf(cell, tailOf(other))
+	p99, ok := t.view.Effect("p99", s.Mix, alone.Name, samples.Take(c.Trials, tailOf(of)), samples.Take(cell.Trials, tailOf(other)))
+	if ok {
+		s.P99 = &p99
+	}
+	use := useOf(cell, other)
+	use.DeviceReads, _ = medianOf(cell, func(t *result.Trial) (float64, bool) { return samples.DeviceReads.Of(t, "") })
+	s.UseAlone = &use
+}
+
+// eachRate is the rate of an instance of a tenant, on average.
+func eachRate(of result.Tenant) func(*result.Trial) (float64, bool) {
+	return func(t *result.Trial) (float64, bool) {
+		rate, ok := samples.Rate.Of(t, of.Name)
+		return rate / float64(of.Count), ok
+	}
+}
+
+func tailOf(of result.Tenant) func(*result.Trial) (float64, bool) {
+	return func(t *result.Trial) (float64, bool) { return samples.P99.Of(t, of.Name) }
+}
+
+// useOf is what an instance of a tenant used, on average: the median of bring-ups.
+func useOf(c *Cell, of result.Tenant) fact.TenantUse {
+	median := func(what func(*result.Usage) float64) float64 {
+		value, _ := medianOf(c, func(t *result.Trial) (sum float64, ok bool) {
+			n := 0
+			for _, in := range t.Instances {
+				if in.Tenant == of.Name && in.Usage != nil {
+					sum += what(in.Usage)
+					n++
+				}
+			}
+			return sum / float64(n), n > 0
+		})
+		if !Finite(value) {
+			return 0
+		}
+		return value
+	}
+	return fact.TenantUse{
+		CacheBytes:     median(func(u *result.Usage) float64 { return float64(u.CacheBytes) }),
+		CPUs:           median(func(u *result.Usage) float64 { return u.CPUSeconds / max(u.Seconds, 1e-9) }),
+		IOPressure:     median(func(u *result.Usage) float64 { return u.IOPressure }),
+		CPUPressure:    median(func(u *result.Usage) float64 { return u.CPUPressure }),
+		MemoryPressure: median(func(u *result.Usage) float64 { return u.MemoryPressure }),
+	}
+}
+
+// shareReads gives each tenant of a mix what the device read for it: of all reads those that the
+// others do not do alone for as many operations. Where some tenant was not measured alone, that of
+// none is known.
+func (t tenancy) shareReads(c *Cell, m result.Mix, shares []fact.TenantShare) {
+	all, known := medianOf(c, func(t *result.Trial) (float64, bool) {
+		return deviceRate(t, func(d result.DeviceCounter) uint64 { return d.Reads })
+	})
+	for _, s := range shares {
+		known = known && s.UseAlone != nil
+	}
+	if !known {
+		return
+	}
+	for i := range shares {
+		left := all
+		for j, other := range shares {
+			if j != i {
+				left -= other.UseAlone.DeviceReads * other.Each * float64(m.Tenants[j].Count)
+			}
+		}
+		if done := shares[i].Each * float64(m.Tenants[i].Count); done > 0 {
+			shares[i].Use.DeviceReads = max(0, left) / done
+		}
+	}
+}
+
+// fairness is Jain's index over the slowdowns of the tenants of a mix, of each block of trials that
+// all were in, alone too. nil where there is none.
+func (t tenancy) fairness(c *Cell, m result.Mix) *fact.Estimate {
+	slow := map[int][]float64{} // by block, of the tenants so far
+	for i, of := range m.Tenants {
+		alone, cell := t.alone(of)
+		if cell == nil {
+			return nil
+		}
+		together := samples.Take(c.Trials, eachRate(of))
+		apart := samples.Take(cell.Trials, eachRate(alone.Tenants[0]))
+		if !together.Nested() || !apart.Nested() {
+			return nil
+		}
+		for _, block := range blocksOf(together) {
+			x, y := samples.Pairs(inBlock(together, block), inBlock(apart, block))
+			if len(x) == 1 && x[0] > 0 && y[0] > 0 && len(slow[block]) == i {
+				slow[block] = append(slow[block], y[0]/x[0])
+			}
+		}
+	}
+	var indices []float64
+	for _, block := range blocksOf(samples.Take(c.Trials, eachRate(m.Tenants[0]))) {
+		if len(slow[block]) == len(m.Tenants) {
+			indices = append(indices, jain(slow[block]))
+		}
+	}
+	if len(indices) == 0 {
+		return nil
+	}
+	e := Estimate(indices)
+	return &e
+}
+
+func blocksOf(s samples.Sample) (blocks []int) {
+	for _, u := range s {
+		if !slices.Contains(blocks, u.Block) {
+			blocks = append(blocks, u.Block)
+		}
+	}
+	return blocks
+}
+
+func inBlock(s samples.Sample, block int) samples.Sample {
+	return slices.DeleteFunc(slices.Clone(s), func(u samples.Unit) bool { return u.Block != block })
+}
+
+// jain is Jain's index of fairness: the square of the sum over n times the sum of the squares.
+func jain(values []float64) float64 {
+	sum, squares := 0.0, 0.0
+	for _, x := range values {
+		sum, squares = sum+x, squares+x*x
+	}
+	return sum * sum / (float64(len(values)) * squares)
+}
+
+// adjustTogether corrects the p values of comparisons for how many there are.
+func adjustTogether(all []*fact.Effect) {
+	ps := make([]float64, len(all))
+	for i, e := range all {
+		ps[i] = e.P
+	}
+	for i, p := range stats.BenjaminiHochberg(ps) {
+		e := all[i]
+		e.Adjusted, e.Differs = p, !e.TooFew && p < stats.Alpha && e.Ratio > 0 && e.Size() >= Visible
+	}
+}
+
+// conclude finds who is slower than alone, and what is to blame.
+func (t tenancy) conclude(f *fact.TenantMix, m result.Mix) {
+	c := t.view.Cell(t.stack.Name, m.Name)
+	least := 1.0
+	var uses []fact.Use
+	for i := range f.Tenants {
+		s := &f.Tenants[i]
+		s.Loses = s.Rate.Differs && s.Rate.Ratio <= lessThanAlone
+		s.Waits = s.P99 != nil && s.P99.Differs && s.P99.Ratio >= longerThanAlone
+		if s.Loses && s.Rate.Ratio < least {
+			least, f.Suffers = s.Rate.Ratio, s.Tenant
+		}
+		if !s.Loses && !s.Waits {
+			continue
+		}
+		if uses == nil {
+			count := 0
+			for _, of := range m.Tenants {
+				count += of.Count
+			}
+			uses = t.view.usesOf(Scaling{Host: t.host}, c, pointOf(c, count))
+		}
+		s.Blame = t.blame(*s, f.Tenants, uses)
+	}
+}
+
+var _ = fmt.Sprint
