@@ -66,6 +66,7 @@ type TenantUse struct {
 	CacheBytes     float64 `json:"cache_bytes"` // page cache
 	CPUs           float64 `json:"cpus"`
 	DeviceReads    float64 `json:"device_reads"`    // for each of its operations: what the others do alone is taken from all
+	DeviceWrites   float64 `json:"device_writes"`   // likewise
 	IOPressure     float64 `json:"io_pressure"`     // share of the time in which it waited for I/O
 	CPUPressure    float64 `json:"cpu_pressure"`    // for a processor
 	MemoryPressure float64 `json:"memory_pressure"` // for memory

@@ -1,7 +1,6 @@
 package measured
 
 import (
-	"fmt"
 	"slices"
 
 	samples "plimsoll/internal/cell"
@@ -25,20 +24,24 @@ type tenancy struct {
 }
 
 // Tenants returns what tenants do to each other: on each stack and host, in the order of the mixes.
-// It is computed once.
-func (v *View) Tenants() []fact.Tenants {
-	if !v.tenantsKnown {
-		for _, t := range v.tenancies() {
-			v.tenants = append(v.tenants, t.facts())
-		}
-		v.tenantsKnown = true
+func (v *View) Tenants() (all []fact.Tenants) {
+	for _, t := range v.tenancies() {
+		all = append(all, t.facts())
 	}
-	return v.tenants
+	return all
 }
 
-// Shared reports whether a mix has several tenants: it is about what these do to each other.
-func (v *View) Shared(mix string) bool {
-	return slices.ContainsFunc(v.Run.Mixes, func(m result.Mix) bool { return m.Name == mix && len(m.Tenants) > 1 })
+// Sharing reports whether a mix has several tenants, or is what one of these is held against: it is
+// about what tenants do to each other, and not about which stack.
+func (v *View) Sharing(mix string) bool {
+	return slices.ContainsFunc(v.tenancies(), func(t tenancy) bool {
+		return slices.ContainsFunc(t.mixes, func(m result.Mix) bool {
+			return m.Name == mix || slices.ContainsFunc(m.Tenants, func(of result.Tenant) bool {
+				alone, cell := t.alone(of)
+				return cell != nil && alone.Name == mix
+			})
+		})
+	})
 }
 
 func (v *View) tenancies() (all []tenancy) {
@@ -116,7 +119,7 @@ func (t tenancy) mix(m result.Mix) fact.TenantMix {
 		}
 		f.Tenants = append(f.Tenants, s)
 	}
-	t.shareReads(c, m, f.Tenants)
+	t.shareDevice(c, f.Tenants)
 	f.Fair = t.fairness(c, m)
 	return f
 }
@@ -155,7 +158,12 @@ func (t tenancy) against(s *fact.TenantShare, c *Cell, of result.Tenant, alone r
 		s.P99 = &p99
 	}
 	use := useOf(cell, other)
-	use.DeviceReads, _ = medianOf(cell, func(t *result.Trial) (float64, bool) { return samples.DeviceReads.Of(t, "") })
+	for _, d := range devicePerOperation {
+		*d.of(&use), _ = medianOf(cell, func(t *result.Trial) (float64, bool) {
+			rate, ok := deviceRate(t, d.counted)
+			return rate / t.Measured().IOPS(), ok && t.Measured().IOPS() > 0
+		})
+	}
 	s.UseAlone = &use
 }
 
@@ -198,28 +206,36 @@ func useOf(c *Cell, of result.Tenant) fact.TenantUse {
 	}
 }
 
-// shareReads gives each tenant of a mix what the device read for it: of all reads those that the
+// devicePerOperation are what the device does for each operation of a tenant.
+var devicePerOperation = []struct {
+	counted func(result.DeviceCounter) uint64
+	of      func(*fact.TenantUse) *float64
+}{
+	{func(d result.DeviceCounter) uint64 { return d.Reads }, func(u *fact.TenantUse) *float64 { return &u.DeviceReads }},
+	{func(d result.DeviceCounter) uint64 { return d.Writes }, func(u *fact.TenantUse) *float64 { return &u.DeviceWrites }},
+}
+
+// shareDevice gives each tenant of a mix what the device did for it: of all that it did, what the
 // others do not do alone for as many operations. Where some tenant was not measured alone, that of
 // none is known.
-func (t tenancy) shareReads(c *Cell, m result.Mix, shares []fact.TenantShare) {
-	all, known := medianOf(c, func(t *result.Trial) (float64, bool) {
-		return deviceRate(t, func(d result.DeviceCounter) uint64 { return d.Reads })
-	})
+func (t tenancy) shareDevice(c *Cell, shares []fact.TenantShare) {
 	for _, s := range shares {
-		known = known && s.UseAlone != nil
-	}
-	if !known {
-		return
-	}
-	for i := range shares {
-		left := all
-		for j, other := range shares {
-			if j != i {
-				left -= other.UseAlone.DeviceReads * other.Each * float64(m.Tenants[j].Count)
-			}
+		if s.UseAlone == nil {
+			return
 		}
-		if done := shares[i].Each * float64(m.Tenants[i].Count); done > 0 {
-			shares[i].Use.DeviceReads = max(0, left) / done
+	}
+	for _, d := range devicePerOperation {
+		all, known := medianOf(c, func(t *result.Trial) (float64, bool) { return deviceRate(t, d.counted) })
+		for i := range shares {
+			left := all
+			for j, other := range shares {
+				if j != i {
+					left -= *d.of(other.UseAlone) * other.Each * float64(other.Count)
+				}
+			}
+			if done := shares[i].Each * float64(shares[i].Count); known && done > 0 {
+				*d.of(&shares[i].Use) = max(0, left) / done
+			}
 		}
 	}
 }
@@ -248,7 +264,7 @@ func (t tenancy) fairness(c *Cell, m result.Mix) *fact.Estimate {
 	var indices []float64
 	for _, block := range blocksOf(samples.Take(c.Trials, eachRate(m.Tenants[0]))) {
 		if len(slow[block]) == len(m.Tenants) {
-			indices = append(indices, jain(slow[block]))
+			indices = append(indices, stats.Jain(slow[block]))
 		}
 	}
 	if len(indices) == 0 {
@@ -269,27 +285,6 @@ func blocksOf(s samples.Sample) (blocks []int) {
 
 func inBlock(s samples.Sample, block int) samples.Sample {
 	return slices.DeleteFunc(slices.Clone(s), func(u samples.Unit) bool { return u.Block != block })
-}
-
-// jain is Jain's index of fairness: the square of the sum over n times the sum of the squares.
-func jain(values []float64) float64 {
-	sum, squares := 0.0, 0.0
-	for _, x := range values {
-		sum, squares = sum+x, squares+x*x
-	}
-	return sum * sum / (float64(len(values)) * squares)
-}
-
-// adjustTogether corrects the p values of comparisons for how many there are.
-func adjustTogether(all []*fact.Effect) {
-	ps := make([]float64, len(all))
-	for i, e := range all {
-		ps[i] = e.P
-	}
-	for i, p := range stats.BenjaminiHochberg(ps) {
-		e := all[i]
-		e.Adjusted, e.Differs = p, !e.TooFew && p < stats.Alpha && e.Ratio > 0 && e.Size() >= Visible
-	}
 }
 
 // conclude finds who is slower than alone, and what is to blame.
@@ -317,5 +312,3 @@ func (t tenancy) conclude(f *fact.TenantMix, m result.Mix) {
 		s.Blame = t.blame(*s, f.Tenants, uses)
 	}
 }
-
-var _ = fmt.Sprint

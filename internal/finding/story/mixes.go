@@ -69,15 +69,47 @@ type crowd struct {
 // they were not measured is a dash. varies is nil, or which limit of theirs the run varied.
 func tellCrowd(t Stopper, run *result.Run, host *result.Limits, varies *result.Variation, words []string) {
 	t.Helper()
-	workload, stack := words[0], words[1]
-	n, err := strconv.Atoi(strings.TrimPrefix(words[2], "x"))
+	stack := words[1]
+	c, tenant, rates := tellTenant(t, append([]string{words[0]}, words[2:]...))
+	mix := result.Mix{Name: fmt.Sprintf("%s-%d", tenant.Workload, tenant.Count), Host: host, Tenants: []result.Tenant{tenant}}
+	if tenant.Policy != "" {
+		mix.Name += "-" + tenant.Policy
+	}
+	if varies != nil {
+		varies.Of = mix.Name
+		mix.Name, mix.Varies = fmt.Sprintf("%s.%s-x%g", mix.Name, varies.Limit, varies.Factor), varies
+	}
+	run.Mixes = append(run.Mixes, mix)
+	for i, told := range rates {
+		if told == "-" {
+			continue
+		}
+		for rate := range strings.SplitSeq(told, ",") {
+			addTrial(run, mix, i, c.trial(tenant, stack, numberOf(t, rate)))
+		}
+	}
+}
+
+// addTrial adds a trial of a mix in the i-th bring-up.
+func addTrial(run *result.Run, of result.Mix, i int, one result.Trial) {
+	one.Seq, one.Block, one.BringUp, one.Repeat, one.Mix = len(run.Trials)+1, i+1, i+1, i+1, of.Name
+	if of.Host != nil {
+		one.Miniature = &result.Limited{Asked: *of.Host, ReadBack: *of.Host}
+	}
+	run.Trials = append(run.Trials, one)
+}
+
+// tellTenant takes what a story says of instances of a workload: "C x4 6000 6010 reads=0.1".
+func tellTenant(t Stopper, words []string) (c crowd, of result.Tenant, rates []string) {
+	t.Helper()
+	workload := words[0]
+	n, err := strconv.Atoi(strings.TrimPrefix(words[1], "x"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := crowd{cpus: 0.01, weakest: 1}
-	var rates []string
+	c = crowd{cpus: 0.01, weakest: 1}
 	var policy string
-	for _, w := range words[3:] {
+	for _, w := range words[2:] {
 		key, value, ok := strings.Cut(w, "=")
 		if !ok {
 			rates = append(rates, w)
@@ -99,29 +131,7 @@ func tellCrowd(t Stopper, run *result.Run, host *result.Limits, varies *result.V
 		*field = numberOf(t, value)
 	}
 	limits := result.Limits{CPUs: c.limit, MemoryBytes: int64(c.memoryLimit) << 20}
-	tenant := result.Tenant{Name: workload, Workload: workload, Count: n, Limits: limits, Policy: policy}
-	mix := result.Mix{Name: fmt.Sprintf("%s-%d", workload, n), Host: host, Tenants: []result.Tenant{tenant}}
-	if policy != "" {
-		mix.Name += "-" + policy
-	}
-	if varies != nil {
-		varies.Of = mix.Name
-		mix.Name, mix.Varies = fmt.Sprintf("%s.%s-x%g", mix.Name, varies.Limit, varies.Factor), varies
-	}
-	run.Mixes = append(run.Mixes, mix)
-	for i, told := range rates {
-		if told == "-" {
-			continue
-		}
-		for rate := range strings.SplitSeq(told, ",") {
-			one := c.trial(tenant, stack, numberOf(t, rate))
-			one.Seq, one.Block, one.BringUp, one.Repeat, one.Mix = len(run.Trials)+1, i+1, i+1, i+1, mix.Name
-			if host != nil {
-				one.Miniature = &result.Limited{Asked: *host, ReadBack: *host}
-			}
-			run.Trials = append(run.Trials, one)
-		}
-	}
+	return c, result.Tenant{Name: workload, Workload: workload, Count: n, Limits: limits, Policy: policy}, rates
 }
 
 // trial is a second in which all instances together did so much.

@@ -106,6 +106,8 @@ func Tell(t Stopper, story string) *result.Run {
 			tellCrowd(t, run, host, &result.Variation{Limit: limit, Factor: numberOf(t, factor)}, words[2:])
 		case "beside":
 			tellBeside(t, run, host, words[1:])
+		case "tenants":
+			tellTenants(t, run, host, words[1:])
 		case "cpus":
 			n, err := strconv.Atoi(words[1])
 			if err != nil {
