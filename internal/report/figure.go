@@ -118,6 +118,7 @@ type section struct {
 	Figures []figure
 	Rows    []figureRow // below them, sharing their time
 	Stops   *stopTable
+	Heat    []heatMap
 	Table   *numberTable
 	Remarks []string  // what must be said beside the numbers
 	Folded  bool      // behind a summary
@@ -191,6 +192,9 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 		}
 		if f.Policies != nil {
 			add(underPolicies(f.Policies))
+		}
+		if f.Tenants != nil {
+			add(whoSuffers(f.Tenants))
 		}
 	}
 	add(throughput(run, unscaled(run, points, findings), findings))

@@ -96,7 +96,7 @@ type page struct {
 	Blocks    []percent
 	Stacks    []stackView
 	Roles     roles          // of the stacks
-	Scaled    bool           // the run asks how many instances the host carries, or what limits cost them
+	Scaled    bool           // the run asks how many instances the host carries, or what limits or others cost them
 	Latencies []otherLatency // of imported results
 }
 
@@ -144,7 +144,7 @@ func newPage(run *result.Run, findings []fact.Finding, points []fact.Point, opt 
 		Stacks:    stackViews(run),
 		Roles:     rolesOf(whole, findings),
 		Latencies: otherLatencies(run),
-		Scaled:    len(fact.Scalings(findings))+len(fact.AllPolicies(findings)) > 0,
+		Scaled:    len(fact.Scalings(findings))+len(fact.AllPolicies(findings))+len(fact.Tenancies(findings)) > 0,
 	}
 	p.Ran = ranSections(run, p.Roles, opt)
 	if run.Experiment.Name != "" {
@@ -255,7 +255,7 @@ func findingGroups(run *result.Run, points []fact.Point, findings []fact.Finding
 		kind  fact.Kind
 		takes func(fact.Finding) bool
 	}{
-		{"How many instances", fact.KindScaling, nil},
+		{"What instances do together", fact.KindScaling, nil},
 		{"Fastest honest stacks", fact.KindFastest, nil},
 		{"Illusions: answered from memory", fact.KindIllusion, nil},
 		{"Against the baseline, " + baseline, fact.KindComparison, versus},

@@ -41,9 +41,10 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	t.verdict()
 	t.tables(points)
 	t.underPolicies(points)
+	t.whoSuffers()
 	t.worthOfLimits()
 	t.legend(slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
-		return t.scalingOf(p.Workload) != nil || t.policiesOf(p.Workload) != nil
+		return t.scalingOf(p.Workload) != nil || t.together(p.Workload)
 	}))
 	t.traced(t.run)
 	t.behind()
@@ -74,7 +75,7 @@ func (t *terminal) tables(points []fact.Point) {
 	for _, w := range t.whole.Workloads {
 		s := t.scalingOf(w.Name)
 		switch {
-		case s == nil && (t.left(w.Name) || t.policiesOf(w.Name) != nil):
+		case s == nil && (t.left(w.Name) || t.together(w.Name)):
 		case s == nil:
 			t.workload(w, points)
 		case !slices.Contains(told, s):
@@ -86,6 +87,13 @@ func (t *terminal) tables(points []fact.Point) {
 	if len(told) > 0 {
 		t.scalingLegend(heads)
 	}
+}
+
+// together reports whether a mix is in a table of several: of policies, or of tenants.
+func (t *terminal) together(mix string) bool {
+	return t.policiesOf(mix) != nil || slices.ContainsFunc(fact.Tenancies(t.findings), func(one *fact.Tenants) bool {
+		return one.Has(mix)
+	})
 }
 
 type terminal struct {
@@ -179,7 +187,7 @@ func (t *terminal) scaling() {
 	if len(all) == 0 {
 		return
 	}
-	t.section("How many instances")
+	t.section("What instances do together")
 	for _, f := range all {
 		t.text("  - ", "    ", f.Title, t.style.plain)
 		t.reasons("    ", f.Why, t.style.dim)

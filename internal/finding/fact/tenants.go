@@ -100,6 +100,13 @@ func Tenancies(findings []Finding) (all []*Tenants) {
 	return all
 }
 
+// Has reports whether a mix is one of them, or what their tenants are held against.
+func (t *Tenants) Has(mix string) bool {
+	return slices.ContainsFunc(t.Mixes, func(m TenantMix) bool {
+		return m.Mix == mix || slices.ContainsFunc(m.Tenants, func(s TenantShare) bool { return s.Alone == mix })
+	})
+}
+
 // Of returns the mix of that name; nil where it is none of several tenants.
 func (t *Tenants) Of(mix string) *TenantMix {
 	at := slices.IndexFunc(t.Mixes, func(m TenantMix) bool { return m.Mix == mix })

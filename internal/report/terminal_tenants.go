@@ -1,0 +1,58 @@
+package report
+
+import (
+	"strings"
+
+	"plimsoll/internal/finding/fact"
+)
+
+// whoSuffers prints what tenants keep beside each other: one table, where each mix would have one.
+func (t *terminal) whoSuffers() {
+	before := t.dropped
+	t.dropped = nil
+	defer func() { t.dropped = before }() // other tables say so below themselves
+	all := fact.Tenancies(t.findings)
+	for _, one := range all {
+		t.section(tenantsTitle(one))
+		columns, rows := t.tenantTable(one)
+		t.table(columns, rows)
+	}
+	if len(all) == 0 {
+		return
+	}
+	t.line("")
+	for _, text := range []string{
+		"alone, beside: operations a second of one instance; kept: their ratio in the same blocks, ~ is no significant difference",
+		"p99: times as long as alone",
+		"for want of: what slows it more than alone, and who has most of that",
+		wordsHint,
+	} {
+		t.text("  ", "    ", text, t.style.dim)
+	}
+	if len(t.dropped) > 0 {
+		t.text("  ", "    ", "left out to fit the terminal: "+strings.Join(t.dropped, ", "), t.style.dim)
+	}
+}
+
+// tenantTable has a row for each tenant of each mix.
+func (t *terminal) tenantTable(all *fact.Tenants) (columns []column, rows []tableRow) {
+	columns = []column{
+		{head: "tenant", left: true}, {head: "beside", left: true}, {head: "alone", drop: 2}, {head: "beside"}, {head: "kept"},
+		{head: "interval", drop: 3}, {head: "p99"}, {head: "interval of p99", drop: 1}, {head: "for want of", left: true},
+	}
+	for _, s := range sharesOf(all) {
+		row := tableRow{paint: t.style.plain, stack: all.Stack,
+			cells: []string{tenantText(s.Tenant, s.Count), besideText(s), "", grouped(s.Each)}}
+		if s.Known() {
+			row.cells[2] = grouped(s.EachAlone)
+			if s.Loses || s.Waits {
+				row.paint = t.style.warn
+			}
+		}
+		rate := s.Rate
+		row.cells = append(append(row.cells, ratioCells(&rate)...), ratioCells(s.P99)...)
+		row.cells = append(row.cells, blameWords(s.Blame))
+		rows = append(rows, row)
+	}
+	return columns, rows
+}
