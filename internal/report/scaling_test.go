@@ -93,7 +93,7 @@ func TestLoadLineComesFirst(t *testing.T) {
 			t.Errorf("behind the load line comes %s", all[1].Title)
 		}
 		for i, s := range all {
-			if i == 0 && !strings.HasPrefix(s.Title, "What instances do together") {
+			if i == 0 && !strings.HasPrefix(s.Title, "How many instances") {
 				t.Errorf("%s: the first section is %s", name, s.Title)
 			}
 			if s.Title == "Throughput" || s.Title == "Latency percentiles" {
