@@ -1,0 +1,69 @@
+package fact
+
+// Overload is what becomes of operations that begin at a rate, whatever the server does, over
+// that rate.
+type Overload struct {
+	Stack     string          `json:"stack,omitempty"` // "" for a mix that names its own
+	Workload  string          `json:"workload"`        // what the names of the workloads have in common
+	Host      string          `json:"host,omitempty"`  // the miniature, for people; "" for the host itself
+	Instances int             `json:"instances"`
+	Points    []OverloadPoint `json:"points"` // ascending by what is offered; at least two
+
+	Kept     float64 `json:"kept,omitempty"`   // operations per second, offered: all rates up to it are kept; 0 for none
+	Breaks   float64 `json:"breaks,omitempty"` // the lowest that is not kept; 0 where all are
+	Low      float64 `json:"low,omitempty"`    // Kept in the bring-up in which it is lowest,
+	High     float64 `json:"high,omitempty"`   // and in that in which it is highest
+	BringUps int     `json:"bring_ups"`        // of the rate that has fewest
+	Next     float64 `json:"next,omitempty"`   // what to offer next; 0 for nothing
+}
+
+// Point returns what became of a rate; nil where it was not offered.
+func (o *Overload) Point(offered float64) *OverloadPoint {
+	for i := range o.Points {
+		if o.Points[i].Offered == offered {
+			return &o.Points[i]
+		}
+	}
+	return nil
+}
+
+// OverloadPoint is what became of one rate. Values are medians of bring-ups.
+type OverloadPoint struct {
+	Mix      string  `json:"mix"`
+	BringUps int     `json:"bring_ups"`
+	Offered  float64 `json:"offered"`  // operations per second that were to begin, of all instances together
+	Achieved float64 `json:"achieved"` // and that were completed
+	Low      float64 `json:"low"`      // interval of Achieved; both are 0 below four bring-ups
+	High     float64 `json:"high"`     //
+	// Done is the share of the operations whose time came that were completed, 0 to 1: the others
+	// failed, or had not begun at the end.
+	Done      float64 `json:"done"`
+	P50NS     float64 `json:"p50_ns"` // latency from when operations were to begin
+	P99NS     float64 `json:"p99_ns"`
+	P99Low    float64 `json:"p99_low"` // interval of P99NS; both are 0 below four bring-ups
+	P99High   float64 `json:"p99_high"`
+	ServiceNS float64 `json:"service_ns"` // 99th percentile from when they were sent, which is all that a closed loop sees
+	// Growth is by how much p99 gets longer while the trial lasts, in ns for each ns.
+	Growth   float64 `json:"growth"`
+	Kept     bool    `json:"kept"` // nearly all were completed, and latencies do not grow
+	Errors   float64 `json:"errors,omitempty"`
+	LagNS    float64 `json:"lag_ns"`             // 99th percentile of the generator's own lateness
+	Hindered int     `json:"hindered,omitempty"` // trials in which the generator was itself the bottleneck
+	Trials   int     `json:"trials"`
+
+	Uses  []Use    `json:"uses,omitempty"`
+	Binds Resource `json:"binds,omitempty"` // what keeps it from doing more; "" where nothing that was measured does
+}
+
+// Use returns how much of a resource is used; nil where it has no limit.
+func (p OverloadPoint) Use(of Resource) *Use { return useOf(p.Uses, of) }
+
+// Overloads returns what findings tell of rates, in their order.
+func Overloads(findings []Finding) (all []*Overload) {
+	for _, f := range findings {
+		if f.Overload != nil {
+			all = append(all, f.Overload)
+		}
+	}
+	return all
+}
