@@ -31,6 +31,7 @@ var table = []rule{
 	{"scaling", rules.Scaling, rules.ScalingSentences},
 	{"elasticity", rules.Elasticity, rules.ElasticitySentences},
 	{"policies", rules.Policies, rules.PoliciesSentences},
+	{"overload", rules.Overloads, rules.OverloadSentences},
 	{"tenants", rules.Tenants, rules.TenantsSentences},
 	{"fastest", rules.Fastest, rules.FastestSentences},
 	{"illusion", rules.Illusions, rules.IllusionSentences},

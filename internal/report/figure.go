@@ -193,6 +193,9 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 		if f.Policies != nil {
 			add(underPolicies(f.Policies))
 		}
+		if f.Overload != nil {
+			add(offeredRates(f.Overload))
+		}
 		if f.Tenants != nil {
 			add(whoSuffers(f.Tenants))
 		}

@@ -190,6 +190,7 @@ func isPoliced(findings []fact.Finding, p fact.Point) bool {
 func unscaled(run *result.Run, points []fact.Point, findings []fact.Finding) []fact.Point {
 	varied := slices.ContainsFunc(findings, func(f fact.Finding) bool { return f.Elasticity != nil })
 	return slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
-		return isScaled(findings, p) || isPoliced(findings, p) || isShared(findings, p) || varied && mixNamed(run, p.Workload).Varies != nil
+		return isScaled(findings, p) || isPoliced(findings, p) || isShared(findings, p) || isOffered(findings, p) ||
+			varied && mixNamed(run, p.Workload).Varies != nil
 	})
 }

@@ -42,6 +42,7 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	t.tables(points)
 	t.underPolicies(points)
 	t.whoSuffers()
+	t.offeredRates()
 	t.worthOfLimits()
 	t.legend(slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
 		return t.scalingOf(p.Workload) != nil || t.together(p.Workload)
@@ -89,11 +90,11 @@ func (t *terminal) tables(points []fact.Point) {
 	}
 }
 
-// together reports whether a mix is in a table of several: of policies, or of tenants.
+// together reports whether a mix is in a table of several: of policies, tenants or rates.
 func (t *terminal) together(mix string) bool {
 	return t.policiesOf(mix) != nil || slices.ContainsFunc(fact.Tenancies(t.findings), func(one *fact.Tenants) bool {
 		return one.Has(mix)
-	})
+	}) || slices.ContainsFunc(fact.Overloads(t.findings), func(o *fact.Overload) bool { return o.Has(mix) })
 }
 
 type terminal struct {

@@ -41,6 +41,7 @@ type Finding struct {
 	Neighbours     *Neighbours     `json:"neighbours,omitempty"`     // facts of KindNeighbours; nil for every other kind
 	Scaling        *Scaling        `json:"-"`                        // of KindScaling only: Facts holds it too
 	Elasticity     *Elasticity     `json:"-"`                        // of KindScaling only: Facts holds it too
+	Overload       *Overload       `json:"-"`                        // of KindScaling only: Facts holds it too
 	Tenants        *Tenants        `json:"-"`                        // of KindScaling only: Facts holds it too
 	Policies       *Policies       `json:"-"`                        // of KindScaling only: Facts holds it too
 }

@@ -1,5 +1,7 @@
 package fact
 
+import "slices"
+
 // Overload is what becomes of operations that begin at a rate, whatever the server does, over
 // that rate.
 type Overload struct {
@@ -25,6 +27,11 @@ func (o *Overload) Point(offered float64) *OverloadPoint {
 		}
 	}
 	return nil
+}
+
+// Has reports whether a mix is one of the rates.
+func (o *Overload) Has(mix string) bool {
+	return slices.ContainsFunc(o.Points, func(p OverloadPoint) bool { return p.Mix == mix })
 }
 
 // OverloadPoint is what became of one rate. Values are medians of bring-ups.
@@ -54,6 +61,9 @@ type OverloadPoint struct {
 	Uses  []Use    `json:"uses,omitempty"`
 	Binds Resource `json:"binds,omitempty"` // what keeps it from doing more; "" where nothing that was measured does
 }
+
+// GrowthPerSecond is by how much p99 gets longer with every second, in ns.
+func (p OverloadPoint) GrowthPerSecond() float64 { return p.Growth * 1e9 }
 
 // Use returns how much of a resource is used; nil where it has no limit.
 func (p OverloadPoint) Use(of Resource) *Use { return useOf(p.Uses, of) }

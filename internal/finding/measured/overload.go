@@ -145,7 +145,10 @@ func (v *View) Overload(of Offered) fact.Overload {
 	if o.Kept > 0 && o.Breaks > nextFrom*o.Kept {
 		o.Next = twoDigits(math.Sqrt(o.Kept * o.Breaks))
 	}
-	if o.Breaks == 0 {
+	switch {
+	case o.Kept == 0:
+		o.Next = twoDigits(o.Breaks / 2)
+	case o.Breaks == 0:
 		o.Next = twoDigits(nextBeyond * o.Kept)
 	}
 	return o

@@ -88,7 +88,7 @@ func (v *View) UnderPolicy(mix string) bool {
 // Together reports whether a mix is about what its instances do to each other, or limits to them,
 // and not about which stack.
 func (v *View) Together(mix string) bool {
-	return v.Scaled(mix) || v.UnderPolicy(mix) || v.Sharing(mix)
+	return v.Scaled(mix) || v.UnderPolicy(mix) || v.Sharing(mix) || v.OfferedAt(mix)
 }
 
 // Policy returns what each policy costs. The p values of all its comparisons are adjusted

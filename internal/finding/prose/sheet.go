@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed" // the sentences that rules share
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"text/template"
@@ -31,13 +32,23 @@ func NewSheet(texts ...string) *Sheet {
 	s := &Sheet{}
 	s.templates = sync.OnceValue(func() *template.Template {
 		parsed := template.New("").Funcs(functions).Funcs(template.FuncMap{"said": s.fill, "remark": s.Remark})
+		called := map[string]bool{}
 		for _, text := range append([]string{sharedText}, texts...) {
+			for _, define := range defines.FindAllStringSubmatch(text, -1) {
+				if called[define[1]] {
+					panic("two sentences are called " + define[1]) // the second would be said for the first
+				}
+				called[define[1]] = true
+			}
 			template.Must(parsed.Parse(text))
 		}
 		return parsed
 	})
 	return s
 }
+
+// defines finds the names of the sentences of a text.
+var defines = regexp.MustCompile(`\{\{-?\s*define "([^"]*)"`)
 
 // functions are what sentences put values into words with.
 var functions = template.FuncMap{

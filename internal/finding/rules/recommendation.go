@@ -28,7 +28,7 @@ type candidate struct {
 
 // Recommend draws one verdict for the whole run.
 func Recommend(v *measured.View) []fact.Finding {
-	for _, about := range []func(*measured.View) (fact.Finding, bool){carries, policed, shared} {
+	for _, about := range []func(*measured.View) (fact.Finding, bool){carries, policed, shared, keeps} {
 		if f, ok := about(v); ok {
 			return []fact.Finding{f}
 		}

@@ -62,6 +62,10 @@ type crowd struct {
 	mean, p99            float64 // latency, in ns
 	weakest, outOfMemory float64
 	peakMiB, memoryLimit float64 // in MiB
+
+	offered, done   float64 // of an open loop: operations per second of each, and the share that was completed
+	growth, service float64 // by how much p99 gets longer, in ns a ns; p99 from when operations were sent, in ns
+	hindered, lag   float64 // 1 where the generator was the bottleneck; its own lateness, in ns
 }
 
 // tellCrowd takes a line of a story: a workload with so many instances on a stack. Each
@@ -107,7 +111,7 @@ func tellTenant(t Stopper, words []string) (c crowd, of result.Tenant, rates []s
 	if err != nil {
 		t.Fatal(err)
 	}
-	c = crowd{cpus: 0.01, weakest: 1}
+	c = crowd{cpus: 0.01, weakest: 1, done: 1}
 	var policy string
 	for _, w := range words[2:] {
 		key, value, ok := strings.Cut(w, "=")
@@ -124,6 +128,8 @@ func tellTenant(t Stopper, words []string) (c crowd, of result.Tenant, rates []s
 			"io": &c.io, "peak": &c.peakMiB, "memory-limit": &c.memoryLimit,
 			"memory": &c.memory, "busy": &c.busy, "throttled": &c.throttled, "mean": &c.mean, "p99": &c.p99,
 			"weakest": &c.weakest, "killed": &c.outOfMemory,
+			"offered": &c.offered, "done": &c.done, "growth": &c.growth, "service": &c.service, "hindered": &c.hindered,
+			"lag": &c.lag,
 		}[key]
 		if field == nil {
 			t.Fatalf("instances have no %q", w)
@@ -148,6 +154,11 @@ func (c crowd) trial(of result.Tenant, stack string, rate float64) result.Trial 
 		op := result.Operation{Count: count, Rate: each}
 		if c.mean > 0 {
 			op.Latency = map[result.Stage]hist.Histogram{result.Total: c.latency(count)}
+			if c.service > 0 {
+				sent := c
+				sent.p99 = c.service
+				op.Latency[result.Completion] = sent.latency(count)
+			}
 		}
 		in := result.Instance{
 			Index: i, Tenant: of.Name, Workload: of.Workload, Stack: stack, Status: result.TrialDone,
@@ -156,6 +167,9 @@ func (c crowd) trial(of result.Tenant, stack string, rate float64) result.Trial 
 				Seconds: 1, CPUSeconds: c.cpus, ThrottledSeconds: c.throttled, CacheBytes: int64(c.cacheMiB * (1 << 20)),
 				PeakMemoryBytes: int64(c.peakMiB) << 20, IOPressure: c.io, MemoryPressure: c.memory, OOMKills: int(c.outOfMemory),
 			},
+		}
+		if c.offered > 0 {
+			in.Measurement.OpenLoop = c.open(count)
 		}
 		if !of.Limits.None() {
 			in.Limited = &result.Limited{Asked: of.Limits, ReadBack: of.Limits}
@@ -168,6 +182,16 @@ func (c crowd) trial(of result.Tenant, stack string, rate float64) result.Trial 
 		ReadBytes: uint64(c.reads * float64(done) * 4096), WriteBytes: uint64(c.writes * float64(done) * 4096),
 	}}}}
 	return t
+}
+
+// open is how an open loop of so many completed operations went, within a second.
+func (c crowd) open(count uint64) *result.OpenLoop {
+	o := &result.OpenLoop{Rate: c.offered, LagP99NS: c.lag, Hindered: c.hindered > 0, IntervalSeconds: 0.1}
+	o.Overdue = uint64(float64(count)/c.done) - count
+	for i := range 10 {
+		o.P99NS = append(o.P99NS, c.p99+c.growth*float64(i)*1e8)
+	}
+	return o
 }
 
 // latency is a histogram with such a mean, of which two of a hundred operations take as

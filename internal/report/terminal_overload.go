@@ -1,0 +1,67 @@
+package report
+
+import (
+	"strings"
+
+	"plimsoll/internal/finding/fact"
+)
+
+// offeredRates prints what became of each rate of operations: one table, where each mix would have
+// one.
+func (t *terminal) offeredRates() {
+	before := t.dropped
+	t.dropped = nil
+	defer func() { t.dropped = before }() // other tables say so below themselves
+	all := fact.Overloads(t.findings)
+	for _, o := range all {
+		title := overloadTitle(o)
+		if o.Stack != "" && len(t.run.Stacks) > 1 {
+			title += ", on " + o.Stack
+		}
+		t.section(title)
+		columns, rows := t.overloadTable(o)
+		t.table(columns, rows)
+	}
+	if len(all) == 0 {
+		return
+	}
+	t.line("")
+	for _, text := range []string{
+		"offered: operations a second that were to begin; done: the share of those whose time came that were completed",
+		"p99: from when operations were to begin; sent: from when they were sent, which is all that a closed loop sees",
+		"longer: by how much p99 grows with every second; lag: how late the generator itself was, at the 99th percentile",
+		"kept: nearly all are done, and p99 does not grow",
+		wordsHint,
+	} {
+		t.text("  ", "    ", text, t.style.dim)
+	}
+	if len(t.dropped) > 0 {
+		t.text("  ", "    ", "left out to fit the terminal: "+strings.Join(t.dropped, ", "), t.style.dim)
+	}
+}
+
+// overloadTable has a row for each rate.
+func (t *terminal) overloadTable(o *fact.Overload) (columns []column, rows []tableRow) {
+	columns = []column{
+		{head: "offered"}, {head: headOperations}, {head: "interval", drop: 4}, {head: "done"}, {head: "p50", drop: 3}, {head: "p99"},
+		{head: "sent"}, {head: "longer"}, {head: "lag", drop: 2}, {head: "kept", left: true}, {head: "binds", left: true, drop: 1},
+	}
+	for _, p := range o.Points {
+		interval, growth := "", "-"
+		if p.High > 0 {
+			interval = rangeText(p.Low, p.High)
+		}
+		if p.Growth > 0 {
+			growth = latencyText(p.GrowthPerSecond())
+		}
+		row := tableRow{paint: t.style.plain, stack: o.Stack, cells: []string{
+			grouped(p.Offered), grouped(p.Achieved), interval, percentText(p.Done), latencyOr(p.P50NS), latencyOr(p.P99NS),
+			latencyOr(p.ServiceNS), growth, latencyOr(p.LagNS), keptWord(p), string(p.Binds),
+		}}
+		if !p.Kept {
+			row.paint = t.style.warn
+		}
+		rows = append(rows, row)
+	}
+	return columns, rows
+}
