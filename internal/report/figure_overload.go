@@ -110,7 +110,7 @@ func overloadTable(o *fact.Overload) *numberTable {
 		Words: 3, Open: true,
 	}
 	for _, p := range o.Points {
-		growth := unknown
+		growth := "none"
 		if p.Growth > 0 {
 			growth = latencyText(p.GrowthPerSecond())
 		}

@@ -80,8 +80,13 @@ func (s Scaling) limitsOf(c *Cell) (shared, own result.Limits) {
 	case s.Host != nil:
 		shared = *s.Host
 	}
-	if len(t.Instances) > 0 && t.Instances[0].Limited != nil {
-		own = t.Instances[0].Limited.ReadBack
+	for i, in := range t.Instances {
+		switch {
+		case in.Limited == nil || i > 0 && in.Limited.ReadBack != own:
+			return shared, result.Limits{} // tenants with limits that differ have no limit in common
+		case i == 0:
+			own = in.Limited.ReadBack
+		}
 	}
 	return shared, own
 }
