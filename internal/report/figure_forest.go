@@ -89,8 +89,8 @@ func (r forestRow) mark(effect *fact.Effect, what string, row int) mark {
 func underPolicies(p *fact.Policies) (section, bool) {
 	s := section{
 		Title: policiesTitle(p),
-		Note: "Each instance has the limits that the policy gives it. Ratios to none, which gives none, in the same blocks, with " +
-			"their 95% intervals, on a logarithmic scale; ~ for no significant difference.",
+		Note: "Each instance has the limits that the policy gives it. Ratios to none, which gives none, in the same blocks, " +
+			"with their 95% intervals, on a logarithmic scale; ~ for no significant difference.",
 		Table: policiesTable(p),
 	}
 	if p.Host != "" {
@@ -117,7 +117,8 @@ func policiesTitle(p *fact.Policies) string {
 // policiesTable has the numbers behind the figures.
 func policiesTable(p *fact.Policies) *numberTable {
 	t := &numberTable{
-		Caption: "medians over bring-ups, per second where rates are meant; fairness is Jain's index over the rates of instances",
+		Caption: "medians over bring-ups, per second where rates are meant; fairness is Jain's index over the rates of " +
+			"instances",
 		Head: []string{"Policy", "What holds instances back", "Not reached", "All together", "p99", "Fairness",
 			"Slowest, of an equal share", "Device reads per operation", "Page cache of each"},
 		Words: 3, Open: true,

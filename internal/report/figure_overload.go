@@ -13,8 +13,8 @@ import (
 func offeredRates(o *fact.Overload) (section, bool) {
 	s := section{
 		Title: overloadTitle(o),
-		Note: "Operations begin at a rate, whatever the server does. A rate is kept where nearly all of them are completed, and " +
-			"p99 does not get longer while the trial lasts.",
+		Note: "Operations begin at a rate, whatever the server does. A rate is kept where nearly all of them are completed, " +
+			"and p99 does not get longer while the trial lasts.",
 		Table: overloadTable(o),
 	}
 	if o.Host != "" {
@@ -47,8 +47,8 @@ func overloadTitle(o *fact.Overload) string {
 
 // completedFigure draws how many operations were completed, beside what was offered.
 func completedFigure(o *fact.Overload, x axis) figure {
-	f := figure{Kind: figureLines, Title: "Completed", Note: "operations a second, beside what was offered", Unit: headOperations,
-		Height: overHeight, Bottom: 40, X: x}
+	f := figure{Kind: figureLines, Title: "Completed", Note: "operations a second, beside what was offered",
+		Unit: headOperations, Height: overHeight, Bottom: 40, X: x}
 	high := 0.0
 	for _, p := range o.Points {
 		high = max(high, p.Offered, p.Achieved, p.High)
@@ -70,8 +70,8 @@ func completedFigure(o *fact.Overload, x axis) figure {
 // waitFigure draws how long 99% of operations took at most, from when they were to begin and from when
 // they were sent.
 func waitFigure(o *fact.Overload, x axis) (figure, bool) {
-	f := figure{Kind: figureLines, Title: "p99", Note: "from when operations were to begin, and from when they were sent, which is " +
-		"all that a closed loop sees; on a logarithmic scale", Height: overHeight, Bottom: 40, X: x}
+	f := figure{Kind: figureLines, Title: "p99", Note: "from when operations were to begin, and from when they were sent, which " +
+		"is all that a closed loop sees; on a logarithmic scale", Height: overHeight, Bottom: 40, X: x}
 	low, high := math.Inf(1), 0.0
 	for _, p := range o.Points {
 		for i, of := range []struct {
@@ -86,7 +86,8 @@ func waitFigure(o *fact.Overload, x axis) (figure, bool) {
 				low = min(low, of.low)
 			}
 			m := mark{Series: i, Name: of.name, X: p.Offered, Y: of.ns, Low: of.low, High: of.high,
-				Text: fmt.Sprintf("%s offered: p99 is %s from when operations were %s", rateText(p.Offered), exactNS(of.ns), of.name)}
+				Text: fmt.Sprintf("%s offered: p99 is %s from when operations were %s", rateText(p.Offered), exactNS(of.ns),
+					of.name)}
 			if !p.Kept && i == 0 {
 				m.Class = classMissed
 			}
@@ -105,8 +106,8 @@ func waitFigure(o *fact.Overload, x axis) (figure, bool) {
 func overloadTable(o *fact.Overload) *numberTable {
 	t := &numberTable{
 		Caption: "medians over bring-ups, per second where rates are meant",
-		Head: []string{"Offered", "Kept", "What binds", "Completed", "Of those whose time came", "p50", "p99", "p99 from when sent",
-			"p99 gets longer, each second", "Lag of the generator"},
+		Head: []string{"Offered", "Kept", "What binds", "Completed", "Of those whose time came", "p50", "p99",
+			"p99 from when sent", "p99 gets longer, each second", "Lag of the generator"},
 		Words: 3, Open: true,
 	}
 	for _, p := range o.Points {

@@ -38,8 +38,8 @@ const mostHeat = 5
 func whoSuffers(t *fact.Tenants) (section, bool) {
 	s := section{
 		Title: tenantsTitle(t),
-		Note: "What an instance does beside others, against what it does alone under the same limits, in the same blocks. Rows " +
-			"suffer, columns are what they are beside; the stronger the colour, the worse, and ~ is no significant difference.",
+		Note: "What an instance does beside others, against what it does alone under the same limits, in the same blocks. " +
+			"Rows suffer, columns are what they are beside; the stronger the colour, the worse, and ~ is no significant difference.",
 		Table: tenantsTable(t),
 	}
 	if t.Host != "" {
@@ -149,7 +149,8 @@ func waitCell(s fact.TenantShare) heatCell {
 }
 
 func heatTitle(s fact.TenantShare, what string, e fact.Effect) string {
-	return fmt.Sprintf("%s of %s beside %s, against alone: %s", what, tenantText(s.Tenant, s.Count), besideText(s), effectText(&e))
+	return fmt.Sprintf("%s of %s beside %s, against alone: %s", what, tenantText(s.Tenant, s.Count), besideText(s),
+		effectText(&e))
 }
 
 // tenantsTable has the numbers behind the matrix.

@@ -43,8 +43,9 @@ func (t *terminal) offeredRates() {
 // overloadTable has a row for each rate.
 func (t *terminal) overloadTable(o *fact.Overload) (columns []column, rows []tableRow) {
 	columns = []column{
-		{head: "offered"}, {head: headOperations}, {head: "interval", drop: 4}, {head: "done"}, {head: "p50", drop: 3}, {head: "p99"},
-		{head: "sent"}, {head: "longer"}, {head: "lag", drop: 2}, {head: "kept", left: true}, {head: "binds", left: true, drop: 1},
+		{head: "offered"}, {head: headOperations}, {head: "interval", drop: 4}, {head: "done"}, {head: "p50", drop: 3},
+		{head: "p99"}, {head: "sent"}, {head: "longer"}, {head: "lag", drop: 2}, {head: "kept", left: true},
+		{head: "binds", left: true, drop: 1},
 	}
 	for _, p := range o.Points {
 		interval, growth := "", "-"

@@ -54,7 +54,8 @@ func (t *terminal) underPolicies(points []fact.Point) {
 	t.line("")
 	for _, text := range []string{
 		"against none: ratio to instances without limits of their own, in the same blocks; ~ is no significant difference",
-		"least: what the slowest instance gets of an equal share; fair: Jain's index over their rates, 1 where all get the same",
+		"least: what the slowest instance gets of an equal share; fair: Jain's index over their rates, 1 where all get " +
+			"the same",
 		"held by: what keeps instances from doing more, by what was used; -: nothing that was measured",
 		wordsHint,
 	} {
@@ -70,7 +71,8 @@ func (t *terminal) policyTable(p *fact.Policies, rate string) (columns []column,
 	columns = []column{
 		{head: "policy", left: true}, {head: rate}, {head: "against none"}, {head: "interval", drop: 3}, {head: "p99"},
 		{head: "against none"}, {head: "interval of p99", drop: 2}, {head: "fair", drop: 5}, {head: "least", drop: 6},
-		{head: "reads/op", drop: 7}, {head: "cache", drop: 4}, {head: "held by", left: true}, {head: "not reached", left: true, drop: 1},
+		{head: "reads/op", drop: 7}, {head: "cache", drop: 4}, {head: "held by", left: true},
+		{head: "not reached", left: true, drop: 1},
 	}
 	for _, one := range append([]fact.Policy{p.None}, p.Policies...) {
 		row := tableRow{paint: t.style.plain, stack: p.Stack, cells: []string{one.Name, grouped(one.Rate)}}

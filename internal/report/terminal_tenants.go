@@ -22,7 +22,8 @@ func (t *terminal) whoSuffers() {
 	}
 	t.line("")
 	for _, text := range []string{
-		"alone, beside: operations a second of one instance; kept: their ratio in the same blocks, ~ is no significant difference",
+		"alone, beside: operations a second of one instance; kept: their ratio in the same blocks, ~ is no " +
+			"significant difference",
 		"p99: times as long as alone",
 		"for want of: what slows it more than alone, and who has most of that",
 		wordsHint,
@@ -37,8 +38,8 @@ func (t *terminal) whoSuffers() {
 // tenantTable has a row for each tenant of each mix.
 func (t *terminal) tenantTable(all *fact.Tenants) (columns []column, rows []tableRow) {
 	columns = []column{
-		{head: "tenant", left: true}, {head: "beside", left: true}, {head: "alone", drop: 2}, {head: "beside"}, {head: "kept"},
-		{head: "interval", drop: 3}, {head: "p99"}, {head: "interval of p99", drop: 1}, {head: "for want of", left: true},
+		{head: "tenant", left: true}, {head: "beside", left: true}, {head: "alone", drop: 2}, {head: "beside"},
+		{head: "kept"}, {head: "interval", drop: 3}, {head: "p99"}, {head: "interval of p99", drop: 1}, {head: "for want of", left: true},
 	}
 	for _, s := range sharesOf(all) {
 		row := tableRow{paint: t.style.plain, stack: all.Stack,

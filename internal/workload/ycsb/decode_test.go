@@ -251,7 +251,9 @@ func TestNotes(t *testing.T) {
 // An open loop tells its latencies over time, however it is asked to tell of itself: of a long
 // one, those of neighbouring intervals are joined. A closed one tells none.
 func TestLatenciesOverTime(t *testing.T) {
-	for _, timing := range []workload.Timing{{Runtime: 9 * time.Second}, {Runtime: 9 * time.Second, Sample: 5 * time.Second}} {
+	for _, timing := range []workload.Timing{
+		{Runtime: 9 * time.Second}, {Runtime: 9 * time.Second, Sample: 5 * time.Second},
+	} {
 		step, err := mustDecode(t, "{workload: C, records: 5, rate: 10}").Drive(workload.Target{Path: "/d"}, timing)
 		if err != nil {
 			t.Fatal(err)

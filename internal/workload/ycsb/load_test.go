@@ -43,12 +43,16 @@ func TestOpenLoopOfADeclaration(t *testing.T) {
 		t.Errorf("%+v and %+v", a, b)
 	}
 	for _, other := range []string{"{workload: B, records: 1000, rate: 200}", "{workload: C, records: 999, rate: 200}",
-		"{workload: C, records: 1000, rate: 200, threads: 8}", "{workload: C, records: 1000, rate: 200, database: {pebble: {cache: 8MiB}}}"} {
+		"{workload: C, records: 1000, rate: 200, threads: 8}",
+		"{workload: C, records: 1000, rate: 200, database: {pebble: {cache: 8MiB}}}",
+	} {
 		if of(other).Family == a.Family {
 			t.Errorf("%s is of the same family", other)
 		}
 	}
-	for _, declared := range []string{"", "{workload: C, records: 1000, threads: 4}", "{rw: randread, rate: 5}", "{workload: C, rate: ["} {
+	for _, declared := range []string{
+		"", "{workload: C, records: 1000, threads: 4}", "{rw: randread, rate: 5}", "{workload: C, rate: [",
+	} {
 		if o, ok := ycsb.OpenOf(declared); ok {
 			t.Errorf("%q is %+v", declared, o)
 		}
