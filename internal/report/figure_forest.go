@@ -89,8 +89,8 @@ func (r forestRow) mark(effect *fact.Effect, what string, row int) mark {
 func underPolicies(p *fact.Policies) (section, bool) {
 	s := section{
 		Title: policiesTitle(p),
-		Note: "Each instance has the limits that the policy gives it. Ratios to none, which gives none, in the same blocks, " +
-			"with their 95% intervals, on a logarithmic scale; ~ for no significant difference.",
+		Note: "Each instance has the limits that the policy gives it. Ratios to none, which gives none, in the same " +
+			"blocks, with their 95% intervals, on a logarithmic scale; ~ for no significant difference.",
 		Table: policiesTable(p),
 	}
 	if p.Host != "" {

@@ -13,8 +13,8 @@ import (
 func offeredRates(o *fact.Overload) (section, bool) {
 	s := section{
 		Title: overloadTitle(o),
-		Note: "Operations begin at a rate, whatever the server does. A rate is kept where nearly all of them are completed, " +
-			"and p99 does not get longer while the trial lasts.",
+		Note: "Operations begin at a rate, whatever the server does. A rate is kept where nearly all of them are " +
+			"completed, and p99 does not get longer while the trial lasts.",
 		Table: overloadTable(o),
 	}
 	if o.Host != "" {
@@ -70,8 +70,8 @@ func completedFigure(o *fact.Overload, x axis) figure {
 // waitFigure draws how long 99% of operations took at most, from when they were to begin and from when
 // they were sent.
 func waitFigure(o *fact.Overload, x axis) (figure, bool) {
-	f := figure{Kind: figureLines, Title: "p99", Note: "from when operations were to begin, and from when they were sent, which " +
-		"is all that a closed loop sees; on a logarithmic scale", Height: overHeight, Bottom: 40, X: x}
+	f := figure{Kind: figureLines, Title: "p99", Note: "from when operations were to begin, and from when they were sent, " +
+		"which is all that a closed loop sees; on a logarithmic scale", Height: overHeight, Bottom: 40, X: x}
 	low, high := math.Inf(1), 0.0
 	for _, p := range o.Points {
 		for i, of := range []struct {
@@ -127,8 +127,8 @@ func keptWord(p fact.OverloadPoint) string {
 	if p.Kept {
 		word = "yes"
 	}
-	if p.Trials > 0 && 2*p.Hindered >= p.Trials {
-		word += ", generator busy"
+	if p.Late() {
+		word += ", generator late"
 	}
 	return word
 }

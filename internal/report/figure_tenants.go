@@ -39,7 +39,8 @@ func whoSuffers(t *fact.Tenants) (section, bool) {
 	s := section{
 		Title: tenantsTitle(t),
 		Note: "What an instance does beside others, against what it does alone under the same limits, in the same blocks. " +
-			"Rows suffer, columns are what they are beside; the stronger the colour, the worse, and ~ is no significant difference.",
+			"Rows suffer, columns are what they are beside; the stronger the colour, the worse, and ~ is no significant " +
+			"difference.",
 		Table: tenantsTable(t),
 	}
 	if t.Host != "" {

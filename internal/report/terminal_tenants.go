@@ -39,7 +39,8 @@ func (t *terminal) whoSuffers() {
 func (t *terminal) tenantTable(all *fact.Tenants) (columns []column, rows []tableRow) {
 	columns = []column{
 		{head: "tenant", left: true}, {head: "beside", left: true}, {head: "alone", drop: 2}, {head: "beside"},
-		{head: "kept"}, {head: "interval", drop: 3}, {head: "p99"}, {head: "interval of p99", drop: 1}, {head: "for want of", left: true},
+		{head: "kept"}, {head: "interval", drop: 3}, {head: "p99"}, {head: "interval of p99", drop: 1},
+		{head: "for want of", left: true},
 	}
 	for _, s := range sharesOf(all) {
 		row := tableRow{paint: t.style.plain, stack: all.Stack,

@@ -65,6 +65,9 @@ type OverloadPoint struct {
 // GrowthPerSecond is by how much p99 gets longer with every second, in ns.
 func (p OverloadPoint) GrowthPerSecond() float64 { return p.Growth * 1e9 }
 
+// Late reports whether the generator was itself the bottleneck in half of the trials or more.
+func (p OverloadPoint) Late() bool { return p.Trials > 0 && 2*p.Hindered >= p.Trials }
+
 // Use returns how much of a resource is used; nil where it has no limit.
 func (p OverloadPoint) Use(of Resource) *Use { return useOf(p.Uses, of) }
 

@@ -45,10 +45,15 @@ func (r Rated) Hidden() *fact.OverloadPoint {
 // operations were sent hide the wait.
 const hides = 2
 
-// Hindered are the rates at which the generator was itself the bottleneck in half of the trials or more.
-func (r Rated) Hindered() (rates []string) {
+// Hindered are the rates that are not kept at which the generator was itself the bottleneck.
+func (r Rated) Hindered() []string { return r.late(false) }
+
+// Lagged are the rates that are kept although the generator was late: their latencies hold that.
+func (r Rated) Lagged() []string { return r.late(true) }
+
+func (r Rated) late(kept bool) (rates []string) {
 	for _, p := range r.Overload.Points {
-		if 2*p.Hindered >= p.Trials && p.Trials > 0 {
+		if p.Late() && p.Kept == kept {
 			rates = append(rates, units.Rate(p.Offered))
 		}
 	}
