@@ -70,8 +70,9 @@ func completedFigure(o *fact.Overload, x axis) figure {
 // waitFigure draws how long 99% of operations took at most, from when they were to begin and from when
 // they were sent.
 func waitFigure(o *fact.Overload, x axis) (figure, bool) {
-	f := figure{Kind: figureLines, Title: "p99", Note: "from when operations were to begin, and from when they were sent, " +
-		"which is all that a closed loop sees; on a logarithmic scale", Height: overHeight, Bottom: 40, X: x}
+	f := figure{Kind: figureLines, Title: "p99", Height: overHeight, Bottom: 40, X: x,
+		Note: "from when operations were to begin, and from when they were sent, which is all that a closed loop sees; on a " +
+			"logarithmic scale"}
 	low, high := math.Inf(1), 0.0
 	for _, p := range o.Points {
 		for i, of := range []struct {
