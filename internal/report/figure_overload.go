@@ -71,8 +71,8 @@ func completedFigure(o *fact.Overload, x axis) figure {
 // they were sent.
 func waitFigure(o *fact.Overload, x axis) (figure, bool) {
 	f := figure{Kind: figureLines, Title: "p99", Height: overHeight, Bottom: 40, X: x,
-		Note: "from when operations were to begin, and from when they were sent, which is all that a closed loop sees; on a " +
-			"logarithmic scale"}
+		Note: "from when operations were to begin, and from when they were sent, which is all that a closed loop sees; on " +
+			"a logarithmic scale"}
 	low, high := math.Inf(1), 0.0
 	for _, p := range o.Points {
 		for i, of := range []struct {
