@@ -68,9 +68,6 @@ func (p OverloadPoint) GrowthPerSecond() float64 { return p.Growth * 1e9 }
 // Late reports whether the generator was itself the bottleneck in half of the trials or more.
 func (p OverloadPoint) Late() bool { return p.Trials > 0 && 2*p.Hindered >= p.Trials }
 
-// Use returns how much of a resource is used; nil where it has no limit.
-func (p OverloadPoint) Use(of Resource) *Use { return useOf(p.Uses, of) }
-
 // Overloads returns what findings tell of rates, in their order.
 func Overloads(findings []Finding) (all []*Overload) {
 	for _, f := range findings {

@@ -64,12 +64,10 @@ type Percentile struct {
 }
 
 // Use returns how much of a resource is used; nil where it has no limit.
-func (p ScalingPoint) Use(of Resource) *Use { return useOf(p.Uses, of) }
-
-func useOf(uses []Use, of Resource) *Use {
-	for i := range uses {
-		if uses[i].Resource == of {
-			return &uses[i]
+func (p ScalingPoint) Use(of Resource) *Use {
+	for i := range p.Uses {
+		if p.Uses[i].Resource == of {
+			return &p.Uses[i]
 		}
 	}
 	return nil

@@ -48,9 +48,6 @@ type TenantShare struct {
 	UseAlone *TenantUse `json:"use_alone,omitempty"`
 }
 
-// Slowdown is how many times as long it takes an instance to do the same.
-func (s TenantShare) Slowdown() float64 { return 1 / s.Rate.Ratio }
-
 // Known reports whether it is known what the tenant does alone.
 func (s TenantShare) Known() bool { return s.Rate.Ratio > 0 }
 
@@ -106,15 +103,3 @@ func (t *Tenants) Has(mix string) bool {
 		return m.Mix == mix || slices.ContainsFunc(m.Tenants, func(s TenantShare) bool { return s.Alone == mix })
 	})
 }
-
-// Of returns the mix of that name; nil where it is none of several tenants.
-func (t *Tenants) Of(mix string) *TenantMix {
-	at := slices.IndexFunc(t.Mixes, func(m TenantMix) bool { return m.Mix == mix })
-	if at < 0 {
-		return nil
-	}
-	return &t.Mixes[at]
-}
-
-// Pair reports whether the mix has two tenants: who suffers from whom is known then.
-func (m TenantMix) Pair() bool { return len(m.Tenants) == 2 }
