@@ -68,6 +68,63 @@ func TestAFullDeviceEndsATrialOfServers(t *testing.T) {
 	}
 }
 
+// TestAFullDeviceEndsTheCopyOfData: the data is loaded, and there is no room for an instance's own.
+func TestAFullDeviceEndsTheCopyOfData(t *testing.T) {
+	hosttest.Exclusive(t)
+	before := hosttest.Look()
+	p := newProgram(t)
+	filled := make(chan error, 1)
+	go func() { filled <- fillWhenLoaded(p.dir) }()
+	code, out, errs := p.run("run", p.experiment(`
+name: readers
+question: What does a hardship leave of a server that is read?
+repeat: 1
+trials: 1
+runtime: 1s
+seed: 1
+stacks:
+  disk: loop(size=768MiB) > ext4
+workloads:
+  C: {ycsb: {workload: C, records: 200000, threads: 4}}
+mixes:
+  one: {C: 1}
+`), "--quiet")
+	if err := <-filled; err != nil {
+		t.Fatalf("%v: %s%s", err, out, errs)
+	}
+	if code == 0 {
+		t.Errorf("ends with %d: %s%s", code, out, errs)
+	}
+	_, run := p.result()
+	first := run.Trials[0]
+	if first.Status != result.TrialFailed || first.Problem == nil ||
+		!strings.Contains(first.Problem.Text(), "o space left on device") || first.Problem.Remedy == "" {
+		t.Errorf("%s: %+v", first.Status, first.Problem)
+	}
+	if diff := before.Settle(0); diff != "" {
+		t.Errorf("the host is not as it was:\n%s", diff)
+	}
+}
+
+// fillWhenLoaded fills the file system of a run's data once all of it is loaded.
+func fillWhenLoaded(dir string) error {
+	at := ""
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		if at == "" {
+			at, _ = dataBelow(dir) // not there yet
+			continue
+		}
+		marks, err := filepath.Glob(filepath.Join(at, "*", "plimsoll.json"))
+		if err != nil {
+			return err
+		}
+		if len(marks) > 0 {
+			return fill(filepath.Join(at, "neighbour"))
+		}
+	}
+	return errors.New("nothing was loaded within a minute")
+}
+
 // TestAServerWithoutMemoryIsAResult: one that the OOM killer ends for its own limit.
 func TestAServerWithoutMemoryIsAResult(t *testing.T) {
 	hosttest.Exclusive(t)

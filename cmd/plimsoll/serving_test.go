@@ -151,6 +151,47 @@ func TestACrashOfServersAtAnyStepIsUndone(t *testing.T) {
 		"trials: 2", "trials: 1", 1), 2*16)
 }
 
+// TestARunOfServersThatWasKilledGoesOn: what it was at is undone, and done again.
+func TestARunOfServersThatWasKilledGoesOn(t *testing.T) {
+	hosttest.Exclusive(t)
+	before := hosttest.Look()
+	p := newProgram(t)
+	cmd, _, said := p.command("run", p.experiment(serversOn("loop(size=512MiB) > xfs > volume", 2*time.Second)), "--quiet")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	within(t, time.Minute, "servers are measured", func() bool {
+		select {
+		case err := <-ended:
+			t.Fatalf("the run ended (%v): %s", err, said)
+		default:
+		}
+		return p.exists("plimsoll-runs/*/artifacts/001-*/instance-0/load.ndjson")
+	})
+	_ = cmd.Process.Kill()
+	if err := <-ended; err == nil {
+		t.Fatal("a killed run ended well")
+	}
+	if code, out, errs := p.run("run", "--resume", "last", "--quiet"); code != 0 {
+		t.Fatalf("going on ends with %d: %s%s", code, out, errs)
+	}
+	_, run := p.result()
+	done := 0
+	for _, trial := range run.Trials {
+		if trial.Status == result.TrialDone && len(trial.Instances) == 2 {
+			done++
+		}
+	}
+	if done != 2 || run.Status != result.RunComplete {
+		t.Errorf("%d of 2 trials are done, and the run is %s", done, run.Status)
+	}
+	if diff := before.Settle(0); diff != "" {
+		t.Errorf("the host is not as it was:\n%s", diff)
+	}
+}
+
 // TestAServerThatIsKilledIsAResult: of the instance that it belongs to, with its reason.
 func TestAServerThatIsKilledIsAResult(t *testing.T) {
 	hosttest.Exclusive(t)

@@ -2,10 +2,12 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"plimsoll/internal/experiment"
@@ -198,7 +200,7 @@ func (r *runner) data(ctx context.Context, s *site, in *instance, serving *workl
 	done := &result.Preconditioning{Kind: result.PreconditionedFile, Passes: 1, Bytes: in.load.NeedBytes()}
 	from, err := r.golden(ctx, s, in, serving)
 	if err != nil {
-		return nil, err
+		return nil, in.noRoom(err)
 	}
 	if in.place.data == from {
 		return done, nil
@@ -210,12 +212,21 @@ func (r *runner) data(ctx context.Context, s *site, in *instance, serving *workl
 	}
 	defer source.Close()
 	if err := in.place.Replace(ctx, source, serving.Data); err != nil {
-		return nil, err
+		return nil, in.noRoom(err)
 	}
 	if serving.ReadOnly {
 		in.place.data = from
 	}
 	return done, nil
+}
+
+// noRoom says what to do where copying data failed for want of room.
+func (in *instance) noRoom(err error) error {
+	if !errors.Is(err, syscall.ENOSPC) || problem.Of(err) != nil {
+		return err
+	}
+	return problem.New(problem.Failed, "a copy of the data of "+in.load.Name, err.Error(),
+		"give the stack a larger size, or the workload fewer records").CausedBy(err)
 }
 
 // golden returns the directory that has the data of an instance's server, on its base: a
