@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -58,20 +57,7 @@ EXIT STATUS
 		Args: none,
 		RunE: func(*cobra.Command, []string) error {
 			all, broken, err := a.golden(0).List()
-			if err == nil && a.jsonOutput {
-				if all == nil {
-					all = []golden.Copy{}
-				}
-				out := json.NewEncoder(a.data())
-				out.SetIndent("", "  ")
-				err = out.Encode(all)
-			} else if err == nil {
-				err = printCopies(a.stdout, all)
-			}
-			if err := errors.Join(append(broken, err)...); err != nil {
-				return &exitError{exitFailure, err}
-			}
-			return nil
+			return list(a, all, broken, err, printCopies)
 		},
 	}
 	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print JSON")

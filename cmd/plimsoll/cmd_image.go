@@ -159,24 +159,29 @@ EXIT STATUS
 		Args: none,
 		RunE: func(*cobra.Command, []string) error {
 			all, broken, err := a.images().List()
-			if err == nil && a.jsonOutput {
-				if all == nil {
-					all = []image.Image{}
-				}
-				out := json.NewEncoder(a.data())
-				out.SetIndent("", "  ")
-				err = out.Encode(all)
-			} else if err == nil {
-				err = printImages(a.stdout, all)
-			}
-			if err := errors.Join(append(broken, err)...); err != nil {
-				return &exitError{exitFailure, err}
-			}
-			return nil
+			return list(a, all, broken, err, printImages)
 		},
 	}
 	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print JSON")
 	return cmd
+}
+
+// list prints what a store keeps, for people or as JSON, and then what of it cannot be read.
+func list[T any](a *app, all []T, broken []error, err error, people func(io.Writer, []T) error) error {
+	if err == nil && a.jsonOutput {
+		if all == nil {
+			all = []T{}
+		}
+		out := json.NewEncoder(a.data())
+		out.SetIndent("", "  ")
+		err = out.Encode(all)
+	} else if err == nil {
+		err = people(a.stdout, all)
+	}
+	if err := errors.Join(append(broken, err)...); err != nil {
+		return &exitError{exitFailure, err}
+	}
+	return nil
 }
 
 // shortDigest is how many digits of a digest are shown.

@@ -89,9 +89,9 @@ func heatOf(t *fact.Tenants, cell func(fact.TenantShare) heatCell) heatMap {
 	return m
 }
 
-// sharesOf are what all tenants keep, in the order of the mixes.
+// sharesOf are what all tenants keep of the mixes that are known, in their order.
 func sharesOf(t *fact.Tenants) (all []fact.TenantShare) {
-	for _, m := range t.Mixes {
+	for _, m := range t.Known() {
 		all = append(all, m.Tenants...)
 	}
 	return all
@@ -163,7 +163,7 @@ func tenantsTable(t *fact.Tenants) *numberTable {
 			"Fairness"},
 		Words: 3,
 	}
-	for _, m := range t.Mixes {
+	for _, m := range t.Known() {
 		fair := unknown
 		if m.Fair != nil {
 			fair = units.Digits(m.Fair.Median)

@@ -90,6 +90,32 @@ func (t *terminal) tables(points []fact.Point) {
 	}
 }
 
+// apart prints tables that have a legend of their own below them, of their heads and of the columns
+// that did not fit; draw reports whether there were any.
+func (t *terminal) apart(legend []string, draw func() (shown bool)) {
+	before := t.dropped
+	t.dropped = nil
+	defer func() { t.dropped = before }()
+	if !draw() {
+		return
+	}
+	if len(t.dropped) > 0 {
+		legend = append(legend, "left out to fit the terminal: "+strings.Join(t.dropped, ", "))
+	}
+	t.line("")
+	for _, text := range legend {
+		t.text("  ", "    ", text, t.style.dim)
+	}
+}
+
+// sectionOn begins a section on what was measured on a stack, which is named where there are several.
+func (t *terminal) sectionOn(title, stack string) {
+	if stack != "" && len(t.run.Stacks) > 1 {
+		title += ", on " + stack
+	}
+	t.section(title)
+}
+
 // together reports whether a mix is in a table of several: of policies, tenants or rates.
 func (t *terminal) together(mix string) bool {
 	return t.policiesOf(mix) != nil || slices.ContainsFunc(fact.Tenancies(t.findings), func(one *fact.Tenants) bool {

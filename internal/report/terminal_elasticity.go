@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"plimsoll/internal/finding/fact"
 )
@@ -11,33 +10,22 @@ import (
 // worthOfLimits prints what more and less of each limit of a miniature did: one table, where each
 // of the mixes that the run added for it would have one.
 func (t *terminal) worthOfLimits() {
-	before := t.dropped
-	t.dropped = nil
-	defer func() { t.dropped = before }() // other tables say so below themselves
-	shown := false
-	for _, f := range t.findings {
-		e := f.Elasticity
-		if e == nil || len(e.Limits) == 0 {
-			continue
-		}
-		shown = true
-		t.section(worthTitle(e))
-		columns, rows := t.worthTable(e)
-		t.table(columns, rows)
-	}
-	if !shown {
-		return
-	}
-	t.line("")
-	for _, text := range []string{
+	t.apart([]string{
 		"throughput, p99: ratios to the mix as it is, in the same blocks; ~ is no significant difference",
 		"per 1%: by how many percent throughput changes for each percent of the limit, over what was tried",
-	} {
-		t.text("  ", "    ", text, t.style.dim)
-	}
-	if len(t.dropped) > 0 {
-		t.text("  ", "    ", "left out to fit the terminal: "+strings.Join(t.dropped, ", "), t.style.dim)
-	}
+	}, func() (shown bool) {
+		for _, f := range t.findings {
+			e := f.Elasticity
+			if e == nil || len(e.Limits) == 0 {
+				continue
+			}
+			shown = true
+			t.section(worthTitle(e))
+			columns, rows := t.worthTable(e)
+			t.table(columns, rows)
+		}
+		return shown
+	})
 }
 
 // worthTitle heads what limits are worth, on the page and on a terminal.

@@ -1,43 +1,25 @@
 package report
 
-import (
-	"strings"
-
-	"plimsoll/internal/finding/fact"
-)
+import "plimsoll/internal/finding/fact"
 
 // offeredRates prints what became of each rate of operations: one table, where each mix would have
 // one.
 func (t *terminal) offeredRates() {
-	before := t.dropped
-	t.dropped = nil
-	defer func() { t.dropped = before }() // other tables say so below themselves
-	all := fact.Overloads(t.findings)
-	for _, o := range all {
-		title := overloadTitle(o)
-		if o.Stack != "" && len(t.run.Stacks) > 1 {
-			title += ", on " + o.Stack
-		}
-		t.section(title)
-		columns, rows := t.overloadTable(o)
-		t.table(columns, rows)
-	}
-	if len(all) == 0 {
-		return
-	}
-	t.line("")
-	for _, text := range []string{
+	t.apart([]string{
 		"offered: operations a second that were to begin; done: the share of those whose time came that were completed",
 		"p99: from when operations were to begin; sent: from when they were sent, which is all that a closed loop sees",
 		"longer: by how much p99 grows with every second; lag: how late the generator itself was, at the 99th percentile",
 		"kept: nearly all are done, and p99 does not grow",
 		wordsHint,
-	} {
-		t.text("  ", "    ", text, t.style.dim)
-	}
-	if len(t.dropped) > 0 {
-		t.text("  ", "    ", "left out to fit the terminal: "+strings.Join(t.dropped, ", "), t.style.dim)
-	}
+	}, func() (shown bool) {
+		for _, o := range fact.Overloads(t.findings) {
+			shown = true
+			t.sectionOn(overloadTitle(o), o.Stack)
+			columns, rows := t.overloadTable(o)
+			t.table(columns, rows)
+		}
+		return shown
+	})
 }
 
 // overloadTable has a row for each rate.

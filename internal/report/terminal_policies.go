@@ -24,46 +24,31 @@ func (t *terminal) policiesOf(mix string) *fact.Policies {
 // underPolicies prints what instances did under each policy of limits: one table, where each mix
 // would have one.
 func (t *terminal) underPolicies(points []fact.Point) {
-	before := t.dropped
-	t.dropped = nil
-	defer func() { t.dropped = before }() // other tables say so below themselves
-	shown := false
-	for _, p := range fact.AllPolicies(t.findings) {
-		if t.scalingOf(p.None.Mix) != nil {
-			continue // the table over the number of instances has all of it
-		}
-		shown = true
-		title := policiesTitle(p)
-		if p.Stack != "" && len(t.run.Stacks) > 1 {
-			title += ", on " + p.Stack
-		}
-		t.section(title)
-		at := slices.IndexFunc(t.whole.Workloads, func(w result.Workload) bool { return w.Name == p.None.Mix })
-		if at >= 0 {
-			if _, summary, ok := strings.Cut(t.whole.Workloads[at].Summary, ", "); ok {
-				t.text("  ", "  ", summary, t.style.dim)
-			}
-		}
-		own := slices.DeleteFunc(slices.Clone(points), func(point fact.Point) bool { return p.Of(point.Workload) == nil })
-		columns, rows := t.policyTable(p, rateHead(own))
-		t.table(columns, rows)
-	}
-	if !shown {
-		return
-	}
-	t.line("")
-	for _, text := range []string{
+	t.apart([]string{
 		"against none: ratio to instances without limits of their own, in the same blocks; ~ is no significant difference",
 		"least: what the slowest instance gets of an equal share; fair: Jain's index over their rates, 1 where all get " +
 			"the same",
 		"held by: what keeps instances from doing more, by what was used; -: nothing that was measured",
 		wordsHint,
-	} {
-		t.text("  ", "    ", text, t.style.dim)
-	}
-	if len(t.dropped) > 0 {
-		t.text("  ", "    ", "left out to fit the terminal: "+strings.Join(t.dropped, ", "), t.style.dim)
-	}
+	}, func() (shown bool) {
+		for _, p := range fact.AllPolicies(t.findings) {
+			if t.scalingOf(p.None.Mix) != nil {
+				continue // the table over the number of instances has all of it
+			}
+			shown = true
+			t.sectionOn(policiesTitle(p), p.Stack)
+			at := slices.IndexFunc(t.whole.Workloads, func(w result.Workload) bool { return w.Name == p.None.Mix })
+			if at >= 0 {
+				if _, summary, ok := strings.Cut(t.whole.Workloads[at].Summary, ", "); ok {
+					t.text("  ", "  ", summary, t.style.dim)
+				}
+			}
+			own := slices.DeleteFunc(slices.Clone(points), func(point fact.Point) bool { return p.Of(point.Workload) == nil })
+			columns, rows := t.policyTable(p, rateHead(own))
+			t.table(columns, rows)
+		}
+		return shown
+	})
 }
 
 // policyTable has a row for each policy; rate heads what all do together.

@@ -26,11 +26,7 @@ func (t *terminal) scalingOf(mix string) *fact.Scaling {
 // overInstances prints what a workload did on a stack over the number of its instances: one
 // table, where each of its mixes would have one.
 func (t *terminal) overInstances(s *fact.Scaling, w result.Workload, points []fact.Point) {
-	title := s.Workload + " over the number of instances"
-	if s.Stack != "" && len(t.run.Stacks) > 1 {
-		title += ", on " + s.Stack
-	}
-	t.section(title)
+	t.sectionOn(s.Workload+" over the number of instances", s.Stack)
 	if _, summary, ok := strings.Cut(w.Summary, ", "); ok {
 		t.text("  ", "  ", summary, t.style.dim)
 	}

@@ -1,38 +1,27 @@
 package report
 
-import (
-	"strings"
-
-	"plimsoll/internal/finding/fact"
-)
+import "plimsoll/internal/finding/fact"
 
 // whoSuffers prints what tenants keep beside each other: one table, where each mix would have one.
 func (t *terminal) whoSuffers() {
-	before := t.dropped
-	t.dropped = nil
-	defer func() { t.dropped = before }() // other tables say so below themselves
-	all := fact.Tenancies(t.findings)
-	for _, one := range all {
-		t.section(tenantsTitle(one))
-		columns, rows := t.tenantTable(one)
-		t.table(columns, rows)
-	}
-	if len(all) == 0 {
-		return
-	}
-	t.line("")
-	for _, text := range []string{
+	t.apart([]string{
 		"alone, beside: operations a second of one instance; kept: their ratio in the same blocks, ~ is no " +
 			"significant difference",
 		"p99: times as long as alone",
 		"for want of: what slows it more than alone, and who has most of that",
 		wordsHint,
-	} {
-		t.text("  ", "    ", text, t.style.dim)
-	}
-	if len(t.dropped) > 0 {
-		t.text("  ", "    ", "left out to fit the terminal: "+strings.Join(t.dropped, ", "), t.style.dim)
-	}
+	}, func() (shown bool) {
+		for _, one := range fact.Tenancies(t.findings) {
+			if len(one.Known()) == 0 {
+				continue // each mix has a table
+			}
+			shown = true
+			t.section(tenantsTitle(one))
+			columns, rows := t.tenantTable(one)
+			t.table(columns, rows)
+		}
+		return shown
+	})
 }
 
 // tenantTable has a row for each tenant of each mix.

@@ -97,9 +97,16 @@ func Tenancies(findings []Finding) (all []*Tenants) {
 	return all
 }
 
-// Has reports whether a mix is one of them, or what their tenants are held against.
+// Known are those of which it is known what some tenant keeps.
+func (t *Tenants) Known() []TenantMix {
+	return slices.DeleteFunc(slices.Clone(t.Mixes), func(m TenantMix) bool {
+		return !slices.ContainsFunc(m.Tenants, TenantShare.Known)
+	})
+}
+
+// Has reports whether a mix is one of those that are known, or what their tenants are held against.
 func (t *Tenants) Has(mix string) bool {
-	return slices.ContainsFunc(t.Mixes, func(m TenantMix) bool {
+	return slices.ContainsFunc(t.Known(), func(m TenantMix) bool {
 		return m.Mix == mix || slices.ContainsFunc(m.Tenants, func(s TenantShare) bool { return s.Alone == mix })
 	})
 }

@@ -58,8 +58,8 @@ func (v *View) openOf(m result.Mix) (rate float64, family string, ok bool) {
 }
 
 // Offereds returns what was offered at several rates, in the order of the mixes.
-func (v *View) Offereds() (all []Offered) {
-	var keys []string
+func (v *View) Offereds() []Offered {
+	var all families[Offered]
 	for _, m := range v.mixes() {
 		rate, family, ok := v.openOf(m)
 		if !ok {
@@ -70,17 +70,11 @@ func (v *View) Offereds() (all []Offered) {
 			if c == nil {
 				continue
 			}
-			key := s.Name + "\x00" + family
-			at := slices.Index(keys, key)
-			if at < 0 {
-				at = len(keys)
-				keys = append(keys, key)
-				all = append(all, Offered{Stack: s, Host: m.Host, Instances: m.Tenants[0].Count})
-			}
-			all[at].add(rate, c, m.Tenants[0].Workload)
+			first := Offered{Stack: s, Host: m.Host, Instances: m.Tenants[0].Count}
+			all.of(s.Name+"\x00"+family, first).add(rate, c, m.Tenants[0].Workload)
 		}
 	}
-	return slices.DeleteFunc(all, func(o Offered) bool { return len(o.Rates) < 2 })
+	return slices.DeleteFunc(all.all, func(o Offered) bool { return len(o.Rates) < 2 })
 }
 
 func (o *Offered) add(rate float64, c *Cell, workload string) {

@@ -49,8 +49,8 @@ func policyIn(m result.Mix) (policy, family string, ok bool) {
 
 // Policies returns what policies cost, in the order of the mixes: of instances that were measured
 // without limits of their own, too.
-func (v *View) Policies() (all []Policied) {
-	var keys []string
+func (v *View) Policies() []Policied {
+	var all families[Policied]
 	for _, m := range v.Run.Mixes {
 		policy, family, ok := policyIn(m)
 		if !ok {
@@ -61,20 +61,15 @@ func (v *View) Policies() (all []Policied) {
 			if c == nil {
 				continue
 			}
-			key := s.Name + "\x00" + family
-			at := slices.Index(keys, key)
-			if at < 0 {
-				at = len(keys)
-				keys = append(keys, key)
-				of := m.Tenants[0]
-				all = append(all, Policied{Stack: s, Host: m.Host, Instances: of.Count, Workload: of.Workload})
-			}
-			if !slices.Contains(all[at].Names, policy) {
-				all[at].Names, all[at].Cells = append(all[at].Names, policy), append(all[at].Cells, c)
+			of := m.Tenants[0]
+			first := Policied{Stack: s, Host: m.Host, Instances: of.Count, Workload: of.Workload}
+			one := all.of(s.Name+"\x00"+family, first)
+			if !slices.Contains(one.Names, policy) {
+				one.Names, one.Cells = append(one.Names, policy), append(one.Cells, c)
 			}
 		}
 	}
-	return slices.DeleteFunc(all, func(p Policied) bool { return len(p.Names) < 2 || p.none() < 0 })
+	return slices.DeleteFunc(all.all, func(p Policied) bool { return len(p.Names) < 2 || p.none() < 0 })
 }
 
 // UnderPolicy reports whether a mix is one of several policies: it is about these, and not about
@@ -88,7 +83,7 @@ func (v *View) UnderPolicy(mix string) bool {
 // Together reports whether a mix is about what its instances do to each other, or limits to them,
 // and not about which stack.
 func (v *View) Together(mix string) bool {
-	return v.Scaled(mix) || v.UnderPolicy(mix) || v.Sharing(mix) || v.OfferedAt(mix)
+	return v.Scaled(mix) || v.UnderPolicy(mix) || v.shares(mix, true) || v.OfferedAt(mix)
 }
 
 // Policy returns what each policy costs. The p values of all its comparisons are adjusted

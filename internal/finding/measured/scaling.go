@@ -23,8 +23,7 @@ type Scaling struct {
 
 // Scalings returns them in the order of the mixes: those of at least two counts.
 func (v *View) Scalings() []Scaling {
-	var all []Scaling
-	var keys []string
+	var all families[Scaling]
 	for _, m := range v.Run.Mixes {
 		family := m.Family()
 		if family == "" {
@@ -36,17 +35,11 @@ func (v *View) Scalings() []Scaling {
 			if c == nil && !v.failed(s.Name, m.Name) {
 				continue
 			}
-			key := s.Name + "\x00" + family
-			at := slices.Index(keys, key)
-			if at < 0 {
-				at = len(keys)
-				keys = append(keys, key)
-				all = append(all, Scaling{Stack: s, Workload: of.Workload, Host: m.Host})
-			}
-			all[at].add(of.Count, c)
+			first := Scaling{Stack: s, Workload: of.Workload, Host: m.Host}
+			all.of(s.Name+"\x00"+family, first).add(of.Count, c)
 		}
 	}
-	return slices.DeleteFunc(all, func(s Scaling) bool { return len(s.Counts) < 2 })
+	return slices.DeleteFunc(all.all, func(s Scaling) bool { return len(s.Counts) < 2 })
 }
 
 // failed reports whether a mix was tried on a stack, or could not be.

@@ -33,19 +33,30 @@ func (v *View) Tenants() (all []fact.Tenants) {
 
 // Sharing reports whether a mix has several tenants, or is what one of these is held against: it is
 // about what tenants do to each other, and not about which stack.
-func (v *View) Sharing(mix string) bool {
+func (v *View) Sharing(mix string) bool { return v.shares(mix, false) }
+
+// shares is Sharing; with known, only of mixes of which some tenant was measured alone.
+func (v *View) shares(mix string, known bool) bool {
 	return slices.ContainsFunc(v.tenancies(), func(t tenancy) bool {
 		return slices.ContainsFunc(t.mixes, func(m result.Mix) bool {
-			return m.Name == mix || slices.ContainsFunc(m.Tenants, func(of result.Tenant) bool {
-				alone, cell := t.alone(of)
-				return cell != nil && alone.Name == mix
-			})
+			alone := t.alones(m)
+			return m.Name == mix && (!known || len(alone) > 0) || slices.Contains(alone, mix)
 		})
 	})
 }
 
-func (v *View) tenancies() (all []tenancy) {
-	var keys []string
+// alones are the mixes that the tenants of a mix are held against.
+func (t tenancy) alones(m result.Mix) (mixes []string) {
+	for _, of := range m.Tenants {
+		if alone, cell := t.alone(of); cell != nil {
+			mixes = append(mixes, alone.Name)
+		}
+	}
+	return mixes
+}
+
+func (v *View) tenancies() []tenancy {
+	var all families[tenancy]
 	for _, m := range v.Run.Mixes {
 		if len(m.Tenants) < 2 || m.Varies != nil {
 			continue
@@ -54,17 +65,11 @@ func (v *View) tenancies() (all []tenancy) {
 			if v.Cell(s.Name, m.Name) == nil {
 				continue
 			}
-			key := s.Name + "\x00" + hostText(m.Host)
-			at := slices.Index(keys, key)
-			if at < 0 {
-				at = len(keys)
-				keys = append(keys, key)
-				all = append(all, tenancy{view: v, stack: s, host: m.Host})
-			}
-			all[at].mixes = append(all[at].mixes, m)
+			one := all.of(s.Name+"\x00"+hostText(m.Host), tenancy{view: v, stack: s, host: m.Host})
+			one.mixes = append(one.mixes, m)
 		}
 	}
-	return all
+	return all.all
 }
 
 func hostText(host *result.Limits) string {

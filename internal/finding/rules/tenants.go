@@ -29,9 +29,7 @@ type Shared struct {
 
 // Known reports whether anything is known of what tenants keep.
 func (s Shared) Known() bool {
-	return slices.ContainsFunc(s.Tenants.Mixes, func(m fact.TenantMix) bool {
-		return slices.ContainsFunc(m.Tenants, fact.TenantShare.Known)
-	})
+	return len(s.Tenants.Known()) > 0
 }
 
 func sharedOf(t fact.Tenants) *Shared {
