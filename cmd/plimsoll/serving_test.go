@@ -148,7 +148,7 @@ func TestACrashOfServersAtAnyStepIsUndone(t *testing.T) {
 	// Work directory, file, loop device, mkfs, directory, mount; miniature, two groups and
 	// directories, golden data twice, group of what drives, and processes.
 	crashAtEveryStep(t, strings.Replace(serversOn("loop(size=512MiB) > ext4", 200*time.Millisecond),
-		"trials: 2", "trials: 1", 1), 2*16)
+		"trials: 2", "trials: 1", 1), 2*16, "--keep-data", "0")
 }
 
 // TestARunOfServersThatWasKilledGoesOn: what it was at is undone, and done again.

@@ -90,9 +90,9 @@ func (t *terminal) tables(points []fact.Point) {
 	}
 }
 
-// apart prints tables that have a legend of their own below them, of their heads and of the columns
+// explained prints tables that have a legend of their own below them, of their heads and of the columns
 // that did not fit; draw reports whether there were any.
-func (t *terminal) apart(legend []string, draw func() (shown bool)) {
+func (t *terminal) explained(legend []string, draw func() (shown bool)) {
 	before := t.dropped
 	t.dropped = nil
 	defer func() { t.dropped = before }()

@@ -10,7 +10,7 @@ import (
 // worthOfLimits prints what more and less of each limit of a miniature did: one table, where each
 // of the mixes that the run added for it would have one.
 func (t *terminal) worthOfLimits() {
-	t.apart([]string{
+	t.explained([]string{
 		"throughput, p99: ratios to the mix as it is, in the same blocks; ~ is no significant difference",
 		"per 1%: by how many percent throughput changes for each percent of the limit, over what was tried",
 	}, func() (shown bool) {

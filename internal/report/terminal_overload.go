@@ -5,7 +5,7 @@ import "plimsoll/internal/finding/fact"
 // offeredRates prints what became of each rate of operations: one table, where each mix would have
 // one.
 func (t *terminal) offeredRates() {
-	t.apart([]string{
+	t.explained([]string{
 		"offered: operations a second that were to begin; done: the share of those whose time came that were completed",
 		"p99: from when operations were to begin; sent: from when they were sent, which is all that a closed loop sees",
 		"longer: by how much p99 grows with every second; lag: how late the generator itself was, at the 99th percentile",

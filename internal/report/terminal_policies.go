@@ -24,7 +24,7 @@ func (t *terminal) policiesOf(mix string) *fact.Policies {
 // underPolicies prints what instances did under each policy of limits: one table, where each mix
 // would have one.
 func (t *terminal) underPolicies(points []fact.Point) {
-	t.apart([]string{
+	t.explained([]string{
 		"against none: ratio to instances without limits of their own, in the same blocks; ~ is no significant difference",
 		"least: what the slowest instance gets of an equal share; fair: Jain's index over their rates, 1 where all get " +
 			"the same",

@@ -4,7 +4,7 @@ import "plimsoll/internal/finding/fact"
 
 // whoSuffers prints what tenants keep beside each other: one table, where each mix would have one.
 func (t *terminal) whoSuffers() {
-	t.apart([]string{
+	t.explained([]string{
 		"alone, beside: operations a second of one instance; kept: their ratio in the same blocks, ~ is no " +
 			"significant difference",
 		"p99: times as long as alone",

@@ -24,8 +24,9 @@ type Shelf struct{ Dir string }
 // unfinished begins the names of what is not whole.
 const unfinished = ".new-"
 
-// stale is how old what is not whole has to be to be taken for what a crash left.
-const stale = 24 * time.Hour
+// stale is how old what is not whole has to be to be taken for what a crash left: whoever makes
+// something has it locked a moment after it is there.
+const stale = time.Minute
 
 // ErrHeld is why something is not removed.
 var ErrHeld = errors.New("it is in use")
@@ -65,10 +66,32 @@ func (s Shelf) New() (dir string, done func() error, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	return dir, func() error { return os.RemoveAll(dir) }, nil
+	lock, err := alone(dir)
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, func() error { return errors.Join(os.RemoveAll(dir), lock.Close()) }, nil
 }
 
-// sweep removes what crashes left: it is old, for what is being made is not.
+// alone locks a directory for us alone, until what it returns is closed. It fails with ErrHeld where
+// somebody else has it.
+func alone(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = ErrHeld
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// sweep removes what crashes left: nobody has it locked.
 func (s Shelf) sweep() error {
 	left, err := filepath.Glob(filepath.Join(s.Dir, unfinished+"*"))
 	if err != nil {
@@ -77,9 +100,14 @@ func (s Shelf) sweep() error {
 	var all []error
 	for _, dir := range left {
 		info, err := os.Lstat(dir)
-		if err == nil && time.Since(info.ModTime()) > stale {
-			all = append(all, os.RemoveAll(dir))
+		if err != nil || time.Since(info.ModTime()) < stale {
+			continue
 		}
+		lock, err := alone(dir)
+		if err != nil {
+			continue // it is being made
+		}
+		all = append(all, os.RemoveAll(dir), lock.Close())
 	}
 	return errors.Join(all...)
 }
@@ -135,18 +163,11 @@ func (s Shelf) still(f *os.File, name string) error {
 
 // Remove removes something, unless it is held (ErrHeld).
 func (s Shelf) Remove(name string) error {
-	f, err := os.Open(s.Path(name))
+	lock, err := alone(s.Path(name))
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return ErrHeld
-	}
-	if err != nil {
-		return err
-	}
+	defer lock.Close()
 	away, done, err := s.New()
 	if err != nil {
 		return err

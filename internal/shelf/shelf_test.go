@@ -93,11 +93,24 @@ func TestWhatIsUnfinishedIsSwept(t *testing.T) {
 	if err := os.Chtimes(old, ago, ago); err != nil {
 		t.Fatal(err)
 	}
+	slow, end, err := s.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(slow, ago, ago); err != nil {
+		t.Fatal(err)
+	}
 	_, done, err := s.New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := done(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(slow); err != nil {
+		t.Errorf("what is being made for long is gone: %v", err)
+	}
+	if err := end(); err != nil {
 		t.Fatal(err)
 	}
 	left, _ := filepath.Glob(s.Path(unfinished + "*"))

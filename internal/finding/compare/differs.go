@@ -43,6 +43,17 @@ func differences(a, b *result.Run, pairs []comparedPair) []Difference {
 		add("", f.Name, f.Value, other[i].Value)
 	}
 	for _, p := range pairs {
+		ours, theirs := mixFacts(a, p.a.workload.Name), mixFacts(b, p.b.workload.Name)
+		for _, f := range ours {
+			add("", f.Name, f.Value, valueOf(theirs, f.Name))
+		}
+		for _, f := range theirs {
+			if valueOf(ours, f.Name) == "" {
+				add("", f.Name, "", f.Value)
+			}
+		}
+	}
+	for _, p := range pairs {
 		if p.a.shape.line == "" {
 			add("", "files or devices", p.a.stack.Name, p.b.stack.Name)
 		}
@@ -76,6 +87,24 @@ func environment(run *result.Run) []result.Fact {
 		{Name: "cgroups", Value: e.CgroupVersion},
 		{Name: "plimsoll", Value: run.Version},
 	}
+}
+
+// mixFacts are what a mix runs within: the miniature, and the limits of each tenant.
+func mixFacts(run *result.Run, name string) (facts []result.Fact) {
+	at := slices.IndexFunc(run.Mixes, func(m result.Mix) bool { return m.Name == name })
+	if at < 0 {
+		return nil
+	}
+	m := run.Mixes[at]
+	if m.Host != nil {
+		facts = append(facts, result.Fact{Name: "miniature", Value: m.Host.String()})
+	}
+	for _, t := range m.Tenants {
+		if !t.Limits.None() {
+			facts = append(facts, result.Fact{Name: "limits of each " + t.Name, Value: t.Limits.String()})
+		}
+	}
+	return facts
 }
 
 func positive(n uint64, unit string) string {
