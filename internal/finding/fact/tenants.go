@@ -41,6 +41,7 @@ type TenantShare struct {
 	P99Alone   float64 `json:"p99_alone_ns,omitempty"`
 
 	Loses bool    `json:"loses"` // throughput, significantly, and enough to matter
+	Open  bool    `json:"open"`  // it may lose much of it, and may lose nothing: trials differ by too much
 	Waits bool    `json:"waits"` // longer, likewise
 	Blame []Blame `json:"blame,omitempty"`
 

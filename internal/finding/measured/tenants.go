@@ -300,6 +300,7 @@ func (t tenancy) conclude(f *fact.TenantMix, m result.Mix) {
 	for i := range f.Tenants {
 		s := &f.Tenants[i]
 		s.Loses = s.Rate.Differs && s.Rate.Ratio <= lessThanAlone
+		s.Open = s.Known() && !s.Loses && !s.Rate.TooFew && (!s.Rate.HasInterval() || s.Rate.Low < 1-mayMatter)
 		s.Waits = s.P99 != nil && s.P99.Differs && s.P99.Ratio >= longerThanAlone
 		if s.Loses && s.Rate.Ratio < least {
 			least, f.Suffers = s.Rate.Ratio, s.Tenant

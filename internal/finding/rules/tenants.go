@@ -22,6 +22,7 @@ type Shared struct {
 	Tenants fact.Tenants       `json:"tenants"`
 	Lose    []fact.TenantShare `json:"-"` // those that lose throughput, the most first
 	Wait    []fact.TenantShare `json:"-"` // those that lose none, and wait longer, the most first
+	Noisy   []fact.TenantShare `json:"-"` // those of which it cannot be told whether they lose any
 	Open    bool               `json:"-"` // some have too few bring-ups
 	Few     int                `json:"-"` // bring-ups of the mix that has fewest
 	Unknown []string           `json:"-"` // workloads that were not measured alone
@@ -44,6 +45,11 @@ func sharedOf(t fact.Tenants) *Shared {
 				told.Unknown = measured.AppendNew(told.Unknown, s.Workload)
 			case s.Rate.TooFew:
 				told.Open = true
+			case s.Open:
+				told.Noisy = append(told.Noisy, s)
+				if s.Waits {
+					told.Wait = append(told.Wait, s)
+				}
 			case s.Loses:
 				told.Lose = append(told.Lose, s)
 			case s.Waits:
@@ -107,9 +113,9 @@ func shared(v *measured.View) (f fact.Finding, ok bool) {
 // confidence is how sure it is what tenants do to each other.
 func (s *Shared) confidence(v *measured.View) fact.Confidence {
 	switch {
-	case s.Few < stats.FewestPairs || !s.Known():
+	case s.Few < stats.FewestPairs || !s.Known(), len(s.Lose)+len(s.Wait) == 0 && len(s.Noisy) > 0:
 		return fact.TooEarly
-	case s.Open || len(s.Unknown) > 0 || neighboursOf(v) != nil:
+	case s.Open || len(s.Noisy) > 0 || len(s.Unknown) > 0 || neighboursOf(v) != nil:
 		return fact.Likely
 	}
 	return fact.Sure
