@@ -28,7 +28,7 @@ as a process of their own, in the directory that holds the plan, the socket of
 the database, and the output. SIGINT ends it well, with what it did until then.
 
 EXIT STATUS
-  0  the output tells what was done; with --wait, the database answers
+  0  the output tells what was done; with --wait, which version answers
   1  the load could not begin, or the output not be written; with --wait, the
      database did not answer in time
   2  the command line or the plan is wrong`,
@@ -38,15 +38,11 @@ EXIT STATUS
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
+			follow := generate
 			if wait {
-				err = load.Wait(cmd.Context(), plan, client.Dial)
-			} else {
-				err = generate(cmd.Context(), plan)
+				follow = waitFor
 			}
-			if err != nil {
-				return &exitError{exitFailure, err}
-			}
-			return nil
+			return failure(follow(cmd.Context(), plan))
 		},
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "generate nothing, and end as soon as the database answers")
@@ -65,13 +61,32 @@ func readPlan(name string) (*ycsb.Plan, error) {
 	return plan, nil
 }
 
-// generate follows a plan in the working directory.
-func generate(ctx context.Context, plan *ycsb.Plan) (failed error) {
+// waitFor waits until the database of a plan answers, and writes what that said of itself.
+func waitFor(ctx context.Context, plan *ycsb.Plan) error {
+	answered, err := load.Wait(ctx, plan, client.Dial)
+	if err != nil {
+		return err
+	}
+	output, err := newOutput(plan)
+	if err != nil {
+		return err
+	}
+	_, err = output.Write(answered.Text())
+	return errors.Join(err, output.Close())
+}
+
+// newOutput opens the output of a plan in the working directory.
+func newOutput(plan *ycsb.Plan) (*os.File, error) {
 	err := inputfile.Check(plan.Output)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err // something else is there: nothing is written into that
+		return nil, err // something else is there: nothing is written into that
 	}
-	output, err := os.OpenFile(plan.Output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o644)
+	return os.OpenFile(plan.Output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o644)
+}
+
+// generate follows a plan in the working directory.
+func generate(ctx context.Context, plan *ycsb.Plan) (failed error) {
+	output, err := newOutput(plan)
 	if err != nil {
 		return err
 	}

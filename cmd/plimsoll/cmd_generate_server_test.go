@@ -27,9 +27,6 @@ func TestAStoppedServerShowsInAnOpenLoop(t *testing.T) {
 			e.load()
 			server, _, conn := e.serve()
 			_ = conn.Close()
-			if err := os.Rename(filepath.Join(e.dir, "s"), filepath.Join(e.dir, "db.sock")); err != nil {
-				t.Fatal(err)
-			}
 			var doc yaml.Node
 			if err := yaml.Unmarshal([]byte("{workload: C, records: 1000, seed: 1, "+c.loop+"}"), &doc); err != nil {
 				t.Fatal(err)

@@ -84,7 +84,7 @@ func (e *embedded) load() {
 // serve starts the server and connects to it.
 func (e *embedded) serve() (cmd *exec.Cmd, stderr *bytes.Buffer, c client.Client) {
 	e.t.Helper()
-	cmd, stderr = e.start(e.kind.Serve(e.data, "s"))
+	cmd, stderr = e.start(e.kind.Serve(e.data))
 	e.t.Cleanup(func() { _ = cmd.Process.Kill() })
 	within(e.t, 20*time.Second, "the server answers", func() bool {
 		var err error
@@ -96,7 +96,8 @@ func (e *embedded) serve() (cmd *exec.Cmd, stderr *bytes.Buffer, c client.Client
 }
 
 func (e *embedded) client() client.Config {
-	return client.Config{Socket: filepath.Join(e.dir, "s"), Fields: e.dataset.Fields, FieldBytes: e.dataset.FieldBytes}
+	return client.Config{Socket: filepath.Join(e.dir, e.kind.Socket()), Fields: e.dataset.Fields,
+		FieldBytes: e.dataset.FieldBytes}
 }
 
 // has fails the test where a record is not there, or is another one.
@@ -185,7 +186,7 @@ func TestEmbeddedLoaderIsKilled(t *testing.T) {
 		t.Fatalf("loading ends with %+v before it is killed", x)
 	}
 	for step, want := range map[*workload.Step]string{
-		new(e.kind.Serve(e.data, "s")):      "not loaded to its end",
+		new(e.kind.Serve(e.data)):           "not loaded to its end",
 		new(e.kind.Load(e.data, e.dataset)): "is not empty",
 	} {
 		x := e.exit(e.start(*step))
@@ -233,7 +234,7 @@ func TestEmbeddedServerEnds(t *testing.T) {
 	if x := e.exit(cmd, stderr); x.Code != 0 || x.Stderr != "" {
 		t.Errorf("ends with %+v", x)
 	}
-	step := e.kind.Serve(e.data, "s")
+	step := e.kind.Serve(e.data)
 	if !slices.Equal(step.Outputs, []string{database.PebbleFacts}) {
 		t.Fatalf("outputs are %q", step.Outputs)
 	}
@@ -254,7 +255,7 @@ func TestEmbeddedServerEnds(t *testing.T) {
 		facts.BytesWritten < 1000 {
 		t.Errorf("facts are %s", text)
 	}
-	if _, err := os.Stat(filepath.Join(e.dir, "s")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(e.dir, e.kind.Socket())); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket stays behind: %v", err)
 	}
 	if err := e.insert(c, 1); !errors.Is(err, client.ErrClosed) {
@@ -319,7 +320,7 @@ func TestEmbeddedServerRefuses(t *testing.T) {
 		}), "corrupt"},
 		{"another server", func(e *embedded) {
 			e.serve()
-			if err := os.Remove(filepath.Join(e.dir, "s")); err != nil {
+			if err := os.Remove(filepath.Join(e.dir, e.kind.Socket())); err != nil {
 				e.t.Fatal(err)
 			}
 		}, "another server has its directory open"},
@@ -329,7 +330,7 @@ func TestEmbeddedServerRefuses(t *testing.T) {
 			e := newEmbedded(t, thousand)
 			e.load()
 			c.spoil(e)
-			x := e.exit(e.start(e.kind.Serve(e.data, "s")))
+			x := e.exit(e.start(e.kind.Serve(e.data)))
 			why := e.kind.Failed(x)
 			if x.Code != exitFailure || !strings.Contains(why.Why, c.why) || why.Remedy == "" {
 				t.Errorf("ends with %d, since %v; stderr: %s", x.Code, why, x.Stderr)

@@ -173,7 +173,7 @@ func (a *app) prepareRun(args []string, o runOptions) (trial.Options, error) {
 	if err != nil || keep < 0 {
 		return usage("--keep-data %q: write a size, such as 8GiB, or 0", o.keepData)
 	}
-	t.Golden = a.golden(keep)
+	t.Golden, t.Images = a.golden(keep), a.images()
 	for _, d := range o.destroy {
 		p, err := stack.ParsePermission(d)
 		if err != nil {

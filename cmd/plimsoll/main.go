@@ -184,7 +184,7 @@ Each command's help tells what these mean for it.`,
 		}
 	}
 	root.AddCommand(newManCommand(a), newReadFilesCommand(), newGenerateCommand(a),
-		newServePebbleCommand(a), newLoadPebbleCommand(a))
+		newServePebbleCommand(a), newLoadPebbleCommand(a), newLoadImageCommand(a))
 	root.SetHelpCommand(newHelpCommand())
 	root.SetHelpCommandGroupID(groups[len(groups)-1].title)
 	root.CompletionOptions.DisableDefaultCmd = true

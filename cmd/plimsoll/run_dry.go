@@ -12,6 +12,7 @@ import (
 
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/plural"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/trial"
@@ -28,6 +29,8 @@ type plan struct {
 	Stacks  []plannedStack `json:"stacks"`
 	// what runs at the same time, where that is more than each workload alone
 	Mixes []result.Mix `json:"mixes,omitempty"`
+	// that servers run from
+	Images []trial.NeededImage `json:"images,omitempty"`
 	// what is written besides, and taken back at the end; RUN stands for the run's id
 	Writes           []string             `json:"writes"`
 	Trials           []experiment.Planned `json:"trials"` // in their order
@@ -70,7 +73,7 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 	p := plan{Experiment: e.Name, Seed: o.Seed, Trials: trials, EstimatedSeconds: takes.Seconds(),
 		ElasticitySeconds: elasticity.Seconds(), BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut, Trace: e.Trace,
 		Writes: trial.OwnWrites(o)}
-	p.Mixes = e.ResultMixes()
+	p.Mixes, p.Images = e.ResultMixes(), trial.NeededImages(o)
 	for i, s := range e.Stacks {
 		p.Stacks = append(p.Stacks,
 			plannedStack{Name: s.Name, Line: s.Line.String(), Changes: previews[i].Changes, Writes: previews[i].Writes,
@@ -86,6 +89,18 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 		return &exitError{exitFailure, err}
 	}
 	return runError(refused, "")
+}
+
+// writeImages says what servers run from.
+func (p plan) writeImages(out io.Writer) {
+	for _, n := range p.Images {
+		if n.Kept == nil {
+			fmt.Fprintf(out, "\nMissing, for the servers of %s: %s\n", plural.And(n.Workloads), n.Missing)
+			continue
+		}
+		fmt.Fprintf(out, "\nServers of %s run from image %s, %s\n", plural.And(n.Workloads),
+			printable.Line(n.Kept.Name), n.Kept.Digest)
+	}
 }
 
 // plannedTrials are the trials of an experiment in their order; of a run that is resumed, those that
@@ -122,6 +137,7 @@ func (p plan) text(e *experiment.Experiment, dir string) string {
 		out.WriteString("traced: block requests are recorded while trials are measured (--no-trace measures without)\n")
 	}
 	writeMixes(&out, e)
+	p.writeImages(&out)
 	out.WriteString("\nWould change on this host, and undo at the end:\n")
 	for _, s := range p.Stacks {
 		fmt.Fprintf(&out, "  %s: %s\n", s.Name, s.Line)

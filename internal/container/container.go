@@ -119,8 +119,9 @@ func (e *Engine) creation(cfg ContainerConfig) (client.ContainerCreateOptions, e
 	if cfg.Seccomp != "" {
 		host.SecurityOpt = []string{"seccomp=" + cfg.Seccomp}
 	}
-	// An init reaps what steps leave behind; some packages of Docker lack it.
-	if _, err := exec.LookPath("docker-init"); err == nil {
+	// An init reaps what steps leave behind; some packages of Docker lack it, and where an image has
+	// /sbin in a directory of programs it is not seen.
+	if _, err := exec.LookPath("docker-init"); err == nil && !cfg.Image.noInit {
 		host.Init = new(true)
 	}
 	return client.ContainerCreateOptions{

@@ -29,6 +29,8 @@ const idle = "sleep"
 type Image struct {
 	Ref   string // as the engine knows it
 	binds []Bind // the programs, which every container of the image sees
+
+	noInit bool // containers of it can have no init of Docker's
 }
 
 // Import makes an image of the host's own programs, with the libraries they
@@ -44,6 +46,11 @@ func (e *Engine) Import(ctx context.Context, names []string, dir string) (Image,
 	if err != nil {
 		return Image{}, fmt.Errorf("make an image of %s: %w", strings.Join(names, ", "), err)
 	}
+	return e.load(ctx, img)
+}
+
+// load gives an image to the engine.
+func (e *Engine) load(ctx context.Context, img image) (Image, error) {
 	f, err := os.Open(img.tar)
 	if err != nil {
 		return Image{}, err

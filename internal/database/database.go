@@ -48,11 +48,15 @@ type Server interface {
 	// NeedBytes is the space that the data takes with room to be written to.
 	// Written data is what the server may add to and compact; the other is only read.
 	NeedBytes(d Dataset, written bool) int64
-	// Load lays out the data in a new directory at path, which no server has open.
+	// Image is what it runs from; nil for this program.
+	Image() *workload.Image
+	// Load lays out the data in a new directory at path, which no server has open. Its
+	// process runs on the host.
 	Load(path string, d Dataset) workload.Step
-	// Serve serves the directory at path until SIGTERM, which ends it well. It answers
-	// on a socket of this base name in its scratch directory.
-	Serve(path, socket string) workload.Step
+	// Serve serves the directory at path until it is asked to end (Step.Ends).
+	Serve(path string) workload.Step
+	// Socket is the base name of the socket that it answers on, in its scratch directory.
+	Socket() string
 	// Client is the name of the client that speaks to it: see package client.
 	Client() string
 	// Failed is why a server ended that nobody asked to; cause and remedy are named
@@ -64,5 +68,6 @@ type Server interface {
 func All() []Kind {
 	return []Kind{
 		pebbleKind,
+		postgresqlKind,
 	}
 }

@@ -36,13 +36,7 @@ const PebbleFacts = "pebble.json"
 const PebbleFormat = 1
 
 // Parameters implements Server.
-func (p *pebble) Parameters() map[string]string {
-	m := map[string]string{}
-	for _, key := range PebbleKeys() {
-		m[key] = p.Get(key)
-	}
-	return m
-}
+func (p *pebble) Parameters() map[string]string { return pebbleParams.all(p.PebbleParams) }
 
 // Layout has the parameters that the loaded bytes depend on. The last level, which
 // is all that loading writes, has no filters.
@@ -55,6 +49,15 @@ func PebbleLayout(p PebbleParams) string {
 
 // Client implements Server.
 func (p *pebble) Client() string { return "pebble" }
+
+// pebbleSocket is the base name of the socket that it answers on.
+const pebbleSocket = "server.sock"
+
+// Socket implements Server.
+func (p *pebble) Socket() string { return pebbleSocket }
+
+// Image implements Server: it is in this program.
+func (p *pebble) Image() *workload.Image { return nil }
 
 // NeedBytes of what is written to is twice the data, since compactions write files
 // anew before they remove the old ones; what level 0 takes when writes begin to wait for it; and the log of
@@ -95,10 +98,10 @@ func (p *pebble) Load(dir string, d Dataset) workload.Step {
 }
 
 // Serve implements Server.
-func (p *pebble) Serve(dir, socket string) workload.Step {
+func (p *pebble) Serve(dir string) workload.Step {
 	return workload.Step{
 		Argv: append([]string{workload.Self, PebbleServe, "--dir", dir,
-			"--listen", path.Join(workload.ScratchDir, socket),
+			"--listen", path.Join(workload.ScratchDir, pebbleSocket),
 			"--facts", path.Join(workload.ScratchDir, PebbleFacts)}, p.flags()...),
 		Outputs: []string{PebbleFacts},
 	}

@@ -1,9 +1,6 @@
 package database
 
 import (
-	"fmt"
-	"strings"
-
 	"plimsoll/internal/problem"
 	"plimsoll/internal/workload"
 )
@@ -21,9 +18,8 @@ const (
 	PebbleShape    = "was loaded with another"
 )
 
-// pebbleCauses are what a server says, or the kernel for it, and what follows. The
-// first that is found in what was said is taken: full devices make all else fail.
-var pebbleCauses = []struct{ said, why, remedy string }{
+// pebbleCauses are what a server says, or the kernel for it.
+var pebbleCauses = []cause{
 	{PebbleFull, "its device is full",
 		"give the stack a larger size or the workload fewer records; updates need as much room again as the data takes"},
 	{"disk quota exceeded", "its quota on the device is used up", "raise the quota, or take fewer records"},
@@ -48,60 +44,7 @@ var pebbleCauses = []struct{ said, why, remedy string }{
 const pebbleMemory = "raise its memory limit, or lower cache or memtable: it takes about cache + 5 x memtable + " +
 	"64 MiB, and a few hundred KiB for each client"
 
-// Failed does not look at exit codes where words say more.
+// Failed implements Server.
 func (p *pebble) Failed(exit workload.Exit) *problem.Problem {
-	failure := func(why, remedy string) *problem.Problem {
-		return problem.New(problem.Failed, pebbleKind.Title, why, remedy)
-	}
-	if exit.OOMKilled {
-		return failure("the kernel's OOM killer ended it: its memory limit, or the host's memory, is used up",
-			pebbleMemory)
-	}
-	said := complaint(exit.Stderr)
-	lower := strings.ToLower(exit.Stderr)
-	for _, c := range pebbleCauses {
-		if strings.Contains(lower, c.said) {
-			return failure(with(c.why, said), c.remedy)
-		}
-	}
-	switch {
-	case strings.Contains(lower, "panic: "), strings.Contains(lower, "fatal error: "):
-		return failure(with("it has a bug", said), "please report it with the trial's artifacts")
-	case exit.Signal != "":
-		return failure(fmt.Sprintf("a signal ended it (%s)", exit.Signal),
-			"run the trial again; somebody or something on this host sent the signal")
-	case exit.Code == 137:
-		return failure("a signal ended it (SIGKILL)",
-			"run the trial again; if no person sent it, see the kernel's log for the OOM killer")
-	}
-	return failure(with(fmt.Sprintf("it exited with code %d", exit.Code), said),
-		"see the trial's artifacts; the command line there shows the same by hand")
-}
-
-func with(why, said string) string {
-	if said == "" {
-		return why
-	}
-	return why + ": " + said
-}
-
-// complaint is the line in which the program says why it ended, else where it broke,
-// else its last one.
-func complaint(stderr string) string {
-	var broke, last string
-	for line := range strings.Lines(strings.ToValidUTF8(stderr, "?")) {
-		line = strings.TrimSpace(line)
-		switch {
-		case strings.HasPrefix(line, workload.Self+": "):
-			return strings.TrimPrefix(line, workload.Self+": ")
-		case broke == "" && (strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")):
-			broke = line
-		case line != "":
-			last = line
-		}
-	}
-	if broke != "" {
-		return broke
-	}
-	return last
+	return failed(pebbleKind.Title, pebbleCauses, pebbleMemory, exit)
 }

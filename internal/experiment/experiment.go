@@ -53,6 +53,8 @@ type Stack struct {
 	Line line.Line
 	Text string // as written; Line prints it canonically
 	Raw  bool   // the workload uses a block device, and there are no files
+	// Contained tells that the workload runs in a container.
+	Contained bool
 
 	Levels map[string]string // of each factor that the stack depends on, its level's name; nil for none
 

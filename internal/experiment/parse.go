@@ -215,7 +215,7 @@ func (p *parser) file(root *yaml.Node) {
 		p.readMixes(mixDecls, workloadDecls, names, loads, brief)
 	}
 	p.checkSpace()
-	p.checkRaw()
+	p.checkTargets()
 	p.checkObjective()
 	p.checkElasticity()
 	p.checkRounds()
@@ -267,8 +267,9 @@ func (p *parser) stack(r read) {
 		p.problem(n, fmt.Sprintf("stack %s, column %d: %s", r.declared, found.At.Column, found.What), found.Remedy)
 	}
 	if len(problems) == 0 {
-		raw := defs[len(defs)-1].Gives == line.Block
-		p.e.Stacks = append(p.e.Stacks, Stack{Name: r.name, Line: l, Text: text, Raw: raw, Levels: r.levels})
+		gives := defs[len(defs)-1].Gives
+		p.e.Stacks = append(p.e.Stacks, Stack{Name: r.name, Line: l, Text: text, Raw: gives == line.Block,
+			Contained: gives == line.View, Levels: r.levels})
 		p.stackNodes = append(p.stackNodes, n)
 	}
 }
@@ -371,10 +372,9 @@ func (p *parser) tooSmall(n *yaml.Node, s Stack, r room, what string, need, all 
 			enough(all, r.usable, r.size, r.sources)))
 }
 
-// checkRawWorkload notes why a workload cannot run on a raw stack.
-func (p *parser) checkRawWorkload(n *yaml.Node, s Stack, w Workload) {
-	// Any device will do; how large it is, is known on the host.
-	_, err := w.Drive(workload.Target{Path: "/dev/device", Block: true}, w.Timing(p.e.Timing))
+// checkTarget notes why a workload cannot run on what a stack offers.
+func (p *parser) checkTarget(n *yaml.Node, s Stack, w Workload, target workload.Target) {
+	_, err := w.Drive(target, w.Timing(p.e.Timing))
 	if no := problem.Of(err); no != nil {
 		p.problem(n, fmt.Sprintf("workload %s cannot run on stack %s: %s", w.Name, s.Name, no.Why), no.Remedy)
 	}

@@ -13,6 +13,7 @@ import (
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/suggest"
+	"plimsoll/internal/workload"
 )
 
 // mixExample is a mix as it is written, for those who got it wrong.
@@ -538,12 +539,17 @@ func (p *parser) checkSpace() {
 	}
 }
 
-// checkRaw asks each workload whether it can run on each raw stack that it meets,
-// before a run finds out: one that names files cannot.
-func (p *parser) checkRaw() {
+// checkTargets asks each workload whether it can run on each raw stack and each stack without
+// containers that it meets, before a run finds out: one that names files, or whose server
+// runs from an image, cannot.
+func (p *parser) checkTargets() {
 	met, workloads := p.met(), p.e.workloads()
 	for i, s := range p.e.Stacks {
-		if !s.Raw {
+		target := workload.Target{Path: "/data"}
+		switch {
+		case s.Raw:
+			target = workload.Target{Path: "/dev/device", Block: true} // any will do; its size is known on the host
+		case s.Contained:
 			continue
 		}
 		asked := map[string]bool{}
@@ -554,7 +560,7 @@ func (p *parser) checkRaw() {
 					continue
 				}
 				asked[w.Name] = true
-				p.checkRawWorkload(p.stackNodes[i], s, w)
+				p.checkTarget(p.stackNodes[i], s, w, target)
 			}
 		}
 	}

@@ -131,8 +131,12 @@ func (s *Store) Find(name string) (Image, error) {
 const leastDigest = 6
 
 // called reports whether a name means the image, of whose full name it leaves out what
-// is understood.
+// is understood: the version of one that was made here, or the registry.
 func (i Image) called(name string) bool {
+	if i.From == FromPackages {
+		own, _, _ := strings.Cut(i.Name, ":")
+		return own == name
+	}
 	full, err := fullName(name)
 	return err == nil && i.From == FromRegistry && full == i.Name
 }

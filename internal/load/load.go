@@ -249,39 +249,42 @@ func (g *generator) write(l ycsb.Line) error {
 	return nil
 }
 
-// Wait returns as soon as the database of a plan answers; the error says why it did
-// not within the plan's patience.
-func Wait(ctx context.Context, plan *ycsb.Plan, dial Dial) error {
+// Wait returns as soon as the database of a plan answers, with what that said of itself; the
+// error says why it did not within the plan's patience.
+func Wait(ctx context.Context, plan *ycsb.Plan, dial Dial) (ycsb.Answered, error) {
 	const step = 10 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, plan.Patience)
 	defer cancel()
 	last := errors.New("nobody was asked")
 	for {
-		err := answers(ctx, plan, dial)
+		answered, err := answers(ctx, plan, dial)
 		if err == nil {
-			return nil
+			return answered, nil
 		}
 		if ctx.Err() == nil {
 			last = err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the database does not answer (%w): %w", context.Cause(ctx), last)
+			return ycsb.Answered{}, fmt.Errorf("the database does not answer (%w): %w", context.Cause(ctx), last)
 		case <-time.After(step):
 		}
 	}
 }
 
 // answers asks for the first record.
-func answers(ctx context.Context, plan *ycsb.Plan, dial Dial) error {
+func answers(ctx context.Context, plan *ycsb.Plan, dial Dial) (said ycsb.Answered, err error) {
 	ctx, cancel := context.WithTimeout(ctx, plan.Timeout)
 	defer cancel()
 	d := plan.Dataset
 	c, err := dial(ctx, plan.Client, client.Config{Socket: plan.Socket, Fields: d.Fields, FieldBytes: d.FieldBytes})
 	if err != nil {
-		return err
+		return said, err
 	}
 	defer func() { _ = c.Close() }()
+	if v, ok := c.(client.Versioned); ok {
+		said.Version = v.Version()
+	}
 	_, err = c.Read(ctx, appendKey(nil, 0), client.AllFields)
-	return err
+	return said, err
 }

@@ -326,13 +326,13 @@ func TestWait(t *testing.T) {
 	began := time.Now()
 	s.refuse = func(n int) error { return when(n < 5, errBroken) }
 	s.answer = func(_ context.Context, _ string, n int) error { return when(n < 3, client.ErrNotFound) }
-	err := Wait(t.Context(), p, s.dial)
+	_, err := Wait(t.Context(), p, s.dial)
 	if err != nil || s.dialled != 7 || s.open != 0 || time.Since(began) > 3*time.Second {
 		t.Errorf("%v after %d connections, %d open", err, s.dialled, s.open)
 	}
 	p.Patience = 50 * time.Millisecond
 	s.answer = func(context.Context, string, int) error { return errBroken }
-	if err := Wait(t.Context(), p, s.dial); !errors.Is(err, errBroken) || !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := Wait(t.Context(), p, s.dial); !errors.Is(err, errBroken) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("of one that never answers: %v", err)
 	}
 }

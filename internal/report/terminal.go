@@ -320,6 +320,9 @@ func (t *terminal) environment() {
 	t.fact("CPU", e.CPUModel, cpus, prefixedBy("governor ", e.Governor), memory)
 	t.fact("software", "plimsoll "+t.run.Version, prefixedBy("fio ", e.FioVersion), prefixedBy("Docker ", e.DockerVersion),
 		prefixedBy("cgroup ", e.CgroupVersion))
+	for _, i := range t.run.Images() {
+		t.fact("image", i.String())
+	}
 	for _, d := range t.measuredDevices() {
 		t.fact("device", d.Path, d.Model, d.Serial, prefixedBy("firmware ", d.Firmware), units.Bytes(d.SizeBytes),
 			prefixedBy("scheduler ", d.Scheduler), d.WriteCache)

@@ -192,6 +192,8 @@ type Workload struct {
 	Identity string `json:"identity,omitempty"`
 
 	Levels map[string]string `json:"levels,omitempty"` // of each factor that the workload depends on, its level's name
+
+	Image *Image `json:"image,omitempty"` // that the server runs from which it drives; nil for none
 }
 
 // Environment is what may change a result and is not part of a stack.

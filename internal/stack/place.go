@@ -13,6 +13,7 @@ import (
 
 	"plimsoll/internal/blockdev"
 	"plimsoll/internal/cgroup"
+	"plimsoll/internal/container"
 	"plimsoll/internal/journal"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
@@ -30,6 +31,17 @@ type PlaceConfig struct {
 	ShareDevices bool
 	// Limits asks for a place that can carry limits. In a miniature, and in a container, it can in any case.
 	Limits bool
+	// Root is what the container's programs come from; nil for those of this host. A place of each
+	// root can have the same number.
+	Root *container.Root
+}
+
+// own names the place among those of its base.
+func (c PlaceConfig) own() string {
+	if c.Root == nil {
+		return fmt.Sprint(c.Number)
+	}
+	return fmt.Sprintf("%d-%.12s", c.Number, c.Root.Key)
 }
 
 // Place is an instance's own spot on a base: a directory, a volume, a writable layer,
@@ -91,10 +103,14 @@ func (b *Base) checkPlace(config PlaceConfig) error {
 		return fmt.Errorf("place %d of stack %s: it is to have %d, from 0", config.Number, b.line, config.Of)
 	}
 	for _, other := range b.places {
-		if other.config.Number == config.Number || other.config.Of != config.Of {
+		if other.config.own() == config.own() || other.config.Of != config.Of {
 			return fmt.Errorf("place %d of %d of stack %s: it has place %d of %d already", config.Number, config.Of, b.line,
 				other.config.Number, other.config.Of)
 		}
+	}
+	if config.Root != nil && b.view == nil {
+		return problem.New(problem.Unsupported, "a database from an image on stack "+b.line.String(), "it has no containers",
+			"let the stack end in a volume, or in a storage driver: > volume")
 	}
 	if config.Of > 1 && b.dir == "" && b.pool == nil {
 		return problem.New(problem.Unsupported, fmt.Sprintf("%d instances on stack %s", config.Of, b.line),
@@ -168,7 +184,7 @@ func (p *Place) mkdir(ctx context.Context) error {
 	if p.config.Of == 1 {
 		return nil
 	}
-	p.dir = filepath.Join(p.base.dir, fmt.Sprintf("instance-%d", p.config.Number))
+	p.dir = filepath.Join(p.base.dir, "instance-"+p.config.own())
 	make := func(string) error { return os.Mkdir(p.dir, 0o755) }
 	entry, err := p.base.env.Journal.Do(ctx, &journal.Dir{Path: p.dir}, make)
 	if entry != nil {

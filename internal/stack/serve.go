@@ -28,10 +28,18 @@ func (p *Place) Serve(ctx context.Context, step *workload.Step, scratch string) 
 	s := &Server{enough: make(chan struct{}), ended: make(chan struct{})}
 	go func() {
 		defer close(s.ended)
-		c := stepConfig{step: step, scratch: scratch, enough: s.enough, signal: unix.SIGTERM}
+		c := stepConfig{step: step, scratch: scratch, enough: s.enough, signal: ends(step)}
 		s.outputs, s.exit, s.err = runStep(ctx, p.base.env, p.execute, c)
 	}()
 	return s
+}
+
+// ends is the signal that ends a step well.
+func ends(step *workload.Step) unix.Signal {
+	if step.Ends == "" {
+		return unix.SIGTERM
+	}
+	return unix.SignalNum("SIG" + step.Ends)
 }
 
 // Ended is closed when the process has ended, whether it was asked to or not.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"plimsoll/internal/cgroup"
@@ -92,9 +93,10 @@ func checkEngine() error {
 // engine is a private Docker engine that containers of places run in.
 type engine struct {
 	docker  *container.Engine
-	image   container.Image  // of the steps' programs
-	entries []*journal.Entry // of one that bases share
-	taken   map[string]bool  // names of containers
+	image   container.Image            // of the steps' programs
+	roots   map[string]container.Image // by key of the root that they are of
+	entries []*journal.Entry           // of one that bases share
+	taken   map[string]bool            // names of containers
 }
 
 // contain starts a private engine with its data-root at root, whose containers'
@@ -131,7 +133,26 @@ func (b *build) startEngine(ctx context.Context, driver, root string) (*engine, 
 	if err != nil {
 		return nil, err
 	}
-	return &engine{docker: docker, image: image, taken: map[string]bool{}}, nil
+	return &engine{docker: docker, image: image, roots: map[string]container.Image{}, taken: map[string]bool{}}, nil
+}
+
+// imageOf returns the image of a root, which the engine gets when it is asked for first;
+// that of the steps' programs for nil.
+func (e *engine) imageOf(ctx context.Context, env *Env, root *container.Root) (container.Image, error) {
+	if root == nil {
+		return e.image, nil
+	}
+	known, ok := e.roots[root.Key]
+	if ok {
+		return known, nil
+	}
+	of := *root
+	of.Self = env.Self
+	made, err := e.docker.ImportRoot(ctx, of, env.Work)
+	if err == nil {
+		e.roots[root.Key] = made
+	}
+	return made, err
 }
 
 // take returns a name that no container of the engine has.
@@ -151,10 +172,18 @@ func (e *engine) take(config PlaceConfig) string {
 // contain starts the container of the place in the base's engine.
 func (p *Place) contain(ctx context.Context, binds ...container.Bind) error {
 	env, e := p.base.env, p.base.engine
+	image, err := e.imageOf(ctx, env, p.config.Root)
+	if err != nil {
+		return err
+	}
 	p.name = e.take(p.config)
 	config := container.ContainerConfig{
-		Name: p.name, Image: e.image, WorkingDir: dataDir,
+		Name: p.name, Image: image, WorkingDir: dataDir,
 		Binds: append(binds, container.Bind{Host: env.Scratch, Inside: scratchDir}),
+	}
+	in := &contained{scratch: env.Scratch, engine: e.docker}
+	if p.config.Root != nil {
+		config.User, in.self = p.config.Root.User, env.Self
 	}
 	if p.group != nil {
 		config.CgroupParent = p.group.Path()
@@ -165,7 +194,7 @@ func (p *Place) contain(ctx context.Context, binds ...container.Bind) error {
 	}
 	p.undo = append(p.undo, c.Entries()...)
 	p.Target = workload.Target{Path: dataDir, Container: true}
-	in := &contained{container: c, scratch: env.Scratch, engine: e.docker}
+	in.container = c
 	p.execute = in
 	if p.config.Group == nil || !p.config.ShareDevices {
 		return nil
@@ -185,6 +214,7 @@ type contained struct {
 	container *container.Container
 	scratch   string // on the host
 	engine    *container.Engine
+	self      string        // path of this program on the host, where the container sees it elsewhere; "" else
 	sharing   *cgroup.Group // that steps run in where it shares limits on devices; nil where it does not
 }
 
@@ -202,5 +232,9 @@ func (c *contained) stepGroup() (*cgroup.Group, error) {
 func (c *contained) ownGroup() (*cgroup.Group, error) { return c.engine.Group() }
 
 func (c *contained) exec(ctx context.Context, p process) (workload.Exit, error) {
-	return c.container.ExecUntil(ctx, p.enough, p.signal, p.argv, p.dir)
+	argv := p.argv
+	if c.self != "" && argv[0] == c.self {
+		argv = slices.Concat([]string{container.SelfPath}, argv[1:])
+	}
+	return c.container.ExecUntil(ctx, p.enough, p.signal, argv, p.dir)
 }

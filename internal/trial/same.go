@@ -20,6 +20,7 @@ func (r *runner) same(run *result.Run) error {
 	}
 	now := workloadsOf(r.Experiment)
 	for _, was := range run.Workloads {
+		was.Image = nil // which it began with, and goes on with
 		if !slices.ContainsFunc(now, func(w result.Workload) bool { return reflect.DeepEqual(w, was) }) {
 			return changed("workload " + was.Name)
 		}

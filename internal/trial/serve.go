@@ -51,9 +51,16 @@ func (r *runner) serve(ctx context.Context, s *site, all together) error {
 			return err
 		}
 		step.Name = "server"
+		if err := r.serverDir(in); err != nil {
+			return err
+		}
 		alive, kill := context.WithCancel(ctx)
 		in.server = &server{in.place.Serve(alive, step, in.scratch), kill}
-		return in.ready(ctx, serving)
+		version, err := in.ready(ctx, serving)
+		if err != nil {
+			return err
+		}
+		return r.answered(in, version)
 	})
 }
 
@@ -68,11 +75,12 @@ func (r *runner) outside(ctx context.Context, s *site) (*stack.Outside, error) {
 	return s.outside, err
 }
 
-// ready waits until the server of an instance answers.
-func (in *instance) ready(ctx context.Context, serving *workload.Serving) error {
+// ready waits until the server of an instance answers, and returns the version that it says
+// it is of.
+func (in *instance) ready(ctx context.Context, serving *workload.Serving) (version string, err error) {
 	step, err := serving.Ready(in.place.Target)
 	if err != nil {
-		return err
+		return "", err
 	}
 	waiting, cancel := context.WithTimeout(ctx, readyPatience)
 	defer cancel()
@@ -83,22 +91,24 @@ func (in *instance) ready(ctx context.Context, serving *workload.Serving) error 
 		case <-waiting.Done():
 		}
 	}()
-	_, exit, err := in.outside.RunBehind(waiting, nil, step, in.scratch, nil)
+	outputs, exit, err := in.outside.RunBehind(waiting, nil, step, in.scratch, nil)
 	if lost := in.lost(); lost != nil {
-		return lost
+		return "", lost
 	}
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return "", ctx.Err()
 	case waiting.Err() != nil || err == nil && exit.Code != 0:
 		why := "it did not answer within " + readyPatience.String()
 		if exit.Stderr != "" {
 			why = exit.Stderr
 		}
-		return problem.New(problem.Failed, "the server of "+in.load.Name, why,
+		return "", problem.New(problem.Failed, "the server of "+in.load.Name, why,
 			"look into "+in.scratch+", where it leaves what it says")
+	case err != nil:
+		return "", err
 	}
-	return err
+	return serving.Version(outputs), nil
 }
 
 // lost is why the server of an instance has ended, though nobody asked it to; nil while
@@ -251,7 +261,8 @@ func (r *runner) golden(ctx context.Context, s *site, in *instance, serving *wor
 	}
 	defer to.Close()
 	r.env.Trace("looking for data of " + in.load.Name + " that an earlier run loaded")
-	kept, err := r.Golden.Fetch(ctx, serving.Content, to, serving.Data)
+	content := r.content(in, serving)
+	kept, err := r.Golden.Fetch(ctx, content, to, serving.Data)
 	if err != nil {
 		return "", err
 	}
@@ -261,7 +272,7 @@ func (r *runner) golden(ctx context.Context, s *site, in *instance, serving *wor
 			return "", err
 		}
 		r.env.Trace("keeping the data of " + in.load.Name + " for later runs")
-		why, err := r.Golden.Keep(ctx, serving.Content, to, serving.Data, time.Since(began))
+		why, err := r.Golden.Keep(ctx, content, to, serving.Data, time.Since(began))
 		if err != nil {
 			return "", err
 		}
@@ -279,6 +290,7 @@ func (r *runner) loadInto(ctx context.Context, s *site, in *instance, serving *w
 	if err != nil {
 		return err
 	}
+	step = r.outsideStep(in, step)
 	outside, err := r.outside(ctx, s)
 	if err != nil {
 		return err

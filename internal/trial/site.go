@@ -51,6 +51,7 @@ type upBase struct {
 type upPlace struct {
 	*stack.Place
 	number   int
+	root     *root           // that its container is made of; nil for this host's programs
 	limited  bool            // it has had limits of its own, which stay until others are set
 	prepared map[string]bool // steps that laid out files
 	ready    map[string]bool // mixes that it is preconditioned for
@@ -169,7 +170,7 @@ func (r *runner) upBase(ctx context.Context, s *site, name string, places int) e
 		Base: made, name: name, of: places, occupies: r.env.Occupies(declared.Line), golden: map[string]string{},
 	}
 	s.bases = append(s.bases, b)
-	first, err := r.place(ctx, s, b, 0)
+	first, err := r.place(ctx, s, b, 0, r.firstRoot(name))
 	if err != nil {
 		return err
 	}
@@ -185,12 +186,12 @@ func (r *runner) upBase(ctx context.Context, s *site, name string, places int) e
 }
 
 // place returns a place of a stack, and makes it when it is asked for first.
-func (r *runner) place(ctx context.Context, s *site, b *upBase, number int) (*upPlace, error) {
-	at := slices.IndexFunc(b.places, func(p *upPlace) bool { return p.number == number })
+func (r *runner) place(ctx context.Context, s *site, b *upBase, number int, from *root) (*upPlace, error) {
+	at := slices.IndexFunc(b.places, func(p *upPlace) bool { return p.number == number && p.root == from })
 	if at >= 0 {
 		return b.places[at], nil
 	}
-	config := stack.PlaceConfig{Number: number, Of: b.of, Limits: r.limits()}
+	config := stack.PlaceConfig{Number: number, Of: b.of, Limits: r.limits(), Root: from.config()}
 	if s.small != nil {
 		config.Group, config.ShareDevices = s.small.group, s.small.shares
 	}
@@ -198,9 +199,22 @@ func (r *runner) place(ctx context.Context, s *site, b *upBase, number int) (*up
 	if err != nil {
 		return nil, err
 	}
-	p := &upPlace{Place: made, number: number, prepared: map[string]bool{}, ready: map[string]bool{}}
+	p := &upPlace{Place: made, number: number, root: from, prepared: map[string]bool{}, ready: map[string]bool{}}
 	b.places = append(b.places, p)
 	return p, nil
+}
+
+// firstRoot is what the first place of a stack is made of: of the first instance of the
+// experiment that stands in one of that number.
+func (r *runner) firstRoot(stackName string) *root {
+	for _, m := range r.Experiment.Mixes {
+		for _, in := range m.Instances(stackName) {
+			if in.Stack == stackName && in.Place == 0 {
+				return r.rootOf[in.Workload]
+			}
+		}
+	}
+	return nil
 }
 
 // limits reports whether any instance of the experiment has limits of its own.
@@ -218,7 +232,7 @@ func (r *runner) instances(ctx context.Context, s *site, stackName string, m exp
 		if at < 0 {
 			return nil, fmt.Errorf("instance %d of mix %s: stack %s is not up", in.Index, m.Name, in.Stack)
 		}
-		place, err := r.place(ctx, s, s.bases[at], in.Place)
+		place, err := r.place(ctx, s, s.bases[at], in.Place, r.rootOf[in.Workload])
 		if err != nil {
 			return nil, err
 		}

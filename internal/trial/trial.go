@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/golden"
 	"plimsoll/internal/hostinfo"
+	"plimsoll/internal/image"
 	"plimsoll/internal/journal"
 	"plimsoll/internal/owner"
 	"plimsoll/internal/problem"
@@ -42,6 +44,7 @@ type Options struct {
 	Allow      []stack.Permission
 	LeftOut    []string      // stacks and workloads of the experiment that settings left out, and why
 	Golden     *golden.Store // of data that servers begin with, across runs
+	Images     *image.Store  // that servers run from; nil for none
 	Self       string        // path of this program, which steps may start too; "" for that of the process
 	Progress   Progress
 
@@ -79,6 +82,11 @@ type runner struct {
 	filled      map[string]*result.Preconditioning // by what stacks occupy: devices that were written
 	others      neighbours
 	finished    bool // no trial is left to plan
+
+	images  map[string]image.Image // that workloads need, by workload
+	rootOf  map[string]*root       // these unpacked
+	roots   []*root                // each once
+	telling sync.Mutex             // of what servers say of themselves
 }
 
 // Run runs the experiment's trials that have not been run yet and gives the
@@ -93,11 +101,19 @@ func Run(ctx context.Context, o Options) (_ *result.Run, err error) {
 		if refused, err := r.check(ctx); err != nil || refused != nil {
 			return nil, errors.Join(refused, err)
 		}
+		if err := r.findImages(nil); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.openStore(ctx); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.store.Close()) }()
+	release, err := r.unpackImages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	err = r.journalled(ctx)
 	status := result.RunComplete
 	if !r.finished {
@@ -117,6 +133,7 @@ func newRunner(o Options) *runner {
 		Options: o, host: hostinfo.New(),
 		lines: map[string]experiment.Stack{}, loads: map[string]experiment.Workload{}, mixes: mixesOf(&own),
 		unsupported: map[string]*problem.Problem{}, bringUps: map[string]int{}, filled: map[string]*result.Preconditioning{},
+		images: map[string]image.Image{}, rootOf: map[string]*root{},
 	}
 	for _, s := range o.Experiment.Stacks {
 		r.lines[s.Name] = s
@@ -208,7 +225,7 @@ func (r *runner) openStore(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := r.same(s.Run()); err != nil {
+		if err := errors.Join(r.same(s.Run()), r.findImages(s.Run().Workloads)); err != nil {
 			return errors.Join(err, s.Close())
 		}
 		r.store = s
@@ -234,7 +251,7 @@ func (r *runner) openStore(ctx context.Context) error {
 		run.Stacks = append(run.Stacks, result.Stack{Name: s.Name, Line: s.Line.String(), Marks: r.marks(s.Line), Levels: s.Levels, Control: s.Control})
 	}
 	run.Mixes = r.Experiment.ResultMixes()
-	run.Workloads = workloadsOf(r.Experiment)
+	run.Workloads = r.imagesIn(workloadsOf(r.Experiment))
 	for _, p := range experiment.Trials(r.Experiment, r.Seed) {
 		run.Trials = append(run.Trials, result.Trial{
 			Seq: p.Seq, Block: p.Block, Stack: p.Stack, Mix: p.Mix, Repeat: p.Repeat, Status: result.TrialPlanned,

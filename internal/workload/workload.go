@@ -38,6 +38,14 @@ type Timing struct {
 // files and outputs, as the step's process sees it.
 const ScratchDir = "@scratch@"
 
+// ImageDir is the placeholder in Argv of a step on the host for the directory that an image's
+// root file system is in.
+const ImageDir = "@image@"
+
+// ServerDir is the base name of the directory of a server from an image, in its scratch
+// directory: it belongs to the server's account, and has the socket.
+const ServerDir = "server"
+
 // Self is the program name that stands for this program itself, in Argv and Programs:
 // the load generator and the embedded server are subcommands of it.
 const Self = "plimsoll"
@@ -54,6 +62,8 @@ type Step struct {
 	// Gate is one of Files, when the process reads it first and begins only then; ""
 	// otherwise.
 	Gate string
+	// Ends is the signal that ends well what runs until it is asked to: "INT"; "" for "TERM".
+	Ends string
 }
 
 // Exit is how a step's process ended.
@@ -118,18 +128,37 @@ type Serving struct {
 	Data string
 	// Content says all that its bytes depend on: equal texts, equal data.
 	Content string
+	// Image is what the server runs from; nil for this program.
+	Image *Image
 	// Bytes is the space that it takes while no server has it open.
 	Bytes int64
 	// ReadOnly tells that what is driven leaves the data as it was, so that the next trial
 	// may begin with it.
 	ReadOnly bool
-	// Serve is the server's process, which SIGTERM ends well.
+	// Serve is the server's process.
 	Serve func(Target) (*Step, error)
 	// Ready is a process on the host that ends well as soon as the server answers.
 	Ready func(Target) (*Step, error)
+	// Version reads the outputs of Ready: which version the server says it is of; "" for none.
+	Version func(outputs map[string][]byte) string
 	// Failed is why a server, or the process that Prepare made, ended as it did; its Exit
 	// is not that of one that went well.
 	Failed func(Exit) *problem.Problem
+}
+
+// Image is what a server runs from.
+type Image struct {
+	Name    string // of one that is kept
+	Make    string // how to get one, where none is kept
+	Account string // that its programs run as, by its name in the image
+}
+
+// Needs is the image of the server that a workload drives; nil for none.
+func Needs(w Workload) *Image {
+	if serving := w.Abilities().Serving; serving != nil {
+		return serving.Image
+	}
+	return nil
 }
 
 // Scaling is how the load of a workload is made to fit a host.

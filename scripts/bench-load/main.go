@@ -145,7 +145,7 @@ func generate(rate float64, constant bool, seconds time.Duration) error {
 		Ramp: time.Second, Runtime: seconds, Sample: 250 * time.Millisecond, Patience: 10 * time.Second,
 	}
 	ctx := context.Background()
-	if err := load.Wait(ctx, p, dial); err != nil {
+	if _, err := load.Wait(ctx, p, dial); err != nil {
 		return err
 	}
 	var out bytes.Buffer

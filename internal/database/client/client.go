@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"plimsoll/internal/database"
 )
 
 // Client is one connection to a database. One goroutine uses it at a time.
@@ -36,7 +39,8 @@ var ErrNotFound = errors.New("no record has this key")
 
 // ErrClosed is that the connection ended: the server did, or what came from it made no
 // sense. All that follows on the same client fails with it too. An operation whose
-// context ends fails with the context's cause, and the client can be used further.
+// context ends fails with the context's cause; whether the client can be used further
+// is the protocol's, and the next operation tells.
 var ErrClosed = errors.New("the connection was closed")
 
 // ServerError is what a server says of an operation that it could not do.
@@ -55,22 +59,63 @@ type Config struct {
 // operations are those of their own contexts.
 type Dialer func(ctx context.Context, c Config) (Client, error)
 
-// dialers are the clients, by name. A new one is a file here, or a folder beside
-// it, and one line.
-var dialers = map[string]Dialer{
-	"pebble": dialPebble,
+// Loader lays out all records of a dataset in a server that has none, on a socket. Options
+// are the database's own.
+type Loader func(ctx context.Context, socket string, d database.Dataset, options map[string]string) error
+
+// Versioned is a client that knows the version of its server: "15.20".
+type Versioned interface{ Version() string }
+
+// protocol is how one kind of database is spoken to.
+type protocol struct {
+	dial Dialer
+	load Loader // nil for one whose data is laid out without a server
+	// answers ends well where a server takes connections, whatever it holds; nil where load is.
+	answers func(ctx context.Context, socket string) error
+}
+
+// protocols are all, by name. A new one is a file here, or a folder beside it, and one
+// line.
+var protocols = map[string]protocol{
+	"pebble":     {dial: dialPebble},
+	"postgresql": {dialPostgresql, loadPostgresql, postgresqlAnswers},
 }
 
 // Dial connects to a database with the client of that name.
 func Dial(ctx context.Context, name string, c Config) (Client, error) {
-	dial, known := dialers[name]
+	p, known := protocols[name]
 	if !known {
-		names := make([]string, 0, len(dialers))
-		for n := range dialers {
-			names = append(names, n)
-		}
-		slices.Sort(names)
-		return nil, fmt.Errorf("no client is called %q: there are %s", name, strings.Join(names, ", "))
+		return nil, unknown(name)
 	}
-	return dial(ctx, c)
+	return p.dial(ctx, c)
+}
+
+// Answers ends well where a server takes connections of the client of that name, whatever it
+// holds.
+func Answers(ctx context.Context, name, socket string) error {
+	p, known := protocols[name]
+	switch {
+	case !known:
+		return unknown(name)
+	case p.answers == nil:
+		return fmt.Errorf("client %s does not lay out data", name)
+	}
+	return p.answers(ctx, socket)
+}
+
+// Load lays out all records of a dataset with the client of that name: see Loader.
+func Load(ctx context.Context, name, socket string, d database.Dataset, options map[string]string) error {
+	p, known := protocols[name]
+	switch {
+	case !known:
+		return unknown(name)
+	case p.load == nil:
+		return fmt.Errorf("client %s does not lay out data", name)
+	}
+	return p.load(ctx, socket, d, options)
+}
+
+func unknown(name string) error {
+	all := slices.Sorted(maps.Keys(protocols))
+	return fmt.Errorf("no client is called %q: there are %s", name, strings.Join(all, ", "))
 }

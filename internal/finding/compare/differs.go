@@ -86,7 +86,17 @@ func environment(run *result.Run) []result.Fact {
 		{Name: "virtualization", Value: e.Virtualization},
 		{Name: "cgroups", Value: e.CgroupVersion},
 		{Name: "plimsoll", Value: run.Version},
+		{Name: "images", Value: images(run)},
 	}
+}
+
+// images are those of a run's servers, in one line.
+func images(run *result.Run) string {
+	var all []string
+	for _, i := range run.Images() {
+		all = append(all, i.String())
+	}
+	return strings.Join(all, "; ")
 }
 
 // mixFacts are what a mix runs within: the miniature, and the limits of each tenant.

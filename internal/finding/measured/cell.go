@@ -46,8 +46,11 @@ func Finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 // Source returns what answered the trials.
 func (c *Cell) Source() result.Source { return result.Source(c.Point.Source) }
 
-// Honest reports whether the device answered.
-func (c *Cell) Honest() bool { return c.Source() == result.SourceDevice }
+// Honest reports whether what was asked answered: the device, or a database, whose caches are a
+// part of it.
+func (c *Cell) Honest() bool {
+	return c.Source() == result.SourceDevice || c.Source() == result.SourceServer
+}
 
 func (c *Cell) summarise() fact.Point {
 	p := fact.Point{

@@ -15,10 +15,10 @@ type Ranking struct{ Honest, Unchecked, Memory []*Cell }
 func (v *View) Rank(workload string) Ranking {
 	var r Ranking
 	for _, c := range v.Under(workload) {
-		switch c.Source() {
-		case result.SourceDevice:
+		switch {
+		case c.Honest():
 			r.Honest = append(r.Honest, c)
-		case result.SourceMemory:
+		case c.Source() == result.SourceMemory:
 			r.Memory = append(r.Memory, c)
 		default:
 			r.Unchecked = append(r.Unchecked, c)

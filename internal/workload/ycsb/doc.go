@@ -26,7 +26,5 @@ const (
 	gateName   = "gate"
 	loadedName = "loaded.json"
 
-	// socketName is the socket on which the server answers, in the scratch directory:
-	// its path from the root may be longer than a socket's may be.
-	socketName = "db.sock"
+	answeredName = "answered.json"
 )

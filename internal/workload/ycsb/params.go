@@ -142,7 +142,7 @@ func (p *Params) dataset() database.Dataset {
 // plan returns what all steps share.
 func (p *Params) plan() Plan {
 	plan := Plan{
-		Socket: socketName, Dataset: p.dataset(), Mix: p.mix(), Distribution: p.distribution(),
+		Dataset: p.dataset(), Mix: p.mix(), Distribution: p.distribution(),
 		ReadOne: p.ReadFields == one, UpdateAll: p.UpdateFields == all, Threads: p.Threads,
 		Think: time.Duration(p.Think), Rate: p.Rate, Constant: p.Rate > 0 && p.Arrivals == constant,
 		Timeout: time.Duration(p.Timeout), Retries: p.Retries, Fresh: p.Seed == nil, Output: outputName,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ import (
 // long, and where the database answers. A step has it as a file.
 type Plan struct {
 	Client  string           `json:"client"` // that speaks to the database
-	Socket  string           `json:"socket"` // base name
+	Socket  string           `json:"socket"` // path in the working directory
 	Dataset database.Dataset `json:"dataset"`
 
 	Mix           Mix          `json:"mix"`
@@ -92,7 +93,8 @@ func (p *Plan) check() error {
 	within := func(what string, n, low, high int64) {
 		wrong(n < low || n > high, "%s is %d, and is to be from %d to %d", what, n, low, high)
 	}
-	base("socket", p.Socket)
+	wrong(p.Socket != "" && !filepath.IsLocal(p.Socket), "socket is to be a path in the working directory, not %q",
+		p.Socket)
 	base("gate", p.Gate)
 	base("output", p.Output)
 	wrong(p.Client == "" || p.Socket == "" || p.Output == "", "client, socket or output is missing")

@@ -98,13 +98,24 @@ func (w *driven) fits(target workload.Target) error {
 	return nil
 }
 
+// contained refuses a stack without containers for a server that runs from an image.
+func (w *driven) contained(target workload.Target) error {
+	if w.server.Image() == nil || target.Container {
+		return nil
+	}
+	return failure("", w.kind.Title+" runs from an image, and this stack has no container", "let it end in one: > volume")
+}
+
 // Drive is the measured step.
 func (w *driven) Drive(target workload.Target, t workload.Timing) (*workload.Step, error) {
 	if err := w.fits(target); err != nil {
 		return nil, err
 	}
+	if err := w.contained(target); err != nil {
+		return nil, err
+	}
 	plan := w.plan()
-	plan.Client, plan.Gate = w.server.Client(), gateName
+	plan.Client, plan.Socket, plan.Gate = w.server.Client(), w.server.Socket(), gateName
 	plan.Ramp, plan.Runtime, plan.Sample = t.Ramp, t.Runtime, t.Sample
 	if plan.Open() {
 		plan.Sample = openSample(t)
@@ -143,25 +154,28 @@ func (w *driven) Abilities() workload.Abilities {
 		Serving: &workload.Serving{
 			Data:     w.Layout(),
 			Content:  w.content(),
+			Image:    w.server.Image(),
 			Bytes:    w.server.NeedBytes(w.dataset(), false),
 			ReadOnly: w.readOnly(),
 			Serve: func(target workload.Target) (*workload.Step, error) {
 				if err := w.fits(target); err != nil {
 					return nil, err
 				}
-				step := w.server.Serve(w.data(target), socketName)
+				step := w.server.Serve(w.data(target))
 				return &step, nil
 			},
 			Ready: func(workload.Target) (*workload.Step, error) {
 				plan := w.plan()
-				plan.Client, plan.Runtime, plan.Patience = w.server.Client(), minTime, patience
+				plan.Client, plan.Socket = w.server.Client(), w.server.Socket()
+				plan.Runtime, plan.Patience, plan.Output = minTime, patience, answeredName
 				return &workload.Step{
 					Name:  "ready",
 					Argv:  []string{workload.Self, "generate", "--wait", workload.ScratchDir + "/" + readyName},
-					Files: map[string][]byte{readyName: plan.text()},
+					Files: map[string][]byte{readyName: plan.text()}, Outputs: []string{answeredName},
 				}, nil
 			},
-			Failed: w.server.Failed,
+			Version: func(outputs map[string][]byte) string { return ReadAnswered(outputs[answeredName]).Version },
+			Failed:  w.server.Failed,
 		},
 	}
 }

@@ -3,6 +3,7 @@ package database
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -14,12 +15,19 @@ import (
 	"plimsoll/internal/workload"
 )
 
-// What is written below "pebble:", and what becomes of it, as stories.
-func TestPebbleStories(t *testing.T) {
+// What is written below the key of a database, and what becomes of it, as stories: a file for
+// each.
+func TestStories(t *testing.T) {
+	for _, k := range All() {
+		t.Run(k.Name, func(t *testing.T) { tell(t, k) })
+	}
+}
+
+func tell(t *testing.T, k Kind) {
 	d := Dataset{Records: 1e6, Fields: 10, FieldBytes: 100, Seed: 7}
-	datadriven.RunTest(t, "testdata/pebble", func(t *testing.T, c *datadriven.TestData) string {
+	datadriven.RunTest(t, "testdata/"+k.Name, func(t *testing.T, c *datadriven.TestData) string {
 		if c.Cmd == "failed" {
-			return failed(t, c)
+			return ended(t, k, c)
 		}
 		var node yaml.Node
 		if err := yaml.Unmarshal([]byte(c.Input), &node); err != nil {
@@ -29,7 +37,7 @@ func TestPebbleStories(t *testing.T) {
 		if len(node.Content) > 0 {
 			below = node.Content[0]
 		}
-		s, problems := pebbleKind.Decode(below)
+		s, problems := k.Decode(below)
 		var said strings.Builder
 		for _, p := range problems {
 			fmt.Fprintf(&said, "%d: %s: %s\n", p.At.Line, p.What, p.Remedy)
@@ -51,8 +59,11 @@ func TestPebbleStories(t *testing.T) {
 		case "load":
 			step := s.Load("/place/data", d)
 			said.WriteString(strings.Join(step.Argv, " ") + "\n")
+			for _, name := range slices.Sorted(maps.Keys(step.Files)) {
+				fmt.Fprintf(&said, "%s\n%s", name, step.Files[name])
+			}
 		case "serve":
-			step := s.Serve("/place/data", "socket")
+			step := s.Serve("/place/data")
 			said.WriteString(strings.Join(step.Argv, " ") + "\n" + strings.Join(step.Outputs, " ") + "\n")
 		default:
 			t.Fatalf("unknown command %s", c.Cmd)
@@ -61,14 +72,14 @@ func TestPebbleStories(t *testing.T) {
 	})
 }
 
-// failed is what is made of how a server ended.
-func failed(t *testing.T, c *datadriven.TestData) string {
+// ended is what is made of how a server ended.
+func ended(t *testing.T, k Kind, c *datadriven.TestData) string {
 	x := workload.Exit{Stderr: c.Input, OOMKilled: c.HasArg("oom")}
 	c.MaybeScanArgs(t, "code", &x.Code)
 	c.MaybeScanArgs(t, "signal", &x.Signal)
-	s, _ := pebbleKind.Decode(nil)
+	s, _ := k.Decode(nil)
 	p := s.Failed(x)
-	if p.What != pebbleKind.Title {
+	if p.What != k.Title {
 		t.Errorf("what failed is %q", p.What)
 	}
 	return fmt.Sprintf("why: %s\nremedy: %s\n", p.Why, p.Remedy)
@@ -119,7 +130,7 @@ func TestTable(t *testing.T) {
 			continue
 		}
 		d := Dataset{Records: 1000, Fields: 10, FieldBytes: 100}
-		if need := s.NeedBytes(d, false); need < d.Bytes() || need > 2*d.Bytes()+4<<20 {
+		if need := s.NeedBytes(d, false); need < d.Bytes() || s.Image() == nil && need > 2*d.Bytes()+4<<20 {
 			t.Errorf("%d bytes that are only read need %d", d.Bytes(), need)
 		}
 		if need := s.NeedBytes(d, true); need < 2*d.Bytes() {
@@ -128,5 +139,24 @@ func TestTable(t *testing.T) {
 	}
 	if All()[0].Name != "pebble" {
 		t.Error("the embedded server is not the default")
+	}
+}
+
+// What is told of parameters is what they are.
+func TestDocumentedParameters(t *testing.T) {
+	page, err := os.ReadFile("../../docs/databases.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range All() {
+		if !strings.Contains(string(page), "| `"+k.Name+"` | ") {
+			t.Errorf("docs/databases.md does not name %s", k.Name)
+		}
+		s, _ := k.Decode(nil)
+		for key, value := range s.Parameters() {
+			if row := fmt.Sprintf("| `%s` | %s |", key, value); !strings.Contains(string(page), row) {
+				t.Errorf("docs/databases.md has no row %q, of %s", row, k.Name)
+			}
+		}
 	}
 }

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/hosttest"
+	"plimsoll/internal/result"
+)
+
+// postgresqlOn has two servers of PostgreSQL on a stack, one that is read and one that is
+// written to, beside one that this program has in it.
+func postgresqlOn(stack string, runtime time.Duration) string {
+	return fmt.Sprintf(`
+name: postgresql
+question: What does PostgreSQL do beside other servers?
+repeat: 1
+trials: 2
+runtime: %s
+seed: 1
+stacks:
+  disk: %s
+workloads:
+  C: {ycsb: {workload: C, records: 5000, threads: 4, database: {postgresql: {shared_buffers: 16MiB}}}}
+  A:
+    ycsb: {workload: A, records: 5000, threads: 4, database: {postgresql: {shared_buffers: 16MiB, max_wal_size: 32MiB}}}
+  own: {ycsb: {workload: C, records: 5000}}
+mixes:
+  all: {C: {count: 1, limits: {memory: 256MiB}}, A: 1, own: 1}
+host: {cpus: 2, memory: 1GiB}
+`, runtime, stack)
+}
+
+// TestPostgresqlIsMeasured: a database from an image runs in the containers of its own image,
+// from data that was loaded once, and what it is is in the result.
+func TestPostgresqlIsMeasured(t *testing.T) {
+	hosttest.Exclusive(t)
+	before := hosttest.Look()
+	p := newProgram(t)
+	file := p.experiment(postgresqlOn("loop(size=3GiB) > xfs > volume", 3*time.Second))
+	code, out, errs := p.run("run", file, "--quiet")
+	const build = "plimsoll image build postgresql"
+	if code != exitHost || !strings.Contains(errs, build) {
+		t.Fatalf("without an image it ends with %d: %s%s", code, out, errs)
+	}
+	if code, out, errs := p.run("run", file, "--dry-run"); code != 0 || !strings.Contains(out, build) {
+		t.Errorf("a dry run ends with %d: %s%s", code, out, errs)
+	}
+	if code, _, errs := p.run("image", "build", "postgresql", "--quiet"); code != 0 {
+		t.Fatalf("building an image ends with %d: %s", code, errs)
+	}
+	killed := make(chan string, 1)
+	go func() { killed <- killPostgresql() }()
+	code, out, errs = p.run("run", file, "--quiet")
+	if why := <-killed; why != "" {
+		t.Fatal(why)
+	}
+	if code != exitPartial {
+		t.Errorf("ends with %d: %s%s", code, out, errs)
+	}
+	_, run := p.result()
+	for _, w := range run.Workloads {
+		if of := w.Image; (of == nil) != (w.Name == "own") || of != nil && (!strings.HasPrefix(of.Name, "postgresql:") ||
+			!strings.HasPrefix(of.Version, "15.") || !strings.HasPrefix(of.Digest, "sha256:")) {
+			t.Errorf("%s runs from %+v", w.Name, of)
+		}
+	}
+	first, second := run.Trials[0], run.Trials[1]
+	if first.Status != result.TrialFailed || first.Problem == nil ||
+		!strings.Contains(first.Problem.Text(), "a signal ended it") {
+		t.Errorf("of the trial whose server was killed it says %+v", first.Problem)
+	}
+	if second.Status != result.TrialDone || len(second.Instances) != 3 {
+		t.Fatalf("the other one: %+v", second)
+	}
+	for _, in := range second.Instances {
+		if in.Measurement == nil || in.Measurement.IOs() < 100 || in.Usage == nil || in.Usage.CPUSeconds == 0 {
+			t.Errorf("%s did %+v and used %+v", in.Tenant, in.Measurement, in.Usage)
+			continue
+		}
+		for _, o := range in.Measurement.Operations {
+			if o.Errors > 0 {
+				t.Errorf("%s: %d errors of %s", in.Tenant, o.Errors, o.Name)
+			}
+		}
+	}
+	if code, out, _ := p.run("show", run.ID); code != 0 && !strings.Contains(out, "which says that it is 15.") {
+		t.Errorf("showing it ends with %d: %s", code, out)
+	}
+	if diff := before.Settle(0); diff != "" {
+		t.Errorf("the host is not as it was:\n%s", diff)
+	}
+}
+
+// killPostgresql kills the first server of PostgreSQL that is measured. It returns why it could
+// not.
+func killPostgresql() string {
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		servers := postgresqlServers()
+		if len(servers) < 2 {
+			continue
+		}
+		time.Sleep(2 * time.Second)
+		if err := unix.Kill(servers[0], unix.SIGKILL); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	return "no servers of PostgreSQL were there within a minute"
+}
+
+// postgresqlServers are the processes that serve data in containers, by what they were
+// started with.
+func postgresqlServers() (pids []int) {
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range all {
+		line, err := os.ReadFile(file)
+		words := strings.Split(string(line), "\x00")
+		served := func(word string) bool { return strings.HasPrefix(word, "/data/plimsoll-postgresql-") }
+		if err != nil || words[0] != "postgres" || !slices.ContainsFunc(words, served) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// A stack without containers is refused when the file is read.
+func TestImagesNeedContainers(t *testing.T) {
+	p := newProgram(t)
+	code, out, errs := p.run("validate", p.experiment(postgresqlOn("loop(size=3GiB) > xfs", time.Second)))
+	if code != exitUsage || !strings.Contains(out, "PostgreSQL runs from an image, and this stack has no container") ||
+		!strings.Contains(out, "> volume") {
+		t.Errorf("it ends with %d: %s%s", code, out, errs)
+	}
+}

@@ -1,0 +1,344 @@
+package client
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"plimsoll/internal/database"
+	"plimsoll/internal/database/socket"
+)
+
+// postgresqlClient is one connection to PostgreSQL, with a prepared statement for each kind
+// of operation, as YCSB's own binding has it. Records are rows of YCSB's table: a key, and
+// the fields as bytes.
+type postgresqlClient struct {
+	conn     *pgconn.PgConn
+	table    rows
+	prepared map[string]string // name of each statement, by its text
+	value    []byte            // that the last read returned
+	broken   error             // why the connection is of no use any more
+}
+
+// inBinary is the format of parameters and results.
+var inBinary = []int16{pgx.BinaryFormatCode}
+
+func dialPostgresql(ctx context.Context, c Config) (Client, error) {
+	config, err := postgresqlConfig(c.Socket)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pgconn.ConnectConfig(ctx, &config.Config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to PostgreSQL: %w", err)
+	}
+	p := &postgresqlClient{conn: conn, table: rows{fields: c.Fields}, prepared: map[string]string{}}
+	if err := p.check(ctx, c); err != nil {
+		_ = p.Close()
+		return nil, fmt.Errorf("see what PostgreSQL holds: %w", err)
+	}
+	return p, nil
+}
+
+// hermetic takes variables of libpq from the environment: of whoever runs this program, for
+// databases of theirs.
+var hermetic = sync.OnceFunc(func() {
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "PG") {
+			_ = os.Unsetenv(name)
+		}
+	}
+})
+
+// postgresqlConfig is how to reach the server on a socket.
+func postgresqlConfig(path string) (*pgx.ConnConfig, error) {
+	hermetic()
+	config, err := pgx.ParseConfig(fmt.Sprintf(
+		"host=/ user=%s dbname=postgres sslmode=disable passfile=/dev/null servicefile=/dev/null", database.PostgresqlUser))
+	if err != nil {
+		return nil, err
+	}
+	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, path) }
+	config.RuntimeParams["application_name"] = "plimsoll"
+	return config, nil
+}
+
+// check sees that the records are what the caller takes them for.
+func (p *postgresqlClient) check(ctx context.Context, c Config) error {
+	value, err := p.read(ctx, "SELECT "+postgresqlFacts+" FROM "+postgresqlDataset)
+	if err != nil {
+		return err
+	}
+	if has, want := string(value), sizes(c.Fields, c.FieldBytes); has != want {
+		return fmt.Errorf("it has records of %s bytes, and not of %s: the data is of another dataset", has, want)
+	}
+	return nil
+}
+
+// sizes are the fields of a record and the bytes of each.
+func sizes(fields, bytes int) string { return fmt.Sprintf("%d x %d", fields, bytes) }
+
+// Version is that of the server: "15.20".
+func (p *postgresqlClient) Version() string {
+	number, _, _ := strings.Cut(p.conn.ParameterStatus("server_version"), " ")
+	return number
+}
+
+// Read implements Client.
+func (p *postgresqlClient) Read(ctx context.Context, key []byte, field int) ([]byte, error) {
+	return p.read(ctx, "SELECT "+p.table.named(field)+" FROM "+postgresqlTable+" WHERE ycsb_key = $1", key)
+}
+
+// read returns the values of the one row that a statement gives.
+func (p *postgresqlClient) read(ctx context.Context, text string, args ...[]byte) ([]byte, error) {
+	p.value = p.value[:0]
+	found, _, err := p.do(ctx, text, func(values [][]byte) {
+		for _, v := range values {
+			p.value = append(p.value, v...)
+		}
+	}, args...)
+	if err == nil && found == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.value, nil
+}
+
+// Scan implements Client.
+func (p *postgresqlClient) Scan(ctx context.Context, key []byte, records, field int) (found int, err error) {
+	text := "SELECT " + p.table.named(field) + " FROM " + postgresqlTable +
+		" WHERE ycsb_key >= $1 ORDER BY ycsb_key LIMIT $2"
+	found, _, err = p.do(ctx, text, func([][]byte) {}, key, eightBytes(int64(records)))
+	return found, err
+}
+
+// Update implements Client.
+func (p *postgresqlClient) Update(ctx context.Context, key []byte, field int, value []byte) error {
+	text := "UPDATE " + postgresqlTable + " SET " + p.table.set(field) + " WHERE ycsb_key = $1"
+	_, changed, err := p.do(ctx, text, nil, append([][]byte{key}, p.table.split(field, value)...)...)
+	if err == nil && changed == 0 {
+		err = ErrNotFound
+	}
+	return err
+}
+
+// Insert implements Client.
+func (p *postgresqlClient) Insert(ctx context.Context, key []byte, value []byte) error {
+	text := "INSERT INTO " + postgresqlTable + " VALUES (" + p.table.numbered() + ")"
+	_, _, err := p.do(ctx, text, nil, append([][]byte{key}, p.table.split(AllFields, value)...)...)
+	return err
+}
+
+// Close implements Client.
+func (p *postgresqlClient) Close() error {
+	if p.broken == nil {
+		p.broken = fmt.Errorf("%w: by this side", ErrClosed)
+	}
+	now, cancel := context.WithCancel(context.Background())
+	cancel() // it says goodbye, and does not wait for an answer
+	_ = p.conn.Close(now)
+	return nil
+}
+
+// do runs a statement, prepared when it is met first, has each row that comes looked at, and
+// returns how many came, and how many were changed.
+func (p *postgresqlClient) do(
+	ctx context.Context, text string, row func(values [][]byte), args ...[]byte,
+) (came int, changed int64, err error) {
+	if p.broken != nil {
+		return 0, 0, p.broken
+	}
+	name, known := p.prepared[text]
+	if !known {
+		name = "s" + strconv.Itoa(len(p.prepared))
+		if _, err := p.conn.Prepare(ctx, name, text, nil); err != nil {
+			return 0, 0, p.failed(ctx, err)
+		}
+		p.prepared[text] = name
+	}
+	results := p.conn.ExecPrepared(ctx, name, args, inBinary, inBinary)
+	for results.NextRow() {
+		came++
+		if row != nil {
+			row(results.Values())
+		}
+	}
+	tag, err := results.Close()
+	if err != nil {
+		return came, 0, p.failed(ctx, err)
+	}
+	return came, tag.RowsAffected(), nil
+}
+
+// failed is an error as clients tell it. After an answer of the server the connection goes on.
+func (p *postgresqlClient) failed(ctx context.Context, err error) error {
+	var said *pgconn.PgError
+	switch closed := p.conn.IsClosed(); {
+	case errors.As(err, &said) && !closed:
+		return &ServerError{Said: said.Message}
+	case !closed:
+		return err
+	}
+	p.broken = fmt.Errorf("%w: %w", ErrClosed, err)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return p.broken
+}
+
+// The tables: one of the records, and one that says what these are.
+const (
+	postgresqlTable   = "usertable" // YCSB's
+	postgresqlDataset = "plimsoll_dataset"
+	postgresqlFacts   = "sizes"
+)
+
+// rows is a table whose rows are records.
+type rows struct{ fields int }
+
+// named is the names of a field, or of all.
+func (r rows) named(field int) string {
+	return r.each(field, func(name string, _ int) string { return name })
+}
+
+// set sets a field, or all, to the parameters behind the key.
+func (r rows) set(field int) string {
+	return r.each(field, func(name string, at int) string { return name + " = $" + strconv.Itoa(at+2) })
+}
+
+// numbered is a parameter for the key and for each field.
+func (r rows) numbered() string {
+	return "$1, " + r.each(AllFields, func(_ string, at int) string { return "$" + strconv.Itoa(at+2) })
+}
+
+// columns declare all fields.
+func (r rows) columns() string {
+	return r.each(AllFields, func(name string, _ int) string { return name + " bytea NOT NULL" })
+}
+
+// each is something of a field, or of all of them, with commas between.
+func (r rows) each(field int, text func(name string, at int) string) string {
+	if field != AllFields {
+		return text("field"+strconv.Itoa(field), 0)
+	}
+	all := make([]string, r.fields)
+	for i := range all {
+		all[i] = text("field"+strconv.Itoa(i), i)
+	}
+	return strings.Join(all, ", ")
+}
+
+// split returns the fields of a record, or the one.
+func (r rows) split(field int, value []byte) [][]byte {
+	if field != AllFields {
+		return [][]byte{value}
+	}
+	each := len(value) / r.fields
+	all := make([][]byte, r.fields)
+	for i := range all {
+		all[i] = value[i*each : (i+1)*each]
+	}
+	return all
+}
+
+// eightBytes is a bigint as it goes over the wire.
+func eightBytes(n int64) []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(n))
+}
+
+func postgresqlAnswers(ctx context.Context, path string) error {
+	config, err := postgresqlConfig(path)
+	if err != nil {
+		return err
+	}
+	conn, err := pgconn.ConnectConfig(ctx, &config.Config)
+	if err != nil {
+		return err
+	}
+	return conn.Close(ctx)
+}
+
+// loadPostgresql lays out all records in a server that has none. Rows are added in the order
+// of their keys, and the index is made when all are there; nothing of that goes through the
+// log, as the table is new in the same transaction.
+func loadPostgresql(ctx context.Context, path string, d database.Dataset, options map[string]string) (err error) {
+	config, err := postgresqlConfig(path)
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("connect to PostgreSQL: %w", err)
+	}
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	in, err := conn.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	table := rows{fields: d.Fields}
+	create := fmt.Sprintf("CREATE TABLE %s (ycsb_key text NOT NULL, %s)", postgresqlTable, table.columns())
+	if percent, err := strconv.Atoi(options["fillfactor"]); err == nil {
+		create += fmt.Sprintf(" WITH (fillfactor = %d)", percent)
+	}
+	if err := run(ctx, in, create); err != nil {
+		return err
+	}
+	names := append([]string{"ycsb_key"}, strings.Split(table.named(AllFields), ", ")...)
+	added, err := in.CopyFrom(ctx, pgx.Identifier{postgresqlTable}, names, pgx.CopyFromFunc(table.all(d)))
+	if err != nil {
+		return fmt.Errorf("add record %d of %d: %w", added, d.Records, err)
+	}
+	err = run(ctx, in, fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (ycsb_key)", postgresqlTable),
+		fmt.Sprintf("CREATE TABLE %s AS SELECT '%s'::text AS %s", postgresqlDataset, sizes(d.Fields, d.FieldBytes),
+			postgresqlFacts))
+	if err != nil {
+		return err
+	}
+	if err := in.Commit(ctx); err != nil {
+		return fmt.Errorf("commit the records: %w", err)
+	}
+	// Or the first reads would write, to say that rows are visible to all.
+	return run(ctx, conn, "VACUUM (FREEZE, ANALYZE)", "CHECKPOINT")
+}
+
+// run runs statements one after the other.
+func run(ctx context.Context, on interface {
+	Exec(ctx context.Context, text string, args ...any) (pgconn.CommandTag, error)
+}, texts ...string) error {
+	for _, text := range texts {
+		if _, err := on.Exec(ctx, text); err != nil {
+			return fmt.Errorf("%.60s: %w", text, err)
+		}
+	}
+	return nil
+}
+
+// all returns a function that returns one row of a dataset after the other, nil behind the
+// last.
+func (r rows) all(d database.Dataset) func() ([]any, error) {
+	next, values := int64(0), make([]any, 1+d.Fields)
+	var key, value []byte
+	return func() ([]any, error) {
+		if next == d.Records {
+			return nil, nil
+		}
+		key, value = database.Key(key[:0], next), database.Value(value[:0], d, next)
+		values[0] = string(key)
+		for i, field := range r.split(AllFields, value) {
+			values[1+i] = field
+		}
+		next++
+		return values, nil
+	}
+}

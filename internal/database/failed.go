@@ -1,0 +1,85 @@
+package database
+
+import (
+	"fmt"
+	"strings"
+
+	"plimsoll/internal/problem"
+	"plimsoll/internal/workload"
+)
+
+// cause is what a server says, in small letters, or the kernel for it, and what follows.
+type cause struct{ said, why, remedy string }
+
+// failed is why a server ended. The first cause that is found in what was said is taken:
+// full devices make all else fail. Exit codes count where words say nothing.
+func failed(title string, causes []cause, memory string, exit workload.Exit) *problem.Problem {
+	failure := func(why, remedy string) *problem.Problem { return problem.New(problem.Failed, title, why, remedy) }
+	if exit.OOMKilled {
+		return failure("the kernel's OOM killer ended it: its memory limit, or the host's memory, is used up", memory)
+	}
+	said := complaint(exit.Stderr)
+	lower := strings.ToLower(exit.Stderr)
+	for _, c := range causes {
+		if strings.Contains(lower, c.said) {
+			return failure(with(c.why, said), c.remedy)
+		}
+	}
+	switch {
+	case strings.Contains(lower, "panic: "), strings.Contains(lower, "fatal error: "):
+		return failure(with("it has a bug", said), "please report it with the trial's artifacts")
+	case exit.Signal != "":
+		return failure(fmt.Sprintf("a signal ended it (%s)", exit.Signal),
+			"run the trial again; somebody or something on this host sent the signal")
+	case exit.Code == 137:
+		return failure("a signal ended it (SIGKILL)",
+			"run the trial again; if no person sent it, see the kernel's log for the OOM killer")
+	}
+	return failure(with(fmt.Sprintf("it exited with code %d", exit.Code), said),
+		"see the trial's artifacts; the command line there shows the same by hand")
+}
+
+func with(why, said string) string {
+	if said == "" {
+		return why
+	}
+	return why + ": " + said
+}
+
+// serious are the words with which PostgreSQL begins lines that say why it ended.
+var serious = []string{"FATAL:  ", "PANIC:  ", "ERROR:  "}
+
+// complaint is the line in which a program says why it ended, else where it broke, else its
+// last one.
+func complaint(stderr string) string {
+	var broke, last string
+	for line := range strings.Lines(strings.ToValidUTF8(stderr, "?")) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, workload.Self+": ") {
+			return strings.TrimPrefix(line, workload.Self+": ")
+		}
+		if broke == "" {
+			broke = grave(line)
+		}
+		if line != "" {
+			last = line
+		}
+	}
+	if broke != "" {
+		return broke
+	}
+	return last
+}
+
+// grave is what a line says of a program's end; "" for one that says nothing of it.
+func grave(line string) string {
+	if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+		return line
+	}
+	for _, word := range serious {
+		if _, after, found := strings.Cut(line, word); found {
+			return strings.TrimSpace(after)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,152 @@
+// Package loader lays out data with databases from images: on this host, before any
+// instance is there, so that what is measured begins with equal bytes.
+//
+// A database's own programs run as the database's account in the image's root file
+// system, in a mount namespace that sees nothing else of this host but the new directory
+// and a directory for the socket. Both go with the process.
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"plimsoll/internal/database"
+	"plimsoll/internal/database/client"
+	"plimsoll/internal/image"
+	"plimsoll/internal/workload"
+)
+
+// Config is what to lay out, and with what.
+type Config struct {
+	Plan    database.LoadPlan
+	Root    string        // the image's root file system, unpacked; nothing is written to it
+	Dir     string        // of the data: new
+	Scratch string        // a directory to work in
+	Account image.Account // that the database's programs run as
+	Env     []string      // that these see: "NAME=value"
+	Log     io.Writer
+}
+
+// patience is how long a server may take until it answers, and until it has ended.
+var patience = 2 * time.Minute
+
+// Run lays out the data. On an error the directory is of no use.
+func Run(ctx context.Context, c Config) error {
+	if err := c.Account.Own(c.Dir); err != nil {
+		return err
+	}
+	return c.serve(ctx, c.Plan.Make, func(ctx context.Context, socket string) error {
+		return client.Load(ctx, c.Plan.Client, socket, c.Plan.Dataset, c.Plan.Options)
+	})
+}
+
+// task is what is done while a server answers on a socket.
+type task func(ctx context.Context, socket string) error
+
+// serve runs programs one after the other in the image's root, and then the server, until what
+// is to be done while it answers is done.
+func (c *Config) serve(ctx context.Context, before [][]string, do task) error {
+	if os.Geteuid() != 0 {
+		return errors.New("only root can run a database in an image's root")
+	}
+	sockets := filepath.Join(c.Scratch, workload.ServerDir)
+	if err := c.Account.Own(sockets); err != nil {
+		return err
+	}
+	in := filepath.Join(c.Scratch, "root")
+	if err := os.Mkdir(in, 0o700); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends, and its namespace
+		ended <- c.inRoot(ctx, in, sockets, before, do)
+	}()
+	err := <-ended
+	return errors.Join(err, os.RemoveAll(sockets), os.Remove(in))
+}
+
+// inRoot makes the root and runs the programs in it. It changes the thread that it runs on for
+// good.
+func (c *Config) inRoot(ctx context.Context, in, sockets string, before [][]string, do task) (err error) {
+	leave, err := enter(in, c.Root, map[string]string{
+		database.DataDir: c.Dir, path(workload.ServerDir): sockets,
+	})
+	if err != nil {
+		return fmt.Errorf("make a root of %s: %w", c.Root, err)
+	}
+	defer func() { err = errors.Join(err, leave()) }()
+	for _, argv := range before {
+		p, err := c.start(ctx, in, argv)
+		if err == nil {
+			err = p.wait()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	server, err := c.start(ctx, in, c.Plan.Serve)
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	doing, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { done <- c.answered(doing, filepath.Join(c.Scratch, c.Plan.Socket), do) }()
+	select {
+	case err = <-done:
+	case died := <-server.ended:
+		stop()
+		<-done //nolint:errcheck // it was stopped
+		return fmt.Errorf("%s ended while records were loaded: %w%s", server.name, orDone(died), server.said.told())
+	}
+	if err != nil {
+		server.kill()
+		return err
+	}
+	return server.end(c.Plan.Ends)
+}
+
+// path is where the server sees a directory of the scratch directory.
+func path(name string) string { return database.LoadScratch + "/" + name }
+
+// orDone is an error for a process that ended too early without one.
+func orDone(err error) error {
+	if err == nil {
+		return errors.New("it exited with code 0")
+	}
+	return err
+}
+
+// answered waits until the server answers, and then does what is to be done.
+func (c *Config) answered(ctx context.Context, socket string, do task) error {
+	waiting, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the server did not answer within %s", patience))
+	defer cancel()
+	for {
+		err := client.Answers(waiting, c.Plan.Client, socket)
+		if err == nil {
+			return do(ctx, socket)
+		}
+		select {
+		case <-waiting.Done():
+			return fmt.Errorf("%w: %w", context.Cause(waiting), err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// seen is a command line as the program in the root sees it.
+func seen(argv []string) []string {
+	all := make([]string, len(argv))
+	for i, word := range argv {
+		all[i] = strings.ReplaceAll(word, workload.ScratchDir, database.LoadScratch)
+	}
+	return all
+}

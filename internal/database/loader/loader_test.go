@@ -1,0 +1,362 @@
+package loader
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/database"
+	"plimsoll/internal/database/client"
+	"plimsoll/internal/database/socket"
+	"plimsoll/internal/hosttest"
+	"plimsoll/internal/image"
+	"plimsoll/internal/load"
+	"plimsoll/internal/workload"
+	"plimsoll/internal/workload/ycsb"
+)
+
+// counts are operations as a server counts them.
+type counts struct{ reads, updates, inserts int64 }
+
+// databases are those that have an image of packages here.
+var databases = []struct {
+	name    string
+	counted func(t *testing.T, path string) counts
+}{
+	{"postgresql", postgresqlCounts},
+}
+
+// dataset is small, and has fields of an odd size.
+var dataset = database.Dataset{Records: 3000, Fields: 4, FieldBytes: 33, Seed: 5}
+
+type quiet struct{}
+
+func (quiet) Step(string, float64) {}
+
+// bed is a database whose data is laid out.
+type bed struct {
+	t      *testing.T
+	server database.Server
+	config Config
+	said   *bytes.Buffer
+}
+
+// lay makes an image of packages, unpacks it, and has data laid out.
+func lay(t *testing.T, name string) *bed {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it makes an image of packages")
+	}
+	recipes := image.Recipes()
+	at := slices.IndexFunc(recipes, func(r image.Recipe) bool { return r.Name == name })
+	store := image.In(t.TempDir())
+	made, err := store.Build(t.Context(), recipes[at], quiet{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := store.Root(t.Context(), made, quiet{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(root.Release)
+	kinds := database.All()
+	kind := kinds[slices.IndexFunc(kinds, func(k database.Kind) bool { return k.Name == name })]
+	server, problems := kind.Decode(&yaml.Node{Kind: yaml.MappingNode})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	account, err := root.Account(server.Image().Account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	b := &bed{t: t, server: server, said: &bytes.Buffer{}}
+	b.config = Config{Root: root.Dir, Dir: filepath.Join(dir, "data"), Scratch: filepath.Join(dir, "scratch"),
+		Account: account, Env: root.Env, Log: b.said}
+	if err := os.Mkdir(b.config.Scratch, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b.config.Plan = b.plan(server.Load(b.config.Dir, dataset))
+	return b
+}
+
+// plan is what a step that loads has as a file.
+func (b *bed) plan(step workload.Step) database.LoadPlan {
+	b.t.Helper()
+	plan, err := database.ReadLoadPlan(step.Files[database.LoadPlanName])
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return plan
+}
+
+// serve serves the data as an instance does while something is done.
+func (b *bed) serve(do func(ctx context.Context, socket string)) {
+	b.t.Helper()
+	c := b.config
+	c.Plan.Serve = b.server.Serve(database.DataDir).Argv
+	if err := c.serve(b.t.Context(), nil, func(ctx context.Context, socket string) error {
+		do(ctx, socket)
+		return nil
+	}); err != nil {
+		b.t.Fatalf("%v\n%s", err, b.said)
+	}
+}
+
+// What is laid out is served, does what clients are asked for, and is counted by the server as
+// by us.
+func TestDataIsLaidOutAndServed(t *testing.T) {
+	hosttest.Exclusive(t)
+	for _, d := range databases {
+		t.Run(d.name, func(t *testing.T) {
+			before := hosttest.Look()
+			b := lay(t, d.name)
+			if err := Run(t.Context(), b.config); err != nil {
+				t.Fatalf("%v\n%s", err, b.said)
+			}
+			b.serve(func(ctx context.Context, socket string) { operations(t, b.server.Client(), socket) })
+			b.serve(func(ctx context.Context, socket string) {
+				had := d.counted(t, socket)
+				did := generate(t, b.server.Client(), socket)
+				has := d.counted(t, socket)
+				has.reads, has.updates, has.inserts = has.reads-had.reads, has.updates-had.updates, has.inserts-had.inserts
+				if has != did || did.reads < 100 || did.updates < 100 || did.inserts < 100 {
+					t.Errorf("the server counted %+v, and we did %+v", has, did)
+				}
+			})
+			if diff := before.Settle(0); diff != "" {
+				t.Errorf("the host is not as it was:\n%s", diff)
+			}
+		})
+	}
+}
+
+// operations does each kind of operation, and sees what it did.
+func operations(t *testing.T, name, path string) {
+	config := client.Config{Socket: path, Fields: dataset.Fields, FieldBytes: dataset.FieldBytes}
+	other := config
+	other.Fields++
+	_, err := client.Dial(t.Context(), name, other)
+	if err == nil || !strings.Contains(err.Error(), "of another dataset") {
+		t.Errorf("another dataset: %v", err)
+	}
+	c, err := client.Dial(t.Context(), name, config)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer func() { _ = c.Close() }()
+	if v, ok := c.(client.Versioned); !ok || v.Version() == "" {
+		t.Error("it does not say which version it is")
+	}
+	want := func(number int64, field int, value []byte) {
+		t.Helper()
+		got, err := c.Read(t.Context(), database.Key(nil, number), field)
+		if err != nil || !bytes.Equal(got, value) {
+			t.Errorf("record %d, field %d: %x, %v; want %x", number, field, got, err, value)
+		}
+	}
+	part := func(value []byte, field int) []byte {
+		return value[field*dataset.FieldBytes : (field+1)*dataset.FieldBytes]
+	}
+	for _, number := range []int64{0, 1, 1234, dataset.Records - 1} {
+		value := database.Value(nil, dataset, number)
+		want(number, client.AllFields, value)
+		want(number, 2, part(value, 2))
+	}
+	for _, s := range []struct{ from, records, found int64 }{
+		{0, 10, 10}, {dataset.Records - 3, 10, 3}, {dataset.Records, 5, 0},
+	} {
+		found, err := c.Scan(t.Context(), database.Key(nil, s.from), int(s.records), client.AllFields)
+		if err != nil || int64(found) != s.found {
+			t.Errorf("%d records from %d on: %d, %v", s.records, s.from, found, err)
+		}
+	}
+	value := database.Value(nil, dataset, 7)
+	odd := bytes.Repeat([]byte{0, '\'', 0xff, '\\', '\n', '%'}, 6)[:dataset.FieldBytes]
+	if err := c.Update(t.Context(), database.Key(nil, 7), 1, odd); err != nil {
+		t.Error(err)
+	}
+	copy(part(value, 1), odd)
+	want(7, client.AllFields, value)
+	if err := c.Update(t.Context(), database.Key(nil, 8), client.AllFields, value); err != nil {
+		t.Error(err)
+	}
+	want(8, client.AllFields, value)
+	if err := c.Update(t.Context(), database.Key(nil, 8), client.AllFields, value); err != nil {
+		t.Errorf("with what is there already: %v", err)
+	}
+	if err := c.Insert(t.Context(), database.Key(nil, dataset.Records), value); err != nil {
+		t.Error(err)
+	}
+	want(dataset.Records, client.AllFields, value)
+	var said *client.ServerError
+	if err := c.Insert(t.Context(), database.Key(nil, 8), value); !errors.As(err, &said) {
+		t.Errorf("a record that is there: %v", err)
+	}
+	missing := database.Key(nil, dataset.Records+1)
+	if _, err := c.Read(t.Context(), missing, 0); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("a record that is not there: %v", err)
+	}
+	if err := c.Update(t.Context(), missing, 0, odd); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("an update of one: %v", err)
+	}
+	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	if _, err := c.Read(late, database.Key(nil, 1), 0); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("too late: %v", err)
+	}
+	_ = c.Close()
+	if _, err := c.Read(t.Context(), database.Key(nil, 1), 0); !errors.Is(err, client.ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+}
+
+// generate has the generator do a mix, and returns what it counted.
+func generate(t *testing.T, name, path string) (did counts) {
+	plan := &ycsb.Plan{
+		Client: name, Socket: path, Output: "out", Dataset: dataset,
+		Mix:          ycsb.Mix{ycsb.Read: 0.4, ycsb.Update: 0.4, ycsb.Insert: 0.2},
+		Distribution: ycsb.Zipfian, Threads: 4, Timeout: 10 * time.Second, Seed: 1, Runtime: time.Second,
+	}
+	// The data has a record more than it was laid out with.
+	plan.Dataset.Records++
+	var out bytes.Buffer
+	if err := load.Run(t.Context(), plan, load.Options{Dial: client.Dial, Output: &out}); err != nil {
+		t.Error(err)
+	}
+	var sum ycsb.Line
+	for text := range bytes.Lines(out.Bytes()) {
+		l, err := ycsb.ReadLine(text)
+		if err != nil {
+			t.Error(err)
+		}
+		sum.Add(&l)
+	}
+	for _, o := range sum.Operations {
+		if o.Errors > 0 {
+			t.Errorf("%d errors of %s", o.Errors, o.Name)
+		}
+		switch o.Name {
+		case ycsb.Read:
+			did.reads = int64(o.Count)
+		case ycsb.Update:
+			did.updates = int64(o.Count)
+		case ycsb.Insert:
+			did.inserts = int64(o.Count)
+		}
+	}
+	return did
+}
+
+// postgresqlCounts are what PostgreSQL counted of its table of records. Reads and updates look
+// into its index.
+func postgresqlCounts(t *testing.T, path string) (c counts) {
+	config, err := pgx.ParseConfig("host=/ sslmode=disable dbname=postgres user=" + database.PostgresqlUser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, path) }
+	conn, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Error(err)
+		return c
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	// Processes tell what they did when they end.
+	waited := "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+	for others := 1; others > 0; {
+		if err := conn.QueryRow(t.Context(), waited).Scan(&others); err != nil {
+			t.Error(err)
+			return c
+		}
+	}
+	text := "SELECT idx_scan - n_tup_upd, n_tup_upd, n_tup_ins FROM pg_stat_user_tables WHERE relname = 'usertable'"
+	if err := conn.QueryRow(t.Context(), text).Scan(&c.reads, &c.updates, &c.inserts); err != nil {
+		t.Error(err)
+	}
+	return c
+}
+
+// What was acknowledged before a server was killed is there after it has recovered.
+func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
+	hosttest.Exclusive(t)
+	for _, d := range databases {
+		t.Run(d.name, func(t *testing.T) {
+			b := lay(t, d.name)
+			if err := Run(t.Context(), b.config); err != nil {
+				t.Fatalf("%v\n%s", err, b.said)
+			}
+			config := client.Config{Fields: dataset.Fields, FieldBytes: dataset.FieldBytes}
+			acknowledged := dataset.Records
+			c := b.config
+			c.Plan.Serve = b.server.Serve(database.DataDir).Argv
+			err := c.serve(t.Context(), nil, func(ctx context.Context, socket string) error {
+				config.Socket = socket
+				db, err := client.Dial(ctx, d.name, config)
+				if err != nil {
+					return err
+				}
+				defer func() { _ = db.Close() }()
+				time.AfterFunc(500*time.Millisecond, func() { killAll(t, c.Dir) })
+				for {
+					err := db.Insert(ctx, database.Key(nil, acknowledged), database.Value(nil, dataset, acknowledged))
+					if err != nil {
+						return err
+					}
+					acknowledged++
+				}
+			})
+			if err == nil || acknowledged < dataset.Records+10 {
+				t.Fatalf("%d inserts were acknowledged, and it ends with %v", acknowledged-dataset.Records, err)
+			}
+			b.serve(func(ctx context.Context, socket string) {
+				config.Socket = socket
+				db, err := client.Dial(ctx, d.name, config)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer func() { _ = db.Close() }()
+				for number := range acknowledged {
+					value, err := db.Read(ctx, database.Key(nil, number), client.AllFields)
+					if err != nil || !bytes.Equal(value, database.Value(nil, dataset, number)) {
+						t.Fatalf("record %d of %d: %x, %v", number, acknowledged, value, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// killAll kills the processes whose root has a directory as that of the data.
+func killAll(t *testing.T, dir string) {
+	owner, err := os.Stat(dir)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range processes {
+		in, err := os.Stat(filepath.Join(p, "root", database.DataDir))
+		if err != nil || !os.SameFile(in, owner) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(p))
+		if err == nil {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package loader
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/journal"
+)
+
+// process is one of the database's programs.
+type process struct {
+	name  string
+	cmd   *exec.Cmd
+	said  last
+	ended chan error
+}
+
+// start starts a program in the root, found in the image's PATH. It has to be called on the
+// thread that made the root.
+func (c *Config) start(ctx context.Context, in string, argv []string) (*process, error) {
+	p := &process{name: argv[0], ended: make(chan error, 1)}
+	p.cmd = exec.CommandContext(ctx, "/usr/bin/env", seen(argv)...) //nolint:gosec // the plan is ours
+	p.cmd.Dir = "/"
+	p.cmd.Env = append([]string{"LC_ALL=C", "HOME=/tmp"}, c.Env...)
+	if mark := os.Getenv(journal.MarkVariable); mark != "" { // by which it is ended, should we be killed
+		p.cmd.Env = append(p.cmd.Env, journal.MarkVariable+"="+mark)
+	}
+	said := io.MultiWriter(c.Log, &p.said)
+	p.cmd.Stdout, p.cmd.Stderr = said, said
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{
+		Chroot: in, Pdeathsig: syscall.SIGKILL, Setpgid: true,
+		Credential: &syscall.Credential{Uid: uint32(c.Account.UID), Gid: uint32(c.Account.GID)},
+	}
+	p.cmd.Cancel = func() error { return unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL) }
+	p.cmd.WaitDelay = 5 * time.Second
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s in the image: %w", p.name, err)
+	}
+	go func() { p.ended <- p.cmd.Wait() }()
+	return p, nil
+}
+
+// wait waits for a program that ends by itself.
+func (p *process) wait() error {
+	err := <-p.ended
+	if err != nil {
+		return fmt.Errorf("%s: %w%s", p.name, err, p.said.told())
+	}
+	return nil
+}
+
+// end asks a server to end, by the name of a signal.
+func (p *process) end(signal string) error {
+	if err := p.cmd.Process.Signal(unix.SignalNum("SIG" + signal)); err != nil {
+		return fmt.Errorf("end %s: %w", p.name, err)
+	}
+	select {
+	case err := <-p.ended:
+		if err != nil {
+			return fmt.Errorf("%s did not end well: %w%s", p.name, err, p.said.told())
+		}
+		return nil
+	case <-time.After(patience):
+		p.kill()
+		return fmt.Errorf("%s did not end within %s", p.name, patience)
+	}
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Cancel()
+	<-p.ended //nolint:errcheck // it was killed
+}
+
+// last keeps the last line that a program said.
+type last struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const mostSaid = 4 << 10
+
+func (l *last) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, b...)
+	if over := len(l.text) - mostSaid; over > 0 {
+		l.text = l.text[over:]
+	}
+	return len(b), nil
+}
+
+// told is the last line behind a colon; "" where there is none.
+func (l *last) told() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := strings.Split(string(bytes.TrimSpace(l.text)), "\n")
+	if said := strings.TrimSpace(lines[len(lines)-1]); said != "" {
+		return ": " + said
+	}
+	return ""
+}

@@ -1,0 +1,77 @@
+package database
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+
+	"plimsoll/internal/workload"
+)
+
+// LoadPlan is all that has to be known to lay out data with a database from an image: its
+// server is started on this host, in the image's root, and records go through its client. A
+// step has it as a file.
+type LoadPlan struct {
+	Client  string            `json:"client"` // that speaks to the database
+	Socket  string            `json:"socket"` // in the scratch directory
+	Dataset Dataset           `json:"dataset"`
+	Make    [][]string        `json:"make"`              // programs that make the data directory, one after the other
+	Serve   []string          `json:"serve"`             // and then serve it
+	Ends    string            `json:"ends"`              // signal that ends the server well: "INT"
+	Options map[string]string `json:"options,omitempty"` // of the client's
+}
+
+// DataDir is where the data directory is in the image's root while it is laid out, and
+// LoadScratch the scratch directory, of which only workload.ServerDir is there.
+const (
+	DataDir     = "/data"
+	LoadScratch = "/plimsoll"
+)
+
+// LoadImage is the name of the command that follows a plan, and LoadPlanName that of its file.
+const (
+	LoadImage    = "load-image"
+	LoadPlanName = "layout.json"
+)
+
+// step is the process that lays the data out in a directory.
+func (p LoadPlan) step(dir string) workload.Step {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		panic(err) // it holds nothing that JSON cannot write
+	}
+	return workload.Step{
+		Argv: []string{workload.Self, LoadImage, "--root", workload.ImageDir, "--dir", dir, "--scratch", workload.ScratchDir,
+			workload.ScratchDir + "/" + LoadPlanName},
+		Files: map[string][]byte{LoadPlanName: append(text, '\n')},
+	}
+}
+
+// ReadLoadPlan reads a plan. The error names what is wrong with it.
+func ReadLoadPlan(text []byte) (p LoadPlan, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&p); err != nil {
+		return p, fmt.Errorf("this is no plan of loading: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return p, errors.New("this is no plan of loading: something follows it")
+	}
+	var problems []error
+	if path.Dir(p.Socket) != workload.ServerDir || !filepath.IsLocal(p.Socket) {
+		problems = append(problems, fmt.Errorf("socket is to be a file in %s, not %q", workload.ServerDir, p.Socket))
+	}
+	if p.Client == "" || p.Ends == "" || len(p.Serve) == 0 {
+		problems = append(problems, errors.New("client, ends or serve is missing"))
+	}
+	for _, argv := range p.Make {
+		if len(argv) == 0 {
+			problems = append(problems, errors.New("make has an empty command"))
+		}
+	}
+	return p, errors.Join(append(problems, p.Dataset.Check())...)
+}
