@@ -18,7 +18,7 @@ AS_ROOT := $(CURDIR)/scripts/as-root
 LINTER  := bin/golangci-lint
 
 # Releases are static and say the same wherever they are built.
-BUILD := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)"
+BUILD := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
 # Suites go on when one fails, and end with a table: see scripts/run-tests.
 SUITES := $(GO) run ./scripts/run-tests

@@ -66,8 +66,5 @@ type Server interface {
 
 // All returns every kind of database; the first is taken where none is named.
 func All() []Kind {
-	return []Kind{
-		pebbleKind,
-		postgresqlKind,
-	}
+	return append([]Kind{pebbleKind, postgresqlKind}, mysqlKinds()...)
 }

@@ -46,8 +46,8 @@ func with(why, said string) string {
 	return why + ": " + said
 }
 
-// serious are the words with which PostgreSQL begins lines that say why it ended.
-var serious = []string{"FATAL:  ", "PANIC:  ", "ERROR:  "}
+// serious are the words with which databases begin lines that say why they ended.
+var serious = []string{"FATAL:  ", "PANIC:  ", "ERROR:  ", "[ERROR] "}
 
 // complaint is the line in which a program says why it ended, else where it broke, else its
 // last one.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ import (
 // host's apt knows and trusts. Nothing is installed on the host. The same versions of
 // packages give the same digest.
 func (s *Store) Build(ctx context.Context, r Recipe, progress Progress) (image Image, err error) {
-	if err := canBuild(); err != nil {
+	if err := canBuild(r); err != nil {
 		return Image{}, err
 	}
 	dir, done, err := s.workshop()
@@ -46,8 +47,13 @@ func (s *Store) Build(ctx context.Context, r Recipe, progress Progress) (image I
 	if err != nil {
 		return Image{}, err
 	}
+	if r.Archive != nil {
+		if err := r.Archive.fetch(ctx, central, filepath.Join(dir, "work", archiveName), progress); err != nil {
+			return Image{}, err
+		}
+	}
 	layer := filepath.Join(dir, "layer.tar")
-	packages, err := unpack(ctx, r, archives, layer, progress)
+	packages, err := r.unpack(ctx, archives, filepath.Join(dir, "work"), layer, progress)
 	if err != nil {
 		return Image{}, err
 	}
@@ -56,16 +62,34 @@ func (s *Store) Build(ctx context.Context, r Recipe, progress Progress) (image I
 	if err != nil {
 		return Image{}, err
 	}
-	at := slices.IndexFunc(packages, func(p Package) bool { return p.Name == r.Versions })
-	if at < 0 {
-		return Image{}, fmt.Errorf("among its packages is no %s, whose version is the image's", r.Versions)
+	version, err := r.version(packages)
+	if err != nil {
+		return Image{}, err
 	}
-	name := r.Name + ":" + plainVersion(packages[at].Version)
-	return s.keep(ctx, dir, made, Image{Name: name, From: FromPackages, Packages: packages})
+	return s.keep(ctx, dir, made, Image{Name: r.Name + ":" + version, From: FromPackages, Packages: packages})
 }
 
-// canBuild refuses hosts without the programs that it takes.
-func canBuild() error {
+// archiveName is the file that an archive is downloaded to.
+const archiveName = "archive"
+
+// version is that of an image which is made of these packages.
+func (r *Recipe) version(packages []Package) (string, error) {
+	if r.Versions == "" {
+		return r.Archive.Version, nil
+	}
+	at := slices.IndexFunc(packages, func(p Package) bool { return p.Name == r.Versions })
+	if at < 0 {
+		return "", fmt.Errorf("among its packages is no %s, whose version is the image's", r.Versions)
+	}
+	return plainVersion(packages[at].Version), nil
+}
+
+// canBuild refuses hosts that have other processors, or lack the programs that it takes.
+func canBuild(r Recipe) error {
+	if a := r.Archive; a != nil && a.Architecture != architecture() {
+		return problem.New(problem.Unsupported, "making image "+r.Name,
+			"there are no programs for this host's processors ("+architecture()+")", "pull the database's official image")
+	}
 	var missing []string
 	for _, program := range []string{"apt-get", "dpkg-deb"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -93,8 +117,9 @@ func plainVersion(version string) string {
 	return upstream
 }
 
-// unpack writes the files of packages as one layer, and says which packages they are.
-func unpack(ctx context.Context, r Recipe, archives []string, to string, progress Progress) ([]Package, error) {
+// unpack writes the files of packages, and of the archive in the directory of work, as one layer,
+// and says which packages they are.
+func (r *Recipe) unpack(ctx context.Context, archives []string, work, to string, progress Progress) ([]Package, error) {
 	f, err := os.Create(to)
 	if err != nil {
 		return nil, err
@@ -119,6 +144,12 @@ func unpack(ctx context.Context, r Recipe, archives []string, to string, progres
 			return nil, fmt.Errorf("unpack package %s: %w", p.Name, err)
 		}
 		packages = append(packages, p)
+	}
+	if r.Archive != nil {
+		progress.Step("unpacking "+path.Base(r.Archive.Artifact), 0.7)
+		if err := r.Archive.add(filepath.Join(work, archiveName), files); err != nil {
+			return nil, fmt.Errorf("unpack %s: %w", path.Base(r.Archive.Artifact), err)
+		}
 	}
 	if err := errors.Join(files.end(), buffered.Flush(), f.Close()); err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func canBuildHere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it downloads packages")
 	}
-	if err := canBuild(); err != nil {
+	if err := canBuild(shell); err != nil {
 		t.Skip(err)
 	}
 }

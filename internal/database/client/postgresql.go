@@ -41,7 +41,7 @@ func dialPostgresql(ctx context.Context, c Config) (Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", err)
 	}
-	p := &postgresqlClient{conn: conn, table: rows{fields: c.Fields}, prepared: map[string]string{}}
+	p := &postgresqlClient{conn: conn, table: rows{columns{fields: c.Fields}}, prepared: map[string]string{}}
 	if err := p.check(ctx, c); err != nil {
 		_ = p.Close()
 		return nil, fmt.Errorf("see what PostgreSQL holds: %w", err)
@@ -74,18 +74,12 @@ func postgresqlConfig(path string) (*pgx.ConnConfig, error) {
 
 // check sees that the records are what the caller takes them for.
 func (p *postgresqlClient) check(ctx context.Context, c Config) error {
-	value, err := p.read(ctx, "SELECT "+postgresqlFacts+" FROM "+postgresqlDataset)
+	value, err := p.read(ctx, "SELECT "+factsColumn+" FROM "+factsTable)
 	if err != nil {
 		return err
 	}
-	if has, want := string(value), sizes(c.Fields, c.FieldBytes); has != want {
-		return fmt.Errorf("it has records of %s bytes, and not of %s: the data is of another dataset", has, want)
-	}
-	return nil
+	return sameSizes(string(value), c)
 }
-
-// sizes are the fields of a record and the bytes of each.
-func sizes(fields, bytes int) string { return fmt.Sprintf("%d x %d", fields, bytes) }
 
 // Version is that of the server: "15.20".
 func (p *postgresqlClient) Version() string {
@@ -95,7 +89,7 @@ func (p *postgresqlClient) Version() string {
 
 // Read implements Client.
 func (p *postgresqlClient) Read(ctx context.Context, key []byte, field int) ([]byte, error) {
-	return p.read(ctx, "SELECT "+p.table.named(field)+" FROM "+postgresqlTable+" WHERE ycsb_key = $1", key)
+	return p.read(ctx, "SELECT "+p.table.named(field)+" FROM "+recordsTable+" WHERE ycsb_key = $1", key)
 }
 
 // read returns the values of the one row that a statement gives.
@@ -117,7 +111,7 @@ func (p *postgresqlClient) read(ctx context.Context, text string, args ...[]byte
 
 // Scan implements Client.
 func (p *postgresqlClient) Scan(ctx context.Context, key []byte, records, field int) (found int, err error) {
-	text := "SELECT " + p.table.named(field) + " FROM " + postgresqlTable +
+	text := "SELECT " + p.table.named(field) + " FROM " + recordsTable +
 		" WHERE ycsb_key >= $1 ORDER BY ycsb_key LIMIT $2"
 	found, _, err = p.do(ctx, text, func([][]byte) {}, key, eightBytes(int64(records)))
 	return found, err
@@ -125,7 +119,7 @@ func (p *postgresqlClient) Scan(ctx context.Context, key []byte, records, field 
 
 // Update implements Client.
 func (p *postgresqlClient) Update(ctx context.Context, key []byte, field int, value []byte) error {
-	text := "UPDATE " + postgresqlTable + " SET " + p.table.set(field) + " WHERE ycsb_key = $1"
+	text := "UPDATE " + recordsTable + " SET " + p.table.set(field) + " WHERE ycsb_key = $1"
 	_, changed, err := p.do(ctx, text, nil, append([][]byte{key}, p.table.split(field, value)...)...)
 	if err == nil && changed == 0 {
 		err = ErrNotFound
@@ -135,7 +129,7 @@ func (p *postgresqlClient) Update(ctx context.Context, key []byte, field int, va
 
 // Insert implements Client.
 func (p *postgresqlClient) Insert(ctx context.Context, key []byte, value []byte) error {
-	text := "INSERT INTO " + postgresqlTable + " VALUES (" + p.table.numbered() + ")"
+	text := "INSERT INTO " + recordsTable + " VALUES (" + p.table.numbered() + ")"
 	_, _, err := p.do(ctx, text, nil, append([][]byte{key}, p.table.split(AllFields, value)...)...)
 	return err
 }
@@ -197,20 +191,8 @@ func (p *postgresqlClient) failed(ctx context.Context, err error) error {
 	return p.broken
 }
 
-// The tables: one of the records, and one that says what these are.
-const (
-	postgresqlTable   = "usertable" // YCSB's
-	postgresqlDataset = "plimsoll_dataset"
-	postgresqlFacts   = "sizes"
-)
-
-// rows is a table whose rows are records.
-type rows struct{ fields int }
-
-// named is the names of a field, or of all.
-func (r rows) named(field int) string {
-	return r.each(field, func(name string, _ int) string { return name })
-}
+// rows are columns with the numbered parameters of PostgreSQL.
+type rows struct{ columns }
 
 // set sets a field, or all, to the parameters behind the key.
 func (r rows) set(field int) string {
@@ -222,34 +204,9 @@ func (r rows) numbered() string {
 	return "$1, " + r.each(AllFields, func(_ string, at int) string { return "$" + strconv.Itoa(at+2) })
 }
 
-// columns declare all fields.
-func (r rows) columns() string {
+// declared declares all fields.
+func (r rows) declared() string {
 	return r.each(AllFields, func(name string, _ int) string { return name + " bytea NOT NULL" })
-}
-
-// each is something of a field, or of all of them, with commas between.
-func (r rows) each(field int, text func(name string, at int) string) string {
-	if field != AllFields {
-		return text("field"+strconv.Itoa(field), 0)
-	}
-	all := make([]string, r.fields)
-	for i := range all {
-		all[i] = text("field"+strconv.Itoa(i), i)
-	}
-	return strings.Join(all, ", ")
-}
-
-// split returns the fields of a record, or the one.
-func (r rows) split(field int, value []byte) [][]byte {
-	if field != AllFields {
-		return [][]byte{value}
-	}
-	each := len(value) / r.fields
-	all := make([][]byte, r.fields)
-	for i := range all {
-		all[i] = value[i*each : (i+1)*each]
-	}
-	return all
 }
 
 // eightBytes is a bigint as it goes over the wire.
@@ -286,8 +243,8 @@ func loadPostgresql(ctx context.Context, path string, d database.Dataset, option
 	if err != nil {
 		return err
 	}
-	table := rows{fields: d.Fields}
-	create := fmt.Sprintf("CREATE TABLE %s (ycsb_key text NOT NULL, %s)", postgresqlTable, table.columns())
+	table := rows{columns{fields: d.Fields}}
+	create := fmt.Sprintf("CREATE TABLE %s (ycsb_key text NOT NULL, %s)", recordsTable, table.declared())
 	if percent, err := strconv.Atoi(options["fillfactor"]); err == nil {
 		create += fmt.Sprintf(" WITH (fillfactor = %d)", percent)
 	}
@@ -295,13 +252,13 @@ func loadPostgresql(ctx context.Context, path string, d database.Dataset, option
 		return err
 	}
 	names := append([]string{"ycsb_key"}, strings.Split(table.named(AllFields), ", ")...)
-	added, err := in.CopyFrom(ctx, pgx.Identifier{postgresqlTable}, names, pgx.CopyFromFunc(table.all(d)))
+	added, err := in.CopyFrom(ctx, pgx.Identifier{recordsTable}, names, pgx.CopyFromFunc(table.all(d)))
 	if err != nil {
 		return fmt.Errorf("add record %d of %d: %w", added, d.Records, err)
 	}
-	err = run(ctx, in, fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (ycsb_key)", postgresqlTable),
-		fmt.Sprintf("CREATE TABLE %s AS SELECT '%s'::text AS %s", postgresqlDataset, sizes(d.Fields, d.FieldBytes),
-			postgresqlFacts))
+	err = run(ctx, in, fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (ycsb_key)", recordsTable),
+		fmt.Sprintf("CREATE TABLE %s AS SELECT '%s'::text AS %s", factsTable, sizes(d.Fields, d.FieldBytes),
+			factsColumn))
 	if err != nil {
 		return err
 	}

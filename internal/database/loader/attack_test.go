@@ -22,14 +22,10 @@ func shell(t *testing.T) *bed {
 	if testing.Short() {
 		t.Skip("it makes an image of packages")
 	}
-	store := image.In(t.TempDir())
-	made, err := store.Build(t.Context(), image.Recipe{Name: "shell",
+	of, store := made(t, image.Recipe{Name: "shell",
 		Packages: []string{"dash", "coreutils", "base-files"}, Path: "/usr/bin:/bin", User: "nobody", UserID: 65534,
-		Versions: "dash"}, quiet{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := store.Root(t.Context(), made, quiet{})
+		Versions: "dash"})
+	root, err := store.Root(t.Context(), of, quiet{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,276 @@
+package client
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+
+	"plimsoll/internal/database"
+	"plimsoll/internal/database/socket"
+)
+
+// mysqlClient is one connection to MySQL or MariaDB, with a prepared statement for each kind of
+// operation, as YCSB's own binding has it. It uses the driver itself, without the pool that
+// database/sql puts over it: a thread has one connection.
+type mysqlClient struct {
+	conn     driver.Conn
+	table    columns
+	prepared map[string]driver.Stmt // by their texts
+	row      []driver.Value
+	value    []byte // that the last read returned
+	broken   error  // why the connection is of no use any more
+}
+
+// mysqlConnect connects to the server on a socket, to a database there or to none.
+func mysqlConnect(ctx context.Context, path, in string) (driver.Conn, error) {
+	config := mysql.NewConfig()
+	config.User, config.DBName, config.Net, config.Addr = database.MysqlUser, in, "unix", path
+	config.ClientFoundRows = true // an update with what is there already is one
+	config.Logger = &mysql.NopLogger{}
+	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, path) }
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	return connector.Connect(ctx)
+}
+
+func dialMysql(ctx context.Context, c Config) (Client, error) {
+	conn, err := mysqlConnect(ctx, c.Socket, database.MysqlDatabase)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the server: %w", err)
+	}
+	m := &mysqlClient{conn: conn, table: columns{fields: c.Fields}, prepared: map[string]driver.Stmt{}}
+	value, err := m.read(ctx, "SELECT "+factsColumn+" FROM "+factsTable)
+	if err == nil {
+		err = sameSizes(string(value), c)
+	}
+	if err != nil {
+		_ = m.Close()
+		return nil, fmt.Errorf("see what the server holds: %w", err)
+	}
+	return m, nil
+}
+
+// Version asks the server: "10.11.19-MariaDB" is "10.11.19".
+func (m *mysqlClient) Version() string {
+	value, err := m.read(context.Background(), "SELECT VERSION()")
+	if err != nil {
+		return ""
+	}
+	number, _, _ := strings.Cut(string(value), "-")
+	return number
+}
+
+// Read implements Client.
+func (m *mysqlClient) Read(ctx context.Context, key []byte, field int) ([]byte, error) {
+	return m.read(ctx, "SELECT "+m.table.named(field)+" FROM "+recordsTable+" WHERE ycsb_key = ?", key)
+}
+
+// read returns the values of the one row that a statement gives.
+func (m *mysqlClient) read(ctx context.Context, text string, args ...driver.Value) ([]byte, error) {
+	m.value = m.value[:0]
+	found, err := m.query(ctx, text, args, func(values []driver.Value) {
+		for _, v := range values {
+			switch v := v.(type) {
+			case []byte:
+				m.value = append(m.value, v...)
+			case string:
+				m.value = append(m.value, v...)
+			}
+		}
+	})
+	if err == nil && found == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.value, nil
+}
+
+// Scan implements Client.
+func (m *mysqlClient) Scan(ctx context.Context, key []byte, records, field int) (found int, err error) {
+	text := "SELECT " + m.table.named(field) + " FROM " + recordsTable + " WHERE ycsb_key >= ? ORDER BY ycsb_key LIMIT ?"
+	return m.query(ctx, text, []driver.Value{key, int64(records)}, func([]driver.Value) {})
+}
+
+// Update implements Client.
+func (m *mysqlClient) Update(ctx context.Context, key []byte, field int, value []byte) error {
+	set := m.table.each(field, func(name string, _ int) string { return name + " = ?" })
+	text := "UPDATE " + recordsTable + " SET " + set + " WHERE ycsb_key = ?"
+	matched, err := m.exec(ctx, text, append(values(m.table.split(field, value)), key))
+	if err == nil && matched == 0 {
+		err = ErrNotFound
+	}
+	return err
+}
+
+// Insert implements Client.
+func (m *mysqlClient) Insert(ctx context.Context, key []byte, value []byte) error {
+	text := "INSERT INTO " + recordsTable + " VALUES " + m.table.row()
+	_, err := m.exec(ctx, text, append([]driver.Value{key}, values(m.table.split(AllFields, value))...))
+	return err
+}
+
+// Close implements Client.
+func (m *mysqlClient) Close() error {
+	if m.broken == nil {
+		m.broken = fmt.Errorf("%w: by this side", ErrClosed)
+	}
+	_ = m.conn.Close()
+	return nil
+}
+
+// prepare returns the statement of a text, prepared when it is met first.
+func (m *mysqlClient) prepare(ctx context.Context, text string) (driver.Stmt, error) {
+	if m.broken != nil {
+		return nil, m.broken
+	}
+	if s := m.prepared[text]; s != nil {
+		return s, nil
+	}
+	s, err := m.conn.(driver.ConnPrepareContext).PrepareContext(ctx, text)
+	if err != nil {
+		return nil, m.failed(ctx, err)
+	}
+	m.prepared[text] = s
+	return s, nil
+}
+
+// query runs a statement, has each row that comes looked at, and returns how many came.
+func (m *mysqlClient) query(
+	ctx context.Context, text string, args []driver.Value, row func(values []driver.Value),
+) (came int, err error) {
+	s, err := m.prepare(ctx, text)
+	if err != nil {
+		return 0, err
+	}
+	rows, err := s.(driver.StmtQueryContext).QueryContext(ctx, named(args))
+	if err != nil {
+		return 0, m.failed(ctx, err)
+	}
+	if n := len(rows.Columns()); cap(m.row) < n {
+		m.row = make([]driver.Value, n)
+	}
+	m.row = m.row[:len(rows.Columns())]
+	for {
+		err = rows.Next(m.row)
+		if err != nil {
+			break
+		}
+		came++
+		row(m.row)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if err = errors.Join(err, rows.Close()); err != nil {
+		return came, m.failed(ctx, err)
+	}
+	return came, nil
+}
+
+// exec runs a statement, and returns how many rows it is about.
+func (m *mysqlClient) exec(ctx context.Context, text string, args []driver.Value) (int64, error) {
+	s, err := m.prepare(ctx, text)
+	if err != nil {
+		return 0, err
+	}
+	done, err := s.(driver.StmtExecContext).ExecContext(ctx, named(args))
+	if err != nil {
+		return 0, m.failed(ctx, err)
+	}
+	return done.RowsAffected()
+}
+
+// failed is an error as clients tell it. After an answer of the server the connection goes on.
+func (m *mysqlClient) failed(ctx context.Context, err error) error {
+	var said *mysql.MySQLError
+	if errors.As(err, &said) && ctx.Err() == nil {
+		return &ServerError{Said: said.Message}
+	}
+	m.broken = fmt.Errorf("%w: %w", ErrClosed, err)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return m.broken
+}
+
+// named are values as the driver takes them.
+func named(args []driver.Value) []driver.NamedValue {
+	all := make([]driver.NamedValue, len(args))
+	for i, v := range args {
+		all[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
+	}
+	return all
+}
+
+func values(parts [][]byte) []driver.Value {
+	all := make([]driver.Value, len(parts))
+	for i, v := range parts {
+		all[i] = v
+	}
+	return all
+}
+
+func mysqlAnswers(ctx context.Context, path string) error {
+	conn, err := mysqlConnect(ctx, path, "")
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+const (
+	mostMysqlValues = 60_000  // of a statement; the protocol counts them in 16 bits
+	mostMysqlBytes  = 4 << 20 // of a statement; servers take four times as many, unless told otherwise
+)
+
+// loadMysql lays out all records in a server that has none, in the order of their keys, many to
+// a statement.
+func loadMysql(ctx context.Context, path string, d database.Dataset, _ map[string]string) (err error) {
+	conn, err := mysqlConnect(ctx, path, "")
+	if err != nil {
+		return fmt.Errorf("connect to the server: %w", err)
+	}
+	table := columns{fields: d.Fields}
+	m := &mysqlClient{conn: conn, table: table, prepared: map[string]driver.Stmt{}}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	in := database.MysqlDatabase + "."
+	declared := table.each(AllFields, func(name string, _ int) string { return name + " LONGBLOB NOT NULL" })
+	for _, text := range []string{
+		"CREATE DATABASE " + database.MysqlDatabase + " CHARACTER SET binary",
+		fmt.Sprintf("CREATE TABLE %s%s (ycsb_key VARBINARY(%d) NOT NULL PRIMARY KEY, %s) ENGINE=InnoDB", in, recordsTable,
+			database.KeyBytes, declared),
+		fmt.Sprintf("CREATE TABLE %s%s ENGINE=InnoDB AS SELECT '%s' AS %s", in, factsTable, sizes(d.Fields, d.FieldBytes),
+			factsColumn),
+	} {
+		if _, err := m.exec(ctx, text, nil); err != nil {
+			return fmt.Errorf("%.60s: %w", text, err)
+		}
+	}
+	most := max(1, min(int64(mostMysqlValues/(d.Fields+1)), mostMysqlBytes/(d.RecordBytes()+int64(database.KeyBytes))))
+	for next := int64(0); next < d.Records; {
+		rows := min(most, d.Records-next)
+		args := make([]driver.Value, 0, rows*int64(d.Fields+1))
+		for range rows {
+			args = append(args, database.Key(nil, next))
+			args = append(args, values(table.split(AllFields, database.Value(nil, d, next)))...)
+			next++
+		}
+		places := strings.TrimSuffix(strings.Repeat(table.row()+",", int(rows)), ",")
+		text := "INSERT INTO " + in + recordsTable + " VALUES " + places
+		if _, err := m.exec(ctx, text, args); err != nil {
+			return fmt.Errorf("add records up to %d of %d: %w", next, d.Records, err)
+		}
+	}
+	_, err = m.query(ctx, "ANALYZE TABLE "+in+recordsTable, nil, func([]driver.Value) {})
+	return err
+}

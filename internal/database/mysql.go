@@ -1,0 +1,217 @@
+package database
+
+import (
+	"fmt"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/problem"
+	"plimsoll/internal/workload"
+)
+
+// MysqlParams are the parameters of MySQL and MariaDB, by their own names. Sizes are in bytes.
+type MysqlParams struct {
+	Image       string `yaml:"image,omitempty" jsonschema_description:"what it runs from: an image that is kept (plimsoll image list), by its name or the beginning of its digest"`
+	BufferPool  int64  `yaml:"innodb_buffer_pool_size,omitempty" jsonschema:"oneof_type=string;integer,default=64MiB" jsonschema_description:"pages that the server itself caches; what it misses is read from the device, past the page cache unless innodb_flush_method says otherwise"`
+	FlushLog    int    `yaml:"innodb_flush_log_at_trx_commit,omitempty" jsonschema:"minimum=0,maximum=2,default=1" jsonschema_description:"1: a write is answered once it is on the device; 2: once the kernel has it; 0: before"`
+	Doublewrite bool   `yaml:"innodb_doublewrite,omitempty" jsonschema:"default=true" jsonschema_description:"pages are written twice, which file systems that write in place need"`
+	FlushMethod string `yaml:"innodb_flush_method,omitempty" jsonschema:"enum=O_DIRECT,enum=fsync,default=O_DIRECT" jsonschema_description:"O_DIRECT: data files are read and written past the page cache"`
+	LogSize     int64  `yaml:"innodb_log_file_size,omitempty" jsonschema:"oneof_type=string;integer,default=96MiB" jsonschema_description:"redo log in all"`
+	IOCapacity  int    `yaml:"innodb_io_capacity,omitempty" jsonschema:"minimum=100,maximum=1000000,default=200" jsonschema_description:"I/Os per second that writing back dirty pages takes"`
+	Connections int    `yaml:"max_connections,omitempty" jsonschema:"minimum=10,maximum=100000,default=300" jsonschema_description:"clients at a time"`
+	Schema      bool   `yaml:"performance_schema,omitempty" jsonschema:"default=false" jsonschema_description:"the server's own instruments, which take some 200 MiB of memory in MySQL"`
+	Binlog      bool   `yaml:"log_bin,omitempty" jsonschema:"default=false" jsonschema_description:"a log for replicas and for recovery to a point in time, which each commit writes too"`
+}
+
+// mysqlParams are all, in the order of MysqlParams.
+var mysqlParams = table[MysqlParams]{
+	word("image", func(p *MysqlParams) *string { return &p.Image }),
+	size("innodb_buffer_pool_size", 8<<20, 1<<40, func(p *MysqlParams) *int64 { return &p.BufferPool }),
+	count("innodb_flush_log_at_trx_commit", 0, 2, func(p *MysqlParams) *int { return &p.FlushLog }),
+	toggle("innodb_doublewrite", func(p *MysqlParams) *bool { return &p.Doublewrite }),
+	choice("innodb_flush_method", []string{"O_DIRECT", "fsync"}, func(p *MysqlParams) *string { return &p.FlushMethod }),
+	size("innodb_log_file_size", 8<<20, 128<<30, func(p *MysqlParams) *int64 { return &p.LogSize }),
+	count("innodb_io_capacity", 100, 1_000_000, func(p *MysqlParams) *int { return &p.IOCapacity }),
+	count("max_connections", 10, 100_000, func(p *MysqlParams) *int { return &p.Connections }),
+	toggle("performance_schema", func(p *MysqlParams) *bool { return &p.Schema }),
+	toggle("log_bin", func(p *MysqlParams) *bool { return &p.Binlog }),
+}
+
+// mysqlFlavour is one of the two that have MySQL's protocol and InnoDB.
+type mysqlFlavour struct {
+	name, title string
+	image       string
+	build       string     // how to get that
+	program     string     // that serves
+	initialize  [][]string // that makes a data directory, as its owner
+	redo        string     // option for the size of the redo log
+	always      []string   // options that it is always served with
+}
+
+var mysqlFlavours = []mysqlFlavour{
+	{
+		name: "mysql", title: "MySQL", image: "mysql", build: "plimsoll image pull mysql:8.4, which image: mysql:8.4 names",
+		program:    "mysqld",
+		initialize: [][]string{{"mysqld", "--no-defaults", "--initialize-insecure", "--datadir=" + DataDir}},
+		redo:       "--innodb-redo-log-capacity=", always: []string{"--mysqlx=0"},
+	},
+	{
+		name: "mariadb", title: "MariaDB", image: "mariadb", build: "plimsoll image build mariadb", program: "mariadbd",
+		initialize: [][]string{{"mariadb-install-db", "--no-defaults", "--datadir=" + DataDir, "--skip-test-db",
+			"--auth-root-authentication-method=normal", "--skip-name-resolve", "--force"}},
+		redo: "--innodb-log-file-size=",
+	},
+}
+
+// mysqlKinds are the entries of both in the table.
+func mysqlKinds() (all []Kind) {
+	for _, f := range mysqlFlavours {
+		all = append(all, Kind{
+			Name: f.name, Title: f.title, Summary: f.title + " from an image, with one InnoDB table of the records",
+			Decode: f.decode, Params: MysqlParams{},
+		})
+	}
+	return all
+}
+
+// mysql is a server of either.
+type mysql struct {
+	MysqlParams
+	mysqlFlavour
+}
+
+func (f mysqlFlavour) decode(node *yaml.Node) (Server, problem.List) {
+	p, problems := mysqlParams.decode(f.name, "{innodb_buffer_pool_size: 128MiB}", node,
+		MysqlParams{Image: f.image, BufferPool: 64 << 20, FlushLog: 1, Doublewrite: true, FlushMethod: "O_DIRECT",
+			LogSize: 96 << 20, IOCapacity: 200, Connections: 300})
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return &mysql{p, f}, nil
+}
+
+// MysqlUser owns the database, and is who clients are; it has no password.
+const MysqlUser = "root"
+
+// MysqlDatabase has the table of records.
+const MysqlDatabase = "plimsoll"
+
+const mysqlSocket = workload.ServerDir + "/mysql.sock"
+
+// Parameters implements Server.
+func (m *mysql) Parameters() map[string]string { return mysqlParams.all(m.MysqlParams) }
+
+// Layout has what the loaded bytes depend on: see postgresql's.
+func (m *mysql) Layout() string {
+	return fmt.Sprintf("%s-1-%d-%s", m.name, m.LogSize, m.MysqlParams.Image)
+}
+
+// Client implements Server.
+func (m *mysql) Client() string { return "mysql" }
+
+// Socket implements Server.
+func (m *mysql) Socket() string { return mysqlSocket }
+
+// Image implements Server.
+func (m *mysql) Image() *workload.Image {
+	return &workload.Image{Name: m.MysqlParams.Image, Make: m.build, Account: "mysql"}
+}
+
+// What InnoDB adds to a record: its header, those of fields, and the sixteenth of a page that stays
+// free; and to a database, its dictionary, undo logs and the space for temporary tables.
+const (
+	mysqlRow   = 32
+	mysqlField = 2
+	mysqlEmpty = 192 << 20
+)
+
+// NeedBytes of what is written to is a half more, as pages are split and undo is kept.
+func (m *mysql) NeedBytes(d Dataset, written bool) int64 {
+	row := d.RecordBytes() + int64(KeyBytes) + mysqlRow + int64(d.Fields)*mysqlField
+	data := d.Records*row*9/8 + m.LogSize + mysqlEmpty
+	if !written {
+		return data
+	}
+	return data + d.Records*row
+}
+
+// Load implements Server.
+func (m *mysql) Load(dir string, d Dataset) workload.Step {
+	return LoadPlan{
+		Client: m.Client(), Socket: m.Socket(), Dataset: d, Make: m.initialize,
+		// Nothing is lost that could not be loaded again; and nothing is left to be done by who opens it.
+		Serve: append(m.serve(DataDir), "--innodb-flush-log-at-trx-commit=0", "--skip-innodb-doublewrite",
+			"--innodb-fast-shutdown=0", "--innodb-buffer-pool-size=256M", "--innodb-io-capacity=20000",
+			"--performance-schema=off"),
+		Ends: "TERM",
+	}.step(dir)
+}
+
+// Serve implements Server.
+func (m *mysql) Serve(dir string) workload.Step {
+	options := append(m.serve(dir),
+		"--innodb-buffer-pool-size="+strconv.FormatInt(m.BufferPool, 10),
+		"--innodb-flush-log-at-trx-commit="+strconv.Itoa(m.FlushLog),
+		"--innodb-doublewrite="+onOff(m.Doublewrite),
+		"--innodb-flush-method="+m.FlushMethod,
+		"--innodb-io-capacity="+strconv.Itoa(m.IOCapacity),
+		"--max-connections="+strconv.Itoa(m.Connections),
+		"--performance-schema="+onOff(m.Schema),
+	)
+	if m.Binlog {
+		options = append(options, "--server-id=1", "--log-bin=binlog", "--sync-binlog=1")
+	}
+	return workload.Step{Argv: options}
+}
+
+// serve is the command line that loading and serving share.
+func (m *mysql) serve(dir string) []string {
+	at := workload.ScratchDir + "/" + workload.ServerDir
+	options := []string{m.program, "--no-defaults", "--datadir=" + dir,
+		"--socket=" + workload.ScratchDir + "/" + mysqlSocket, "--pid-file=" + at + "/pid",
+		"--skip-networking", "--skip-name-resolve",
+		m.redo + strconv.FormatInt(m.LogSize, 10)}
+	if !m.Binlog {
+		options = append(options, "--skip-log-bin")
+	}
+	return append(options, m.always...)
+}
+
+// mysqlCauses are what either says, and what follows.
+var mysqlCauses = []cause{
+	{"no space left on device", "its device is full",
+		"give the stack a larger size or the workload fewer records; updates need room beside the data"},
+	{"error number 28", "its device is full", "give the stack a larger size or the workload fewer records"},
+	{"disk is full", "its device is full", "give the stack a larger size or the workload fewer records"},
+	{"cannot allocate memory for the buffer pool", "it got no memory for its buffers",
+		"raise the memory limit, or lower innodb_buffer_pool_size"},
+	{"out of memory", "it got no memory", mysqlMemory},
+	{"unknown variable", "its version does not have an option", "take an image of another version"},
+	{"unknown option", "its version does not have an option", "take an image of another version"},
+	{"invalid mysql server upgrade", "another version made its data", mysqlVersion},
+	{"invalid mysql server downgrade", "another version made its data", mysqlVersion},
+	{"upgrade after a crash is not supported", "another version made its data", mysqlVersion},
+	{"unsupported redo log format", "another version made its data", mysqlVersion},
+	{"unable to lock ./ibdata1", "another server has its directory open",
+		"end that server (plimsoll clean does, if a run left it), then run the trial again"},
+	{"another process with pid", "another server answers on its socket", "run the trial again"},
+	{"the socket file path is too long", "the path of its socket is too long",
+		"name the run's directory, stack and mix more shortly"},
+	{"corrupt", "its data is damaged",
+		"see the kernel's log (dmesg), and have the data loaded anew: plimsoll data remove"},
+	{"input/output error", "its device failed", "see the kernel's log (dmesg)"},
+	{"read-only file system", "its file system is, or has become, read-only", "see the kernel's log (dmesg)"},
+	{"permission denied", "it may not open its files", "run as root"},
+}
+
+const (
+	mysqlMemory = "raise its memory limit, or lower innodb_buffer_pool_size: it takes that, some MiB for each client, " +
+		"and 150 MiB for what it does by itself"
+	mysqlVersion = "name the image that the data was loaded with, or have it loaded anew: plimsoll data remove"
+)
+
+// Failed implements Server.
+func (m *mysql) Failed(exit workload.Exit) *problem.Problem {
+	return failed(m.title, mysqlCauses, mysqlMemory, exit)
+}
