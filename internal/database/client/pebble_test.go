@@ -271,7 +271,8 @@ func TestDial(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "3 x 4 bytes, and not of 2 x 4") {
 		t.Errorf("another dataset: %v", err)
 	}
-	if _, err := Dial(t.Context(), "pebbel", Config{}); err == nil || !strings.Contains(err.Error(), "there are mysql, pebble, postgresql") {
+	if _, err := Dial(t.Context(), "pebbel", Config{}); err == nil ||
+		!strings.Contains(err.Error(), "there are mysql, pebble, postgresql") {
 		t.Errorf("another database: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -75,14 +75,11 @@ func (c *Config) serve(ctx context.Context, before [][]string, do task) error {
 
 // inRoot makes the root and runs the programs in it. It changes the thread that it runs on for
 // good.
-func (c *Config) inRoot(ctx context.Context, in, sockets string, before [][]string, do task) (err error) {
-	leave, err := enter(in, c.Root, map[string]string{
-		database.DataDir: c.Dir, path(workload.ServerDir): sockets,
-	})
+func (c *Config) inRoot(ctx context.Context, in, sockets string, before [][]string, do task) error {
+	err := enter(in, c.Root, map[string]string{database.DataDir: c.Dir, path(workload.ServerDir): sockets})
 	if err != nil {
 		return fmt.Errorf("make a root of %s: %w", c.Root, err)
 	}
-	defer func() { err = errors.Join(err, leave()) }()
 	for _, argv := range before {
 		p, err := c.start(ctx, in, argv)
 		if err == nil {

@@ -18,21 +18,19 @@ var devices = []string{"null", "zero", "full", "random", "urandom"}
 
 // enter gives the thread a mount namespace of its own, in which dir is a root file system:
 // what the image has, to read, and directories of this host in it, by the paths that they
-// have there, to write to. leave takes it apart.
-func enter(dir, image string, writable map[string]string) (leave func() error, err error) {
+// have there, to write to. All of it goes with the thread.
+func enter(dir, image string, writable map[string]string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return nil, fmt.Errorf("get a mount namespace: %w", err)
+		return fmt.Errorf("get a mount namespace: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return nil, fmt.Errorf("part from the host's mounts: %w", err)
+		return fmt.Errorf("part from the host's mounts: %w", err)
 	}
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID, "mode=0755,size=256m"); err != nil {
-		return nil, fmt.Errorf("mount a tmpfs on %s: %w", dir, err)
+		return fmt.Errorf("mount a tmpfs on %s: %w", dir, err)
 	}
-	//nolint:forbidigo // the mount goes with the process, and nobody else sees it
-	leave = func() error { return unix.Unmount(dir, unix.MNT_DETACH) }
 	if err := errors.Join(programs(dir, image), special(dir)); err != nil {
-		return nil, errors.Join(err, leave())
+		return err
 	}
 	for inside, from := range writable {
 		at := filepath.Join(dir, inside)
@@ -41,10 +39,10 @@ func enter(dir, image string, writable map[string]string) (leave func() error, e
 			err = bind(from, at, unix.MS_NOSUID|unix.MS_NODEV)
 		}
 		if err != nil {
-			return nil, errors.Join(err, leave())
+			return err
 		}
 	}
-	return leave, nil
+	return nil
 }
 
 // programs shows what an image has at its top.
