@@ -91,7 +91,7 @@ func generate(ctx context.Context, plan *ycsb.Plan) (failed error) {
 		return err
 	}
 	defer func() { failed = errors.Join(failed, output.Close()) }()
-	o := load.Options{Dial: client.Dial, Output: output}
+	o := load.Options{Dial: client.Dial, Output: output, Check: client.CheckTPCC}
 	if plan.Gate != "" {
 		o.Gate = func(ctx context.Context) error { return passGate(ctx, plan.Gate) }
 	}

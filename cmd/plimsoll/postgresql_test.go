@@ -31,7 +31,9 @@ stacks:
 workloads:
   C: {ycsb: {workload: C, records: 5000, threads: 4, database: {postgresql: {shared_buffers: 16MiB}}}}
   A:
-    ycsb: {workload: A, records: 5000, threads: 4, database: {postgresql: {shared_buffers: 16MiB, max_wal_size: 32MiB}}}
+    ycsb:
+      {workload: A, records: 5000, threads: 4, cache: cold,
+       database: {postgresql: {shared_buffers: 16MiB, max_wal_size: 32MiB}}}
   own: {ycsb: {workload: C, records: 5000}}
 mixes:
   all: {C: {count: 1, limits: {memory: 256MiB}}, A: 1, own: 1}

@@ -19,6 +19,8 @@ type Dataset struct {
 	Fields     int    `json:"fields"`      // of a record
 	FieldBytes int    `json:"field_bytes"` // of a field's value
 	Seed       uint64 `json:"seed"`        // of the values
+	// Warehouses are those of TPC-C, which has tables of its own: see TPCC. 0 for records.
+	Warehouses int `json:"warehouses,omitempty"`
 }
 
 // Bytes are those of all values, without keys and what the database adds.
@@ -35,6 +37,8 @@ type Kind struct {
 	Decode func(node *yaml.Node) (Server, problem.List)
 	// Params is a zero value of the Go type that the YAML decodes to.
 	Params any
+	// SQL tells that it is relational, and can hold TPC-C's tables.
+	SQL bool
 }
 
 // Server is one declared database.

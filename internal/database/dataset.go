@@ -9,6 +9,22 @@ import (
 	"plimsoll/internal/units"
 )
 
+// TPCC is the dataset of a number of warehouses: what TPC-C's tables hold in the beginning (clause
+// 4.3). Its records are warehouses.
+func TPCC(warehouses int) Dataset {
+	return Dataset{Records: int64(warehouses), Fields: 1, FieldBytes: warehouseBytes, Warehouses: warehouses}
+}
+
+// TPCCDatabase has TPC-C's tables.
+const TPCCDatabase = "tpcc"
+
+// warehouseBytes are about those of a warehouse's rows: 500,000 of them, most in stock (35 MB),
+// customer and order_line (20 MB each).
+const warehouseBytes = 80 << 20
+
+// MaxWarehouses is the most that a dataset has.
+const MaxWarehouses = 100_000
+
 // Bounds of a dataset.
 const (
 	MaxRecords     = int64(1e12)
@@ -32,6 +48,10 @@ func (d Dataset) RecordBytes() int64 { return int64(d.Fields) * int64(d.FieldByt
 // one that can.
 func (d Dataset) Check() error {
 	switch {
+	case d.Warehouses > 0 && d != TPCC(d.Warehouses), d.Warehouses < 0, d.Warehouses > MaxWarehouses:
+		return fmt.Errorf("%d warehouses of TPC-C: write a number from 1 to %d", d.Warehouses, MaxWarehouses)
+	case d.Warehouses > 0:
+		return nil
 	case d.Records < 1 || d.Records > MaxRecords:
 		return fmt.Errorf("%d records: write a number from 1 to %d", d.Records, MaxRecords)
 	case d.Fields < 1 || d.Fields > MaxFields:

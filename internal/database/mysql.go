@@ -51,13 +51,13 @@ type mysqlFlavour struct {
 
 var mysqlFlavours = []mysqlFlavour{
 	{
-		name: "mysql", title: "MySQL", image: "mysql", build: "plimsoll image pull mysql:8.4, which image: mysql:8.4 names",
+		name: "mysql", title: "MySQL", image: "mysql", build: "sudo plimsoll image build mysql",
 		program:    "mysqld",
 		initialize: [][]string{{"mysqld", "--no-defaults", "--initialize-insecure", "--datadir=" + DataDir}},
 		redo:       "--innodb-redo-log-capacity=", always: []string{"--mysqlx=0"},
 	},
 	{
-		name: "mariadb", title: "MariaDB", image: "mariadb", build: "plimsoll image build mariadb", program: "mariadbd",
+		name: "mariadb", title: "MariaDB", image: "mariadb", build: "sudo plimsoll image build mariadb", program: "mariadbd",
 		initialize: [][]string{{"mariadb-install-db", "--no-defaults", "--datadir=" + DataDir, "--skip-test-db",
 			"--auth-root-authentication-method=normal", "--skip-name-resolve", "--force"}},
 		redo: "--innodb-log-file-size=",
@@ -69,7 +69,7 @@ func mysqlKinds() (all []Kind) {
 	for _, f := range mysqlFlavours {
 		all = append(all, Kind{
 			Name: f.name, Title: f.title, Summary: f.title + " from an image, with one InnoDB table of the records",
-			Decode: f.decode, Params: MysqlParams{},
+			Decode: f.decode, Params: MysqlParams{}, SQL: true,
 		})
 	}
 	return all

@@ -18,6 +18,7 @@ var postgresqlKind = Kind{
 	Summary: "PostgreSQL from an image, with one table of the records",
 	Decode:  decodePostgresql,
 	Params:  PostgresqlParams{},
+	SQL:     true,
 }
 
 // PostgresqlParams are the parameters of PostgreSQL, by its own names. Sizes are in bytes.
@@ -81,7 +82,7 @@ func (p *postgresql) Socket() string { return postgresqlSocket }
 
 // Image implements Server.
 func (p *postgresql) Image() *workload.Image {
-	return &workload.Image{Name: p.PostgresqlParams.Image, Make: "plimsoll image build postgresql",
+	return &workload.Image{Name: p.PostgresqlParams.Image, Make: "sudo plimsoll image build postgresql",
 		Account: postgresqlAccount}
 }
 

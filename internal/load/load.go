@@ -29,7 +29,13 @@ type Options struct {
 	// Gate returns when the load is to begin; nil for at once. It is called once all
 	// connections are there.
 	Gate func(context.Context) error
+	// Check says what of a plan's data is not as it has to be; it is asked where the plan has it
+	// looked at, when nobody writes any more.
+	Check func(ctx context.Context, name string, c client.Config) error
 }
+
+// checkLimit is how long looking at the data may take.
+const checkLimit = 5 * time.Minute
 
 // drainLimit is how long answers are waited for that are missing at the end.
 const drainLimit = 10 * time.Second
@@ -78,6 +84,7 @@ type generator struct {
 	run     *run
 	threads []*thread
 	output  io.Writer
+	check   func(ctx context.Context, name string, c client.Config) error
 	sleeper *sleeper
 	spare   *tallies // empty
 	last    time.Duration
@@ -87,11 +94,13 @@ type generator struct {
 // newGenerator makes the threads.
 func newGenerator(p *ycsb.Plan, o Options) (*generator, error) {
 	d := p.Dataset
-	g := &generator{output: o.Output, spare: &tallies{}, run: &run{
+	g := &generator{output: o.Output, check: o.Check, spare: &tallies{}, run: &run{
 		plan: p, dial: o.Dial, inserts: ycsb.NewInserts(d.Records), schedule: newSchedule(p, p.Seed),
-		config: client.Config{Socket: p.Socket, Fields: d.Fields, FieldBytes: d.FieldBytes},
-		values: randomBytes(p.Seed, 2*d.Fields*d.FieldBytes+1<<20),
+		config: configOf(p),
 	}}
+	if d.Warehouses == 0 {
+		g.run.values = randomBytes(p.Seed, 2*d.Fields*d.FieldBytes+1<<20)
+	}
 	var err error
 	g.sleeper, err = newSleeper()
 	if err != nil {
@@ -111,6 +120,12 @@ func newGenerator(p *ycsb.Plan, o Options) (*generator, error) {
 		})
 	}
 	return g, nil
+}
+
+// configOf says where the database of a plan is, and what it holds.
+func configOf(p *ycsb.Plan) client.Config {
+	d := p.Dataset
+	return client.Config{Socket: p.Socket, Fields: d.Fields, FieldBytes: d.FieldBytes, Warehouses: d.Warehouses}
 }
 
 func randomBytes(seed uint64, n int) []byte {
@@ -161,7 +176,24 @@ func (g *generator) generate(ctx context.Context) error {
 	if text := g.run.failure.Load(); text != nil {
 		rest.End.Error = *text
 	}
+	if g.run.plan.Check {
+		rest.End.Inconsistent = g.inconsistent(context.WithoutCancel(ctx))
+	}
 	return g.write(rest)
+}
+
+// inconsistent says what of the data is not as it has to be; "" for nothing.
+func (g *generator) inconsistent(ctx context.Context) string {
+	if g.check == nil {
+		return "nobody can look at it"
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	err := g.check(ctx, g.run.plan.Client, g.run.config)
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // stop has no thread begin anything more.
@@ -276,8 +308,7 @@ func Wait(ctx context.Context, plan *ycsb.Plan, dial Dial) (ycsb.Answered, error
 func answers(ctx context.Context, plan *ycsb.Plan, dial Dial) (said ycsb.Answered, err error) {
 	ctx, cancel := context.WithTimeout(ctx, plan.Timeout)
 	defer cancel()
-	d := plan.Dataset
-	c, err := dial(ctx, plan.Client, client.Config{Socket: plan.Socket, Fields: d.Fields, FieldBytes: d.FieldBytes})
+	c, err := dial(ctx, plan.Client, configOf(plan))
 	if err != nil {
 		return said, err
 	}

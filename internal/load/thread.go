@@ -164,6 +164,9 @@ func (t *thread) attempt(ctx context.Context, op ycsb.Operation) (bytes uint64, 
 	if err != nil {
 		return 0, err
 	}
+	if t.run.plan.Dataset.Warehouses > 0 {
+		return 0, t.transact(ctx, ycsb.Names[op.Kind])
+	}
 	var room [32]byte
 	key := appendKey(room[:0], op.Record)
 	switch ycsb.Names[op.Kind] {
@@ -187,6 +190,15 @@ func (t *thread) attempt(ctx context.Context, op ycsb.Operation) (bytes uint64, 
 	}
 	value, err := t.client.Read(ctx, key, op.Field)
 	return uint64(len(value)), err
+}
+
+// transact runs a transaction.
+func (t *thread) transact(ctx context.Context, name string) error {
+	to, ok := t.client.(client.Transactor)
+	if !ok {
+		return errors.New("this client runs no transactions")
+	}
+	return to.Do(ctx, name)
 }
 
 // size is that of a field's value, or of all.

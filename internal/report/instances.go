@@ -38,6 +38,7 @@ type tenantView struct {
 	Least    float64 // of the slowest instance of a trial
 	Most     float64 // of the fastest
 	P99NS    float64 // of all instances together; 0 where unknown
+	TPMC     float64 // new orders of TPC-C a minute, of all together; 0 for none
 	CPUs     float64 // of an instance; NaN where unknown
 	Held     float64 // share of the time in which it was held back by its CPU limit; NaN where unknown
 	Memory   float64 // peak of an instance, in bytes; NaN where unknown
@@ -109,7 +110,7 @@ func newMixPoint(p cell.Point, tried, done []*result.Trial) mixPoint {
 // same stack as one.
 func newTenantView(one result.Instance, trials []*result.Trial) tenantView {
 	v := tenantView{Tenant: one.Tenant, Workload: one.Workload, Stack: one.Stack, Limited: one.Limited}
-	var rate, share, median, least, most, cpus, held, memory []float64
+	var rate, share, median, least, most, cpus, held, memory, orders []float64
 	var measured []*result.Measurement
 	for _, t := range trials {
 		own := slices.DeleteFunc(slices.Clone(t.Instances), func(in result.Instance) bool {
@@ -117,7 +118,7 @@ func newTenantView(one result.Instance, trials []*result.Trial) tenantView {
 		})
 		v.Count = max(v.Count, len(own))
 		var rates []float64
-		sum := 0.0
+		sum, tpmc := 0.0, 0.0
 		for _, in := range own {
 			if in.Usage != nil && in.Usage.Seconds > 0 {
 				cpus = append(cpus, in.Usage.CPUSeconds/in.Usage.Seconds)
@@ -130,18 +131,20 @@ func newTenantView(one result.Instance, trials []*result.Trial) tenantView {
 				measured = append(measured, in.Measurement)
 				rates = append(rates, in.Measurement.IOPS())
 				sum += in.Measurement.IOPS()
+				tpmc += in.Measurement.TPMC()
 			}
 		}
 		if len(rates) == 0 {
 			continue
 		}
 		rate, median = append(rate, sum), append(median, stats.Median(rates))
+		orders = append(orders, tpmc)
 		least, most = append(least, slices.Min(rates)), append(most, slices.Max(rates))
 		if all := t.Measured().IOPS(); all > 0 {
 			share = append(share, sum/all)
 		}
 	}
-	v.Rate, v.Share = stats.Median(rate), stats.Median(share)
+	v.Rate, v.Share, v.TPMC = stats.Median(rate), stats.Median(share), stats.Median(orders)
 	v.Median, v.Least, v.Most = stats.Median(median), stats.Median(least), stats.Median(most)
 	v.CPUs, v.Held, v.Memory = stats.Median(cpus), stats.Median(held), stats.Median(memory)
 	if len(measured) > 0 {
@@ -256,6 +259,9 @@ func (v tenantView) said() string {
 	} else {
 		text += fmt.Sprintf(": %s each, %s to %s from the slowest to the fastest",
 			rateOf(v.Median), grouped(v.Least), rateOf(v.Most))
+	}
+	if v.TPMC > 0 {
+		text += ", " + grouped(v.TPMC) + " tpmC in all"
 	}
 	if v.P99NS > 0 {
 		text += ", p99 " + latencyText(v.P99NS)

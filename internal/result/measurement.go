@@ -145,6 +145,12 @@ func (m Measurement) IOPS() (rate float64) {
 	return rate
 }
 
+// newOrder is the transaction of TPC-C by which it is measured.
+const newOrder = "new-order"
+
+// TPMC is TPC-C's measure: new orders a minute (clause 5.4). 0 for what has none.
+func (m Measurement) TPMC() float64 { return 60 * m.Operation(newOrder).Rate }
+
 // BytesPerSecond is the bandwidth of all kinds of operations together.
 func (m Measurement) BytesPerSecond() (rate float64) {
 	for _, o := range m.Operations {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -184,7 +185,11 @@ func (r *runner) serverDir(in *instance) error {
 	if o == nil {
 		return nil
 	}
-	if err := o.Own(filepath.Join(in.scratch, workload.ServerDir)); err != nil {
+	err := os.MkdirAll(in.scratch, 0o755) //nolint:gosec // as all scratch directories
+	if err == nil {
+		err = o.Own(filepath.Join(in.scratch, workload.ServerDir))
+	}
+	if err != nil {
 		return fmt.Errorf("make a directory for the server of %s: %w", in.load.Name, err)
 	}
 	return nil

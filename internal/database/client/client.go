@@ -53,6 +53,7 @@ type Config struct {
 	Socket     string // path of a unix socket
 	Fields     int    // of a record
 	FieldBytes int    // of a field's value
+	Warehouses int    // of TPC-C, whose clients are Transactors; 0 for records
 }
 
 // Dialer makes a connection. The context bounds the making alone; deadlines of
@@ -72,14 +73,16 @@ type protocol struct {
 	load Loader // nil for one whose data is laid out without a server
 	// answers ends well where a server takes connections, whatever it holds; nil where load is.
 	answers func(ctx context.Context, socket string) error
+	// sql is how TPC-C speaks to a database behind a socket; nil where it cannot.
+	sql func(socket, in string) dialect
 }
 
 // protocols are all, by name. A new one is a file here, or a folder beside it, and one
 // line.
 var protocols = map[string]protocol{
 	"pebble":     {dial: dialPebble},
-	"postgresql": {dialPostgresql, loadPostgresql, postgresqlAnswers},
-	"mysql":      {dialMysql, loadMysql, mysqlAnswers},
+	"postgresql": {dialPostgresql, loadPostgresql, postgresqlAnswers, postgresqlDialect},
+	"mysql":      {dialMysql, loadMysql, mysqlAnswers, mysqlDialect},
 }
 
 // Dial connects to a database with the client of that name.
@@ -87,6 +90,12 @@ func Dial(ctx context.Context, name string, c Config) (Client, error) {
 	p, known := protocols[name]
 	if !known {
 		return nil, unknown(name)
+	}
+	if c.Warehouses > 0 {
+		if p.sql == nil {
+			return nil, fmt.Errorf("client %s speaks no SQL, and cannot run TPC-C", name)
+		}
+		return dialTPCC(ctx, p.sql(c.Socket, database.TPCCDatabase), c.Warehouses)
 	}
 	return p.dial(ctx, c)
 }

@@ -14,6 +14,17 @@ const (
 	factsColumn  = "sizes"
 )
 
+// plainVersion is the number in what a server says of its version.
+func plainVersion(said string) string {
+	for _, word := range strings.Fields(said) {
+		if word[0] >= '0' && word[0] <= '9' {
+			number, _, _ := strings.Cut(word, "-")
+			return number
+		}
+	}
+	return ""
+}
+
 // sizes are the fields of a record and the bytes of each.
 func sizes(fields, bytes int) string { return fmt.Sprintf("%d x %d", fields, bytes) }
 

@@ -64,8 +64,7 @@ func (m *mysqlClient) Version() string {
 	if err != nil {
 		return ""
 	}
-	number, _, _ := strings.Cut(string(value), "-")
-	return number
+	return plainVersion(string(value))
 }
 
 // Read implements Client.
@@ -228,6 +227,32 @@ func mysqlAnswers(ctx context.Context, path string) error {
 	return conn.Close()
 }
 
+// mysqlDialect is how TPC-C speaks to a database of the server on a socket.
+func mysqlDialect(path, in string) dialect {
+	return dialect{
+		name: "mysql", in: in,
+		connect: func(ctx context.Context) (driver.Conn, error) { return mysqlConnect(ctx, path, in) },
+		said: func(err error) (string, bool) {
+			var said *mysql.MySQLError
+			if !errors.As(err, &said) {
+				return "", false
+			}
+			return said.Message, true
+		},
+	}
+}
+
+// loadTPCC makes TPC-C's database, and fills it.
+func (m *mysqlClient) loadTPCC(ctx context.Context, path string, warehouses int) error {
+	if _, err := m.exec(ctx, "CREATE DATABASE "+database.TPCCDatabase, nil); err != nil {
+		return fmt.Errorf("make a database: %w", err)
+	}
+	if err := loadTPCC(ctx, mysqlDialect(path, database.TPCCDatabase), warehouses); err != nil {
+		return err
+	}
+	return nil
+}
+
 const (
 	mostMysqlValues = 60_000  // of a statement; the protocol counts them in 16 bits
 	mostMysqlBytes  = 4 << 20 // of a statement; servers take four times as many, unless told otherwise
@@ -243,6 +268,9 @@ func loadMysql(ctx context.Context, path string, d database.Dataset, _ map[strin
 	table := columns{fields: d.Fields}
 	m := &mysqlClient{conn: conn, table: table, prepared: map[string]driver.Stmt{}}
 	defer func() { err = errors.Join(err, m.Close()) }()
+	if d.Warehouses > 0 {
+		return m.loadTPCC(ctx, path, d.Warehouses)
+	}
 	in := database.MysqlDatabase + "."
 	declared := table.each(AllFields, func(name string, _ int) string { return name + " LONGBLOB NOT NULL" })
 	for _, text := range []string{

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"database/sql/driver"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"plimsoll/internal/database"
 	"plimsoll/internal/database/socket"
@@ -83,8 +85,7 @@ func (p *postgresqlClient) check(ctx context.Context, c Config) error {
 
 // Version is that of the server: "15.20".
 func (p *postgresqlClient) Version() string {
-	number, _, _ := strings.Cut(p.conn.ParameterStatus("server_version"), " ")
-	return number
+	return plainVersion(p.conn.ParameterStatus("server_version"))
 }
 
 // Read implements Client.
@@ -239,6 +240,9 @@ func loadPostgresql(ctx context.Context, path string, d database.Dataset, option
 		return fmt.Errorf("connect to PostgreSQL: %w", err)
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	if d.Warehouses > 0 {
+		return postgresqlTPCC(ctx, conn, path, d.Warehouses)
+	}
 	in, err := conn.Begin(ctx)
 	if err != nil {
 		return err
@@ -267,6 +271,45 @@ func loadPostgresql(ctx context.Context, path string, d database.Dataset, option
 	}
 	// Or the first reads would write, to say that rows are visible to all.
 	return run(ctx, conn, "VACUUM (FREEZE, ANALYZE)", "CHECKPOINT")
+}
+
+// postgresqlDialect is how TPC-C speaks to a database of the server on a socket.
+func postgresqlDialect(path, in string) dialect {
+	return dialect{
+		name: "postgres", in: in,
+		connect: func(ctx context.Context) (driver.Conn, error) {
+			config, err := postgresqlConfig(path)
+			if err != nil {
+				return nil, err
+			}
+			config.Database = in
+			return stdlib.GetConnector(*config).Connect(ctx)
+		},
+		said: func(err error) (string, bool) {
+			var said *pgconn.PgError
+			if !errors.As(err, &said) {
+				return "", false
+			}
+			return said.Message, true
+		},
+	}
+}
+
+// postgresqlTPCC makes TPC-C's database, and fills it.
+func postgresqlTPCC(ctx context.Context, conn *pgx.Conn, path string, warehouses int) error {
+	if err := run(ctx, conn, "CREATE DATABASE "+database.TPCCDatabase); err != nil {
+		return err
+	}
+	if err := loadTPCC(ctx, postgresqlDialect(path, database.TPCCDatabase), warehouses); err != nil {
+		return err
+	}
+	config := conn.Config().Copy()
+	config.Database = database.TPCCDatabase
+	there, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	return errors.Join(run(ctx, there, "VACUUM (FREEZE, ANALYZE)", "CHECKPOINT"), there.Close(ctx))
 }
 
 // run runs statements one after the other.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/sys/unix"
 
@@ -37,12 +38,13 @@ type counts struct{ reads, updates, inserts int64 }
 // count.
 var databases = []struct {
 	name    string
+	open    func(path, in string) *sql.DB
 	counted func(t *testing.T, path string) counts
 	checks  int64
 }{
-	{"postgresql", postgresqlCounts, 0},
-	{"mariadb", mysqlCounts, 1},
-	{"mysql", mysqlCounts, 1},
+	{"postgresql", openPostgresql, postgresqlCounts, 0},
+	{"mariadb", openMysql, mysqlCounts, 1},
+	{"mysql", openMysql, mysqlCounts, 1},
 }
 
 // images are those that are made, each once.
@@ -99,8 +101,8 @@ type bed struct {
 	said   *bytes.Buffer
 }
 
-// lay makes an image of packages, unpacks it, and has data laid out.
-func lay(t *testing.T, name string) *bed {
+// lay makes an image, unpacks it, and plans to lay out data.
+func lay(t *testing.T, name string, d database.Dataset) *bed {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it makes an image of packages")
@@ -130,7 +132,7 @@ func lay(t *testing.T, name string) *bed {
 	if err := os.Mkdir(b.config.Scratch, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	b.config.Plan = b.plan(server.Load(b.config.Dir, dataset))
+	b.config.Plan = b.plan(server.Load(b.config.Dir, d))
 	return b
 }
 
@@ -164,7 +166,7 @@ func TestDataIsLaidOutAndServed(t *testing.T) {
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
 			before := hosttest.Look()
-			b := lay(t, d.name)
+			b := lay(t, d.name, dataset)
 			if err := Run(t.Context(), b.config); err != nil {
 				t.Fatalf("%v\n%s", err, b.said)
 			}
@@ -307,45 +309,50 @@ func generate(t *testing.T, name, path string) (did counts) {
 	return did
 }
 
+// openPostgresql opens a database of PostgreSQL.
+func openPostgresql(path, in string) *sql.DB {
+	config, err := pgx.ParseConfig("host=/ sslmode=disable dbname=" + in + " user=" + database.PostgresqlUser)
+	if err != nil {
+		panic(err)
+	}
+	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, path) }
+	return stdlib.OpenDB(*config)
+}
+
 // postgresqlCounts are what PostgreSQL counted of its table of records. Reads and updates look
 // into its index.
 func postgresqlCounts(t *testing.T, path string) (c counts) {
-	config, err := pgx.ParseConfig("host=/ sslmode=disable dbname=postgres user=" + database.PostgresqlUser)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, path) }
-	conn, err := pgx.ConnectConfig(t.Context(), config)
-	if err != nil {
-		t.Error(err)
-		return c
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	db := openPostgresql(path, "postgres")
+	defer db.Close()
 	// Processes tell what they did when they end.
 	waited := "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
 	for others := 1; others > 0; {
-		if err := conn.QueryRow(t.Context(), waited).Scan(&others); err != nil {
+		if err := db.QueryRowContext(t.Context(), waited).Scan(&others); err != nil {
 			t.Error(err)
 			return c
 		}
 	}
 	text := "SELECT idx_scan - n_tup_upd, n_tup_upd, n_tup_ins FROM pg_stat_user_tables WHERE relname = 'usertable'"
-	if err := conn.QueryRow(t.Context(), text).Scan(&c.reads, &c.updates, &c.inserts); err != nil {
+	if err := db.QueryRowContext(t.Context(), text).Scan(&c.reads, &c.updates, &c.inserts); err != nil {
 		t.Error(err)
 	}
 	return c
 }
 
-// mysqlCounts are what MySQL or MariaDB counted of statements.
-func mysqlCounts(t *testing.T, path string) (c counts) {
+// openMysql opens a database of MySQL or MariaDB.
+func openMysql(path, in string) *sql.DB {
 	config := mysql.NewConfig()
-	config.User, config.Net, config.Addr = database.MysqlUser, "unix", path
+	config.User, config.Net, config.Addr, config.DBName = database.MysqlUser, "unix", path, in
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
-		t.Error(err)
-		return c
+		panic(err)
 	}
-	db := sql.OpenDB(connector)
+	return sql.OpenDB(connector)
+}
+
+// mysqlCounts are what MySQL or MariaDB counted of statements.
+func mysqlCounts(t *testing.T, path string) (c counts) {
+	db := openMysql(path, "")
 	defer db.Close()
 	for name, to := range map[string]*int64{"Com_select": &c.reads, "Com_update": &c.updates, "Com_insert": &c.inserts} {
 		if err := db.QueryRowContext(t.Context(), "SHOW GLOBAL STATUS LIKE '"+name+"'").Scan(&name, to); err != nil {
@@ -360,7 +367,7 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 	hosttest.Exclusive(t)
 	for _, d := range databases {
 		t.Run(d.name, func(t *testing.T) {
-			b := lay(t, d.name)
+			b := lay(t, d.name, dataset)
 			if err := Run(t.Context(), b.config); err != nil {
 				t.Fatalf("%v\n%s", err, b.said)
 			}

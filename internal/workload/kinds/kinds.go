@@ -13,5 +13,6 @@ func All() []workload.Kind {
 	return []workload.Kind{
 		fio.Kind,
 		ycsb.Kind,
+		ycsb.TPCC,
 	}
 }

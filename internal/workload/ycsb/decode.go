@@ -36,7 +36,7 @@ const (
 // decode reads the YAML below the key "ycsb". It goes on after a problem, so that
 // all of them come at once.
 func decode(node *yaml.Node, databases []database.Kind) (workload.Workload, problem.List) {
-	d := &decoder{p: defaults(), line: map[string]int{}, good: map[string]bool{}, databases: databases}
+	d := newDecoder(name, parameters, databases)
 	node = resolved(node)
 	if node.Kind != yaml.MappingNode {
 		d.problem(node.Line, "ycsb needs parameters", "write them below it, for example: {workload: C, records: 1000000}")
@@ -48,12 +48,18 @@ func decode(node *yaml.Node, databases []database.Kind) (workload.Workload, prob
 	if len(d.problems) > 0 {
 		return nil, d.problems.Sorted()
 	}
+	return d.driven(node)
+}
+
+// driven is the workload that was read.
+func (d *decoder) driven(node *yaml.Node) (workload.Workload, problem.List) {
 	declared, err := yaml.Marshal(node)
 	if err != nil {
-		d.problem(node.Line, "these parameters of ycsb cannot be written back: "+err.Error(), "")
+		d.problem(node.Line, "these parameters of "+d.kindName+" cannot be written back: "+err.Error(), "")
 		return nil, d.problems
 	}
-	w := &driven{Params: d.p, server: d.server, kind: d.kind, all: databases, declared: string(declared)}
+	w := &driven{Params: d.p, name: d.kindName, warehouses: d.warehouses, checked: d.checked, server: d.server,
+		kind: d.kind, all: d.databases, declared: string(declared)}
 	if d.given("ramp") {
 		ramp := time.Duration(d.p.Ramp)
 		w.ramp = &ramp
@@ -68,8 +74,18 @@ func resolved(node *yaml.Node) *yaml.Node {
 	return node
 }
 
+func newDecoder(kind string, known []parameter, databases []database.Kind) *decoder {
+	return &decoder{p: defaults(), kindName: kind, known: known, line: map[string]int{}, good: map[string]bool{},
+		databases: databases}
+}
+
 // decoder collects parameters and problems.
 type decoder struct {
+	kindName   string      // of workload: "ycsb"
+	known      []parameter // that it has
+	warehouses int         // of TPC-C; 0 for none
+	checked    bool        // TPC-C's data is looked at
+
 	p         Params
 	line      map[string]int  // of each parameter given
 	good      map[string]bool // given, and its value could be read
@@ -206,8 +222,8 @@ func duration(field func(*Params) *Duration, low time.Duration) func(*decoder, *
 
 // mapping reads every key, known or not.
 func (d *decoder) mapping(node *yaml.Node) {
-	keys := make([]string, len(parameters))
-	for i, p := range parameters {
+	keys := make([]string, len(d.known))
+	for i, p := range d.known {
 		keys[i] = p.key
 	}
 	for pair := range slices.Chunk(node.Content, 2) {
@@ -215,7 +231,8 @@ func (d *decoder) mapping(node *yaml.Node) {
 		at := slices.Index(keys, key.Value)
 		switch {
 		case at < 0:
-			d.problem(key.Line, fmt.Sprintf("unknown parameter %q of ycsb", key.Value), suggest.DidYouMean(key.Value, keys))
+			d.problem(key.Line, fmt.Sprintf("unknown parameter %q of %s", key.Value, d.kindName),
+				suggest.DidYouMean(key.Value, keys))
 			continue
 		case d.given(key.Value):
 			d.problem(key.Line, fmt.Sprintf("%s is given twice", key.Value),
@@ -228,7 +245,7 @@ func (d *decoder) mapping(node *yaml.Node) {
 			d.problem(key.Line, fmt.Sprintf("%s needs one value", key.Value), "")
 			continue
 		}
-		err := parameters[at].read(d, value)
+		err := d.known[at].read(d, value)
 		if err != nil {
 			d.problem(value.Line, fmt.Sprintf("%s: %q cannot be used", key.Value, value.Value), err.Error())
 			continue
@@ -251,8 +268,8 @@ func (d *decoder) mix(node *yaml.Node) error {
 		share, err := readNumber(value.Value, 0, 1)
 		_, twice := d.p.Mix[key.Value]
 		switch {
-		case !slices.Contains(Names, key.Value):
-			d.problem(key.Line, fmt.Sprintf("mix: %q is no operation", key.Value), suggest.DidYouMean(key.Value, Names))
+		case !slices.Contains(ofRecords, key.Value):
+			d.problem(key.Line, fmt.Sprintf("mix: %q is no operation", key.Value), suggest.DidYouMean(key.Value, ofRecords))
 		case twice:
 			d.problem(key.Line, fmt.Sprintf("mix: %s is given twice", key.Value), "")
 		case value.Kind != yaml.ScalarNode || err != nil:
@@ -284,17 +301,7 @@ func (d *decoder) check(line int) {
 	if err := p.dataset().Check(); err != nil && d.good["records"] {
 		d.problem(line, err.Error(), "")
 	}
-	open := d.given("rate")
-	if open && !d.given("threads") {
-		p.Threads = openThreads
-	}
-	if open && d.given("think") {
-		d.problem(d.line["think"], "think does not go with rate: operations begin when their time has come",
-			"leave one of both out")
-	}
-	if d.given("arrivals") && !open {
-		d.problem(d.line["arrivals"], "arrivals has no effect without rate", "leave it out, or write a rate")
-	}
+	d.checkPace()
 	mix := p.mix()
 	readable := len(mix) > 0
 	if d.given("max-scan") && readable && mix[Scan] == 0 {
@@ -314,6 +321,21 @@ func (d *decoder) check(line int) {
 	}
 }
 
+// checkPace looks at what says how fast operations follow each other.
+func (d *decoder) checkPace() {
+	open := d.given("rate")
+	if open && !d.given("threads") {
+		d.p.Threads = openThreads
+	}
+	if open && d.given("think") {
+		d.problem(d.line["think"], "think does not go with rate: operations begin when their time has come",
+			"leave one of both out")
+	}
+	if d.given("arrivals") && !open {
+		d.problem(d.line["arrivals"], "arrivals has no effect without rate", "leave it out, or write a rate")
+	}
+}
+
 // database reads which server there is.
 func (d *decoder) database(line int) {
 	known := make([]string, len(d.databases))
@@ -322,7 +344,7 @@ func (d *decoder) database(line int) {
 	}
 	switch node := d.named; {
 	case len(known) == 0:
-		d.problem(line, "ycsb has no database: this build knows none", "")
+		d.problem(line, d.kindName+" has no database: this build knows none", "")
 	case node == nil:
 		d.serve(d.databases[0], nil)
 	case node.Kind == yaml.ScalarNode && slices.Contains(known, node.Value):

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/database"
+	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/workload"
 	"plimsoll/internal/workload/ycsb"
@@ -474,8 +475,13 @@ func TestDocumentation(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, w := range workloads {
-			node := w["ycsb"]
-			_, problems := ycsb.DecodeWith(&node, []database.Kind{pebble})
+			var problems problem.List
+			if node, of := w["tpcc"]; of {
+				_, problems = ycsb.TPCC.Decode(&node, nil)
+			} else {
+				node := w["ycsb"]
+				_, problems = ycsb.DecodeWith(&node, []database.Kind{pebble})
+			}
 			if len(problems) > 0 {
 				t.Errorf("%s: %v", name, problems)
 			}

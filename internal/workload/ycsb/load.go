@@ -51,12 +51,19 @@ func LoadOf(declared string) (l Load, ok bool) {
 	if err != nil || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
 		return l, false
 	}
-	d := &decoder{p: defaults(), line: map[string]int{}, good: map[string]bool{}}
+	d := newDecoder(name, parameters, nil)
+	if slices.ContainsFunc(doc.Content[0].Content, func(n *yaml.Node) bool { return n.Value == "warehouses" }) {
+		d = newDecoder(tpcc, tpccParameters, nil)
+	}
 	d.mapping(doc.Content[0])
-	if len(d.problems) > 0 || len(d.p.mix()) == 0 {
+	mix := d.p.mix()
+	if d.warehouses > 0 {
+		mix = tpccMix
+	}
+	if len(d.problems) > 0 || len(mix) == 0 {
 		return l, false
 	}
-	l = Load{Mix: d.p.mix(), Distribution: d.p.distribution(), Database: database.All()[0].Name}
+	l = Load{Mix: mix, Distribution: d.p.distribution(), Database: database.All()[0].Name}
 	switch {
 	case d.named == nil:
 	case d.named.Kind == yaml.ScalarNode:

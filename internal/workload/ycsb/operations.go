@@ -1,6 +1,9 @@
 package ycsb
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // The operations, by the names that measurements have them.
 const (
@@ -11,8 +14,20 @@ const (
 	ReadModifyWrite = "read-modify-write"
 )
 
-// Names are the operations, in the order of tables.
-var Names = []string{Read, Update, Insert, Scan, ReadModifyWrite}
+// The transactions of TPC-C (revision 5.11, clause 2), likewise.
+const (
+	NewOrder    = "new-order"
+	Payment     = "payment"
+	OrderStatus = "order-status"
+	Delivery    = "delivery"
+	StockLevel  = "stock-level"
+)
+
+// ofRecords are YCSB's operations, in the order of tables.
+var ofRecords = []string{Read, Update, Insert, Scan, ReadModifyWrite}
+
+// Names are all operations, in the order of tables.
+var Names = slices.Concat(ofRecords, []string{NewOrder, Payment, OrderStatus, Delivery, StockLevel})
 
 // Mix is what share of the operations each kind is, by name.
 type Mix map[string]float64
@@ -52,7 +67,7 @@ type Operations struct {
 	random  *rand.Rand
 	keys    keys
 	inserts *Inserts
-	bounds  [5]float64 // running sum of the mix
+	bounds  []float64 // running sum of the mix
 }
 
 // Operations returns the operations of a thread, 0 to Threads-1. Inserts is shared by
@@ -61,9 +76,9 @@ func (p *Plan) Operations(thread int, inserts *Inserts) *Operations {
 	o := &Operations{plan: p, random: rand.New(rand.NewPCG(p.Seed, uint64(thread))), keys: p.newKeys(thread, inserts),
 		inserts: inserts}
 	sum := 0.0
-	for i, name := range Names {
+	for _, name := range Names {
 		sum += p.Mix[name]
-		o.bounds[i] = sum
+		o.bounds = append(o.bounds, sum)
 	}
 	return o
 }

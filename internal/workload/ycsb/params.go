@@ -57,7 +57,7 @@ type Database map[string]any
 func (MixParam) JSONSchema() *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(),
 		AdditionalProperties: jsonschema.FalseSchema}
-	for _, name := range Names {
+	for _, name := range ofRecords {
 		share := &jsonschema.Schema{Type: "number", Minimum: json.Number("0"), Maximum: json.Number("1")}
 		s.Properties.Set(name, orLevel(share))
 	}

@@ -13,7 +13,10 @@ func (w *driven) scale(jobs int, bytes int64) (workload.Workload, error) {
 	if jobs > 0 {
 		values["threads"] = strconv.Itoa(jobs)
 	}
-	if bytes > 0 {
+	if bytes > 0 && w.warehouses > 0 {
+		each := w.dataset().RecordBytes()
+		values["warehouses"] = strconv.FormatInt((bytes-1)/each+1, 10)
+	} else if bytes > 0 {
 		record := w.dataset().RecordBytes()
 		values["records"] = strconv.FormatInt((bytes-1)/record+1, 10)
 	}
@@ -21,6 +24,10 @@ func (w *driven) scale(jobs int, bytes int64) (workload.Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	scaled, problems := decode(declared, w.all)
+	read := decode
+	if w.warehouses > 0 {
+		read = decodeTPCC
+	}
+	scaled, problems := read(declared, w.all)
 	return scaled, problems.Unplaced().Err()
 }

@@ -17,16 +17,20 @@ import (
 // driven is a declared workload and the server that it drives.
 type driven struct {
 	Params
-	ramp     *time.Duration // nil: the experiment's
-	kind     database.Kind
-	all      []database.Kind // that there are
-	server   database.Server
-	declared string
+	ramp *time.Duration  // nil: the experiment's
+	name string          // of the kind of workload
+	kind database.Kind   // of the server
+	all  []database.Kind // that there are
+	// warehouses of TPC-C; 0 for records
+	warehouses int
+	checked    bool // their consistency is looked at after each trial
+	server     database.Server
+	declared   string
 }
 
 // Info implements workload.Workload.
 func (w *driven) Info() result.Workload {
-	return result.Workload{Kind: name, Summary: w.summary(w.kind.Title), Declared: w.declared}
+	return result.Workload{Kind: w.name, Summary: w.summary(w.kind.Title), Declared: w.declared}
 }
 
 // Programs implements workload.Workload.
@@ -53,12 +57,18 @@ func (w *driven) Layout() string {
 	d := w.dataset()
 	layout := fnv.New32a()
 	layout.Write([]byte(w.server.Layout()))
+	if d.Warehouses > 0 {
+		return fmt.Sprintf("plimsoll-%s-tpcc-%d-%08x", w.kind.Name, d.Warehouses, layout.Sum32())
+	}
 	return fmt.Sprintf("plimsoll-%s-%dx%dx%d-%08x", w.kind.Name, d.Records, d.Fields, d.FieldBytes, layout.Sum32())
 }
 
 // content is all that the loaded bytes depend on.
 func (w *driven) content() string {
 	d := w.dataset()
+	if d.Warehouses > 0 {
+		return fmt.Sprintf("%s %s, TPC-C of %d warehouses", w.kind.Name, w.server.Layout(), d.Warehouses)
+	}
 	return fmt.Sprintf("%s %s, %d records of %d x %d bytes, seed %d", w.kind.Name, w.server.Layout(), d.Records, d.Fields,
 		d.FieldBytes, d.Seed)
 }

@@ -1,0 +1,118 @@
+package loader
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"plimsoll/internal/database"
+	"plimsoll/internal/database/client"
+	"plimsoll/internal/hosttest"
+	"plimsoll/internal/load"
+	"plimsoll/internal/workload/ycsb"
+)
+
+// tpccPlan asks for all transactions as often, for a while.
+func tpccPlan(name, path string) *ycsb.Plan {
+	return &ycsb.Plan{
+		Client: name, Socket: path, Output: "out", Dataset: database.TPCC(1), Check: true,
+		Mix: ycsb.Mix{ycsb.NewOrder: 0.45, ycsb.Payment: 0.43, ycsb.OrderStatus: 0.04, ycsb.Delivery: 0.04,
+			ycsb.StockLevel: 0.04},
+		Distribution: ycsb.Uniform, Threads: threads, Timeout: 20 * time.Second, Seed: 1, Runtime: 4 * time.Second,
+	}
+}
+
+// transact has the generator run transactions, and returns how many of each there were, and what
+// is inconsistent then.
+func transact(ctx context.Context, t *testing.T, name, path string) (did map[string]uint64, broken string) {
+	t.Helper()
+	var out bytes.Buffer
+	o := load.Options{Dial: client.Dial, Output: &out, Check: client.CheckTPCC}
+	if err := load.Run(ctx, tpccPlan(name, path), o); err != nil {
+		t.Error(err)
+		return nil, ""
+	}
+	did = map[string]uint64{}
+	for text := range bytes.Lines(out.Bytes()) {
+		l, err := ycsb.ReadLine(text)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, o := range l.Operations {
+			did[o.Name] += o.Count
+			if o.Errors > 0 && l.End != nil {
+				t.Logf("%d errors of %s: %s", o.Errors, o.Name, l.End.Error)
+			}
+		}
+		if l.End != nil {
+			broken = l.End.Inconsistent
+		}
+	}
+	return did, broken
+}
+
+// TPC-C's tables are laid out, all its transactions run, its conditions hold then, and after a
+// kill; and one that does not is named.
+func TestTPCC(t *testing.T) {
+	hosttest.Exclusive(t)
+	for _, d := range databases {
+		if d.name == "mysql" {
+			continue // it is MariaDB's protocol, and takes a minute
+		}
+		t.Run(d.name, func(t *testing.T) {
+			b := lay(t, d.name, database.TPCC(1))
+			if err := Run(t.Context(), b.config); err != nil {
+				t.Fatalf("%v\n%s", err, b.said)
+			}
+			name := b.server.Client()
+			b.serve(func(ctx context.Context, socket string) {
+				c, err := client.Dial(ctx, name, client.Config{Socket: socket, Warehouses: 2})
+				if err == nil || !strings.Contains(err.Error(), "1 warehouses, and not 2") {
+					t.Errorf("with another number of warehouses: %v, %v", c, err)
+				}
+				did, broken := transact(ctx, t, name, socket)
+				if broken != "" {
+					t.Error(broken)
+				}
+				for _, kind := range []string{"new-order", "payment", "order-status", "delivery", "stock-level"} {
+					if did[kind] == 0 {
+						t.Errorf("no %s among %v", kind, did)
+					}
+				}
+				if share := float64(did["payment"]) / float64(did["new-order"]); share < 0.6 || share > 1.4 {
+					t.Errorf("%v", did)
+				}
+			})
+			killed := b.config
+			killed.Plan.Serve = b.server.Serve(database.DataDir).Argv
+			if err := killed.serve(t.Context(), nil, func(ctx context.Context, socket string) error {
+				time.AfterFunc(2*time.Second, func() { killAll(t, killed.Dir) })
+				_, _ = transact(ctx, t, name, socket)
+				return nil
+			}); err == nil {
+				t.Error("it survived a kill")
+			}
+			b.serve(func(ctx context.Context, socket string) {
+				config := client.Config{Socket: socket, Warehouses: 1}
+				if err := client.CheckTPCC(ctx, name, config); err != nil {
+					t.Errorf("after a kill: %v", err)
+				}
+				db := d.open(socket, database.TPCCDatabase)
+				defer db.Close()
+				for _, text := range []string{"UPDATE warehouse SET w_ytd = w_ytd + 1",
+					"DELETE FROM order_line WHERE ol_number = 3 AND ol_o_id = 7 AND ol_d_id = 2"} {
+					if _, err := db.ExecContext(ctx, text); err != nil {
+						t.Error(err)
+					}
+				}
+				err := client.CheckTPCC(ctx, name, config)
+				if err == nil || !strings.Contains(err.Error(), "3.3.2.1") || !strings.Contains(err.Error(), "3.3.2.4") ||
+					strings.Contains(err.Error(), "3.3.2.2") || strings.Contains(err.Error(), "3.3.2.3") {
+					t.Errorf("torn, it says %v", err)
+				}
+			})
+		})
+	}
+}
