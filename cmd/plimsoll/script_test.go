@@ -15,6 +15,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/finding/story"
+	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
 )
 
 // The scripts in testdata/scripts try every command as a new user would, wrong
@@ -24,6 +28,7 @@ import (
 //	terminal COLUMNS CODE PROGRAM ARGUMENTS...  the same on a terminal of its own: stdout is what it shows
 //	made DIRECTORY DATE                         makes a run directory, whose run began on that day
 //	sampled DIRECTORY DATE                      the same of a run of a mix, with series
+//	density DIRECTORY                           makes one of servers, of which more do not fit into memory
 //	belongs UID PATH...                         checks whose files are; links are not followed
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -51,6 +56,7 @@ func TestScripts(t *testing.T) {
 			"made":     scriptMade,
 			"sampled":  scriptSampled,
 			"belongs":  scriptBelongs,
+			"density":  scriptDensity,
 		},
 		Condition: func(condition string) (bool, error) {
 			if condition == "root" {
@@ -147,6 +153,16 @@ func scriptMade(ts *testscript.TestScript, neg bool, args []string) {
 	at, err := time.Parse(time.DateOnly, args[1])
 	ts.Check(err)
 	ts.Check(makeRun(ts.MkAbs(args[0]), filepath.Base(args[0]), at))
+}
+
+// scriptDensity stores a run of servers whose files outgrow a miniature's memory.
+func scriptDensity(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: density DIRECTORY")
+	}
+	run := story.Density()
+	run.ID = filepath.Base(args[0])
+	ts.Check(store.Keep(ts.MkAbs(args[0]), *run, func(result.Trial) map[string][]byte { return nil }))
 }
 
 func scriptBelongs(ts *testscript.TestScript, neg bool, args []string) {

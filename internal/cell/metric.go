@@ -40,7 +40,8 @@ func (m Metric) Of(t *result.Trial, tenant string) (value float64, ok bool) {
 var (
 	Rate        = Metric{"iops", "IOPS", "per second", true, rate}
 	Bandwidth   = Metric{"bandwidth", "bandwidth", "bytes per second", true, bandwidth}
-	DeviceReads = Metric{"device-reads", "device reads per operation", "per operation", false, deviceReads}
+	DeviceReads = Metric{"device-reads", "device reads per operation", "per operation", false,
+		counted(func(d result.DeviceCounter) uint64 { return d.Reads })}
 	CPUPerOp    = Metric{"cpu", "CPU time per operation", "s", false, cpuPerOperation}
 	PeakMemory  = Metric{"memory", "peak memory", "bytes", false, peakMemory}
 	WeakestRate = Metric{"weakest", "rate of the slowest instance", "per second", true, weakest}
@@ -50,8 +51,19 @@ var (
 	P999        = percentile("p99.9", 99.9)
 )
 
-// Metrics are all metrics, in the order in which they are shown. A new one is one
-// entry more.
+// What a model asks for beside them.
+var (
+	DeviceWrites = Metric{"device-writes", "device writes per operation", "per operation", false,
+		counted(func(d result.DeviceCounter) uint64 { return d.Writes })}
+	DeviceReadBytes = Metric{"device-read-bytes", "bytes read from devices per operation", "bytes", false,
+		counted(func(d result.DeviceCounter) uint64 { return d.ReadBytes })}
+	DeviceWriteBytes = Metric{"device-write-bytes", "bytes written to devices per operation", "bytes", false,
+		counted(func(d result.DeviceCounter) uint64 { return d.WriteBytes })}
+	HostCPUPerOp = Metric{"host-cpu", "CPU time of the host per operation", "s", false, hostCPUPerOperation}
+)
+
+// Metrics are all metrics that are shown, in that order. A new one is one entry
+// more.
 func Metrics() []Metric {
 	return []Metric{Rate, Bandwidth, P50, P99, P999, MeanLatency, WeakestRate, DeviceReads, CPUPerOp, PeakMemory}
 }
@@ -79,20 +91,33 @@ func weakest(_ *result.Trial, instances []result.Instance, _ *result.Measurement
 	return least, true
 }
 
-// deviceReads are what the devices that files lie on read for an operation, of
-// whichever instance: devices do not tell them apart.
-func deviceReads(t *result.Trial, _ []result.Instance, _ *result.Measurement) (float64, bool) {
-	all := t.Measured()
-	reads, known := 0.0, false
-	for _, c := range t.Checks {
-		for _, d := range c.Served {
-			if d.Device.Depth == 0 {
-				reads, known = reads+float64(d.Reads), true
+// counted is what the devices that files lie on did for an operation, of whichever
+// instance: devices do not tell them apart.
+func counted(count func(result.DeviceCounter) uint64) func(*result.Trial, []result.Instance, *result.Measurement) (
+	float64, bool) {
+	return func(t *result.Trial, _ []result.Instance, _ *result.Measurement) (float64, bool) {
+		sum, known := 0.0, false
+		for _, c := range t.Checks {
+			for _, d := range c.Served {
+				if d.Device.Depth == 0 {
+					sum, known = sum+float64(count(d)), true
+				}
 			}
 		}
+		done := float64(t.Measured().IOs()) * t.RampFactor()
+		return sum / done, known && done > 0
 	}
-	done := float64(all.IOs()) * t.RampFactor()
-	return reads / done, known && done > 0
+}
+
+// hostCPUPerOperation is the processor time that all of a trial took of the host for
+// each operation, in seconds: of the instances, of who asks them, and of the kernel for
+// them.
+func hostCPUPerOperation(t *result.Trial, _ []result.Instance, _ *result.Measurement) (float64, bool) {
+	if t.Neighbours == nil || t.Neighbours.CPU == nil {
+		return 0, false
+	}
+	done := float64(t.Measured().IOs()) * t.RampFactor()
+	return t.Neighbours.CPU.OwnSeconds / done, done > 0
 }
 
 // cpuPerOperation is the processor time that the instances' groups used, in

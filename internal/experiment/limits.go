@@ -222,3 +222,24 @@ func (m Mix) String() string {
 	}
 	return strings.Join(tenants, "; ")
 }
+
+// ParseLimits reads limits that are written outside of an experiment: a file of them, or what a command line
+// says, as YAML. of names whose they are, in what is wrong; file is "" for a command line.
+func ParseLimits(of, file string, text []byte) (l result.Limits, err error) {
+	p := &parser{e: &Experiment{}}
+	if root := p.root(text); root != nil {
+		l = p.limits(root, of)
+	}
+	if len(p.problems) > 0 {
+		return result.Limits{}, p.problems.Sorted().Within(file)
+	}
+	return l, nil
+}
+
+// LimitsByKey are the keys of limits and what each says, in their order.
+func LimitsByKey() (all [][2]string) {
+	for _, k := range limitKeys {
+		all = append(all, [2]string{k.key, k.description})
+	}
+	return all
+}

@@ -3,6 +3,7 @@ package ycsb
 import (
 	"math"
 	"slices"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -14,6 +15,10 @@ type Load struct {
 	Mix          Mix
 	Distribution Distribution
 	Database     string // its name: "pebble"
+
+	Clients int           // of each instance: connections, each with one operation at a time
+	Think   time.Duration // that a client waits after an operation before its next
+	Open    bool          // operations begin at a rate, whatever the server does
 }
 
 // OpenLoad is a load of an open loop.
@@ -63,7 +68,8 @@ func LoadOf(declared string) (l Load, ok bool) {
 	if len(d.problems) > 0 || len(mix) == 0 {
 		return l, false
 	}
-	l = Load{Mix: mix, Distribution: d.p.distribution(), Database: database.All()[0].Name}
+	l = Load{Mix: mix, Distribution: d.p.distribution(), Database: database.All()[0].Name,
+		Clients: d.p.Threads, Think: time.Duration(d.p.Think), Open: d.p.Rate > 0}
 	switch {
 	case d.named == nil:
 	case d.named.Kind == yaml.ScalarNode:

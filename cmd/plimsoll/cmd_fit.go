@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/report"
+	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
+)
+
+// modelFile is what fit writes unless it is told another name.
+const modelFile = "model.json"
+
+func newFitCommand(a *app) *cobra.Command {
+	out, check := modelFile, false
+	var seed uint64 = 1
+	cmd := &cobra.Command{
+		Use:   "fit RUN... [-o model.json]",
+		Short: "Fit a model to runs: what would be, on other hosts and in other numbers",
+		Long: `Fit to runs what an operation of each workload needs: reads of the device over the
+memory that an instance has, writes, processor time, and the latency of one that
+waits for nobody. From that and from what a host has, "plimsoll predict" says what
+any number of instances would do there. Nothing is measured.
+
+A workload takes at least ` + strconv.Itoa(model.FewestPoints) + ` points: other numbers of instances, or other limits of
+the host. Points that are alike in all runs become one. It learns from mixes of
+one workload whose clients wait for answers (a closed loop); what else the runs
+hold is left out, with the reason.
+
+Each point is then left out in turn, with all that are like it, and the others say
+what it would have done: so far is the model to be trusted. --check lists them all,
+beside what a straight line between the points next to it would have said, and
+Gunther's Universal Scalability Law.
+
+Each RUN is a run directory, or the id of a run below ./` + store.RunsDir + ` or its
+beginning, or "last". docs/model.md has the equations.
+
+EXIT STATUS
+  0  the model was written
+  1  a run cannot be read, nothing in the runs can be fitted, or the file cannot be
+     written
+  2  the command line is wrong, or there is no such run`,
+		Example: `  plimsoll fit last
+  plimsoll fit density-2026 --check
+  plimsoll fit monday tuesday -o cassandra.json`,
+		Args: atLeastOne("runs to fit to"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var runs []*result.Run
+			for _, name := range args {
+				_, run, err := readRun([]string{name})
+				if err != nil {
+					return err
+				}
+				runs = append(runs, run)
+			}
+			m, err := model.Fit(model.Options{Version: version, Seed: seed}, runs...)
+			if err != nil {
+				return &exitError{exitFailure, err}
+			}
+			if err := writeTo(a.data(), out, m.Write); err != nil {
+				return &exitError{exitFailure, fmt.Errorf("write the model: %w", err)}
+			}
+			if out == standardOutput {
+				return nil
+			}
+			if a.jsonOutput {
+				return m.Write(a.data())
+			}
+			return a.printed(func(w io.Writer) error { return report.Fitted(w, m, check, a.terminalOptions()) },
+				fmt.Sprintf("The model is in %s. Ask it: plimsoll predict %s --mix %s --over n=1..16\n", out, out,
+					m.Classes[0].Name))
+		},
+		ValidArgsFunction: completeRuns(64),
+	}
+	f := cmd.Flags()
+	f.StringVarP(&out, "output", "o", out, "`file` to write, or - for standard output")
+	f.BoolVar(&check, "check", false, "list what was said of each point that was left out")
+	f.Uint64Var(&seed, "seed", seed, "seed of the bring-ups that are drawn anew for the intervals")
+	f.BoolVar(&a.jsonOutput, "json", false, "print the model")
+	return cmd
+}
+
+// printed prints for people, and a line behind it.
+func (a *app) printed(print func(io.Writer) error, behind string) error {
+	if err := print(a.styled()); err != nil {
+		return &exitError{exitFailure, err}
+	}
+	if _, err := io.WriteString(a.styled(), behind); err != nil {
+		return &exitError{exitFailure, err}
+	}
+	return nil
+}

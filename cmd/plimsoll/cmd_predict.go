@@ -1,0 +1,245 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/experiment"
+	"plimsoll/internal/inputfile"
+	"plimsoll/internal/model"
+	"plimsoll/internal/report"
+	"plimsoll/internal/result"
+)
+
+// mostModel is more than any model's file has.
+const mostModel = 64 << 20
+
+// predictFlags are the flags of predict as they were written.
+type predictFlags struct {
+	mix, over, host, objective, against string
+
+	limits    map[string]*string // by key
+	elsewhere bool
+}
+
+func newPredictCommand(a *app) *cobra.Command {
+	flags := predictFlags{limits: map[string]*string{}}
+	cmd := &cobra.Command{
+		Use:   "predict MODEL --mix 'C: 4' [--memory 64GiB ...]",
+		Short: "Predict what instances would do together, by a model of runs",
+		Long: `Say what so many instances of each class would do together on a host: operations a
+second, mean and p99 latency, each with an interval of 90%, what binds them, and
+what a percent more of each resource would buy. Nothing is measured.
+
+The host is the one that the class was measured on, with what --host FILE and the
+flags say in place of its own. FILE has the keys of "host:" in an experiment file,
+which are the flags' names. The load generator shares the host's processors, as it
+did when the runs were measured, unless --asked-from-elsewhere says that it does
+not.
+
+--over n=1..16 asks for each number of instances, and says how many the host would
+carry: its load line. --over memory=1GiB..8GiB, or any other limit, asks over that.
+
+What lies outside of what was measured is marked, and its interval is wider the
+farther it does. Where the model knows nothing, it refuses, and says which run
+would teach it. --against RUN holds the model against a run that came later.
+
+MODEL is a file that "plimsoll fit" wrote. docs/model.md has the equations.
+
+EXIT STATUS
+  0  predicted
+  1  the model cannot be read, or knows nothing of what is asked
+  2  the command line is wrong, or there is no such file or run`,
+		Example: `  plimsoll predict model.json --mix 'C: 8'
+  plimsoll predict model.json --mix C --over n=1..16 --memory 2GiB
+  plimsoll predict model.json --mix 'C: 3, A: 2' --read-iops 20000
+  plimsoll predict model.json --mix 'C: 6' --over memory=500MiB..4GiB
+  plimsoll predict model.json --against last`,
+		Args: exactly(1, "a model's file"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			m, err := readModel(args[0])
+			if err != nil {
+				return err
+			}
+			if flags.against != "" {
+				return a.holdAgainst(m, flags.against)
+			}
+			return flags.predict(a, m)
+		},
+		ValidArgsFunction: completeFiles,
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.mix, "mix", "", "`classes` and how many instances of each: 'C: 4, A: 2'")
+	f.StringVar(&flags.over, "over", "", "`factor` to ask over, and its ends: n=1..16 or memory=1GiB..8GiB")
+	f.StringVar(&flags.host, "host", "", "`file` of what the host has")
+	f.StringVar(&flags.objective, "objective", "", "`limit` that the load line is to meet: p99=10ms")
+	f.BoolVar(&flags.elsewhere, "asked-from-elsewhere", false, "clients run on another host")
+	for _, limit := range experiment.LimitsByKey() {
+		if key, says := limit[0], limit[1]; key != "cpuset" {
+			flags.limits[key] = f.String(key, "", strings.ToLower(says[:1])+strings.TrimSuffix(says[1:], "."))
+		}
+	}
+	f.StringVar(&flags.against, "against", "", "`run` to hold the model against")
+	f.BoolVar(&a.jsonOutput, "json", false, "print everything as JSON")
+	for _, other := range []string{"mix", "over", "host", "objective"} {
+		excludes(cmd, "against", other)
+	}
+	return cmd
+}
+
+// readModel reads a model's file.
+func readModel(name string) (*model.Model, error) {
+	text, err := inputfile.Read(name, mostModel)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	m, err := model.Read(text)
+	if err != nil {
+		return nil, &exitError{exitFailure, fmt.Errorf("%s: %w", name, err)}
+	}
+	return m, nil
+}
+
+func (a *app) holdAgainst(m *model.Model, name string) error {
+	_, run, err := readRun([]string{name})
+	if err != nil {
+		return err
+	}
+	held := m.Hold(run)
+	if a.jsonOutput {
+		err = report.PredictedJSON(a.data(), held)
+	} else {
+		err = report.HeldAgainst(a.styled(), held, a.terminalOptions())
+	}
+	if err != nil {
+		return &exitError{exitFailure, err}
+	}
+	return nil
+}
+
+func (f *predictFlags) predict(a *app, m *model.Model) error {
+	ask, over, limit, err := f.asked(m)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	var answer any
+	var show func(io.Writer) error
+	if f.over == "" {
+		said, err := m.Predict(ask)
+		if err != nil {
+			return &exitError{exitFailure, err}
+		}
+		answer = said
+		show = func(w io.Writer) error { return report.Predicted(w, ask, said, a.terminalOptions()) }
+	} else {
+		curve, err := curveOver(m, ask, over, limit)
+		if err != nil {
+			return &exitError{exitFailure, err}
+		}
+		answer = curve
+		show = func(w io.Writer) error { return report.PredictedOver(w, ask, curve, a.terminalOptions()) }
+	}
+	if a.jsonOutput {
+		err = report.PredictedJSON(a.data(), answer)
+	} else {
+		err = show(a.styled())
+	}
+	if err != nil {
+		return &exitError{exitFailure, err}
+	}
+	return nil
+}
+
+// asked reads what is asked; all that is wrong with it is said at once.
+func (f *predictFlags) asked(m *model.Model) (ask model.Ask, over model.Over, p99 float64, err error) {
+	var wrong []error
+	if f.mix == "" {
+		return ask, over, 0, errors.New("predict takes --mix, such as --mix 'C: 4'; plimsoll predict --help shows how")
+	}
+	ask.Tenants, err = m.ParseMix(f.mix)
+	if err != nil {
+		return ask, over, 0, err
+	}
+	class, err := m.Find(ask.Tenants[0].Class)
+	if err != nil {
+		return ask, over, 0, err
+	}
+	ask.Host = class.Measured()
+	if f.host != "" {
+		text, err := inputfile.Read(f.host, inputfile.MaxText)
+		if err == nil {
+			var limits result.Limits
+			limits, err = experiment.ParseLimits("the host", f.host, text)
+			ask.Host = ask.Host.With(limits)
+		}
+		wrong = append(wrong, err)
+	}
+	for _, limit := range experiment.LimitsByKey() {
+		text := f.limits[limit[0]]
+		if text == nil || *text == "" {
+			continue
+		}
+		limits, err := experiment.ParseLimits("the host", "", []byte(limit[0]+": "+*text))
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("--%s %s: %w", limit[0], *text, err))
+		}
+		ask.Host = ask.Host.With(limits)
+	}
+	if f.elsewhere {
+		ask.Host.Machine = 0
+	}
+	if h := ask.Host; h.Machine > 0 && h.CPUs > h.Machine {
+		wrong = append(wrong, fmt.Errorf("%v processors for instances are more than the %v that they shared with those who "+
+			"ask them when they were measured: add --asked-from-elsewhere", h.CPUs, h.Machine))
+	}
+	if f.objective != "" {
+		objective, bad := experiment.ParseObjective(f.objective)
+		switch {
+		case bad != nil || objective.Standalone > 0:
+			wrong = append(wrong, fmt.Errorf("--objective %s: a load line is predicted for a limit of p99, such as p99=10ms",
+				f.objective))
+		case f.over == "":
+			wrong = append(wrong, errors.New("--objective is of a load line: add --over n=1..16"))
+		default:
+			p99 = objective.P99Seconds
+		}
+	}
+	if f.over != "" {
+		over, err = model.ParseOver(f.over)
+		wrong = append(wrong, err)
+		if err == nil && over.Factor == "n" && len(ask.Tenants) > 1 {
+			wrong = append(wrong, errors.New("--over n is of one class: name one in --mix"))
+		}
+	}
+	return ask, over, p99, errors.Join(wrong...)
+}
+
+// curveOver asks a model over a factor.
+func curveOver(m *model.Model, ask model.Ask, over model.Over, p99 float64) (c report.Curve, err error) {
+	c.Over = over
+	answered := false
+	for _, value := range over.Values {
+		at := over.At(ask, value)
+		point := report.CurvePoint{Value: value}
+		if point.Answer, err = m.Predict(at); err != nil {
+			point.Why = err.Error()
+		}
+		answered = answered || err == nil
+		c.Answers = append(c.Answers, point)
+	}
+	if !answered {
+		return c, err
+	}
+	if over.Factor == "n" {
+		line, err := m.LoadLine(ask, int(over.Values[len(over.Values)-1]), p99)
+		if err != nil {
+			return c, err
+		}
+		c.Line = &line
+	}
+	return c, nil
+}

@@ -1,0 +1,182 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"plimsoll/internal/experiment"
+	"plimsoll/internal/problem"
+	"plimsoll/internal/result"
+	"plimsoll/internal/units"
+)
+
+// mostInstances is more than any host runs.
+const mostInstances = 100_000
+
+// ParseMix reads what a command line says of tenants: classes and how many of each, "C: 4,
+// A: 2", or "C" for one whose number is asked for.
+func (m *Model) ParseMix(text string) (all []Tenant, err error) {
+	var problems problem.List
+	for part := range strings.SplitSeq(text, ",") {
+		name, number, given := strings.Cut(part, ":")
+		name, number = strings.TrimSpace(name), strings.TrimSpace(number)
+		t := Tenant{Class: name, Count: 1, Think: -1}
+		if _, err := m.Find(name); err != nil {
+			problems.InLine(0, "the mix: "+err.Error(), `write "C: 4" for four instances of C`)
+			continue
+		}
+		if given {
+			n, err := strconv.Atoi(number)
+			if err != nil || n < 1 || n > mostInstances {
+				problems.InLine(0, fmt.Sprintf("the mix: %s: %q is no number of instances", name, number),
+					`write "C: 4" for four instances of C`)
+				continue
+			}
+			t.Count = n
+		}
+		for _, other := range all {
+			if other.Class == name {
+				problems.InLine(0, "the mix names "+name+" twice", "name it once, with all of its instances")
+			}
+		}
+		all = append(all, t)
+	}
+	if len(problems) > 0 {
+		return nil, problems.Sorted().Within("")
+	}
+	return all, nil
+}
+
+// Over is a factor that a prediction is made over, and its values.
+type Over struct {
+	Factor string // "n", or the key of a limit
+	Values []float64
+	Unit   string // "B", "B/s", "" for a bare number
+}
+
+// steps is how many values there are of a limit from one to another.
+const steps = 9
+
+// ParseOver reads what a command line says of a factor: "n=1..16", "memory=1GiB..8GiB".
+func ParseOver(text string) (o Over, err error) {
+	wrong := func(why string) (Over, error) {
+		return Over{}, fmt.Errorf("--over %s: %s; write n=1..16, or the key of a limit such as memory=1GiB..8GiB", text, why)
+	}
+	factor, span, _ := strings.Cut(text, "=")
+	from, to, ok := strings.Cut(span, "..")
+	if !ok {
+		return wrong("it is no factor with two ends")
+	}
+	o.Factor = strings.TrimSpace(factor)
+	if o.Factor == "n" {
+		low, err := strconv.Atoi(from)
+		high, err2 := strconv.Atoi(to)
+		if err != nil || err2 != nil || low < 1 || high < low || high > 4096 {
+			return wrong("numbers of instances are whole, from 1 to 4096")
+		}
+		for n := low; n <= high; n += max(1, (high-low)/64) {
+			o.Values = append(o.Values, float64(n))
+		}
+		return o, nil
+	}
+	var low, high float64
+	for _, end := range []struct {
+		text  string
+		value *float64
+	}{{from, &low}, {to, &high}} {
+		l, err := experiment.ParseLimits("--over", "", []byte(o.Factor+": "+end.text))
+		if err != nil {
+			return wrong(err.Error())
+		}
+		*end.value, o.Unit = limitOf(l, o.Factor)
+	}
+	if !(low > 0 && high > low) {
+		return wrong("the second end is greater than the first")
+	}
+	for i := range steps {
+		o.Values = append(o.Values, low*math.Pow(high/low, float64(i)/(steps-1)))
+	}
+	return o, nil
+}
+
+// limitOf is the value of a limit by its key.
+func limitOf(l result.Limits, key string) (value float64, unit string) {
+	switch key {
+	case "cpus":
+		return l.CPUs, ""
+	case "memory":
+		return float64(l.MemoryBytes), "B"
+	case "read-iops":
+		return float64(l.Read.OperationsPerSecond), ""
+	case "write-iops":
+		return float64(l.Write.OperationsPerSecond), ""
+	case "read-bandwidth":
+		return float64(l.Read.BytesPerSecond), "B/s"
+	case "write-bandwidth":
+		return float64(l.Write.BytesPerSecond), "B/s"
+	}
+	return 0, ""
+}
+
+// At returns the ask with the factor at a value.
+func (o Over) At(ask Ask, value float64) Ask {
+	h := &ask.Host
+	switch o.Factor {
+	case "n":
+		t := ask.Tenants[0]
+		t.Count = int(value)
+		ask.Tenants = []Tenant{t}
+	case "cpus":
+		h.CPUs = value
+		if h.Machine > 0 {
+			h.Machine = max(h.Machine, value)
+		}
+	case "memory":
+		h.MemoryBytes = int64(value)
+	case "read-iops":
+		h.Read.OperationsPerSecond = int64(value)
+	case "write-iops":
+		h.Write.OperationsPerSecond = int64(value)
+	case "read-bandwidth":
+		h.Read.BytesPerSecond = int64(value)
+	case "write-bandwidth":
+		h.Write.BytesPerSecond = int64(value)
+	}
+	return ask
+}
+
+// Text is a value of the factor, for people.
+func (o Over) Text(value float64) string {
+	switch o.Unit {
+	case "B":
+		return units.Bytes(uint64(value))
+	case "B/s":
+		return units.Bandwidth(value)
+	}
+	return strconv.FormatFloat(math.Round(100*value)/100, 'f', -1, 64)
+}
+
+// With returns the host with those limits in place of its own that l has.
+func (h Host) With(l result.Limits) Host {
+	all := result.Limits{CPUs: h.CPUs, MemoryBytes: h.MemoryBytes, Read: h.Read, Write: h.Write}.With(l)
+	return Host{CPUs: all.CPUs, MemoryBytes: all.MemoryBytes, Read: all.Read, Write: all.Write, Machine: h.Machine}
+}
+
+// Measured returns the host that most of a class's points were measured on.
+func (f *Fitted) Measured() Host {
+	best, most := Host{}, 0
+	for _, p := range f.Points {
+		n := 0
+		for _, q := range f.Points {
+			if q.Host == p.Host {
+				n++
+			}
+		}
+		if n > most {
+			best, most = p.Host, n
+		}
+	}
+	return best
+}

@@ -1,0 +1,188 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/optimize"
+	"gonum.org/v1/gonum/stat"
+)
+
+// FewestPoints is how many points a class takes: three shapes, and something to hold
+// them against.
+const FewestPoints = 3
+
+// Noise of a rate that no number of bring-ups takes away, as a share: what the form
+// itself gets wrong.
+const formNoise = 0.02
+
+// Noise of a mean latency: clients that think make much of little.
+const meanNoise = 0.2
+
+// parameter is one that is fitted by search, by its logarithm.
+type parameter struct {
+	of     func(*Params) *Number
+	expect float64 // before anything is measured
+	spread float64 // of the logarithm around that
+}
+
+// searched are the parameters that no measurement gives directly. What is expected of
+// them holds them where points tell nothing.
+func searched(calm float64, reads bool) []parameter {
+	all := []parameter{
+		{func(p *Params) *Number { return &p.Latency.Base }, calm, 1},
+		{func(p *Params) *Number { return &p.Late.Processors }, 2, 1},
+		{func(p *Params) *Number { return &p.Late.Device }, 6, 1},
+		{func(p *Params) *Number { return &p.Reach.Machine }, 0.95, 0.1},
+		{func(p *Params) *Number { return &p.Reach.Reads }, 1, 0.1},
+		{func(p *Params) *Number { return &p.Reach.Writes }, 1, 0.1},
+	}
+	if reads {
+		all = append(all, parameter{func(p *Params) *Number { return &p.Latency.More }, 300e-6, 1.5})
+	}
+	return all
+}
+
+// fit returns the parameters that agree best with points. start is where to search from;
+// nil for what is expected.
+func fit(points []Point, start *Params) (Params, error) {
+	p := demands(points)
+	calm := math.Inf(1)
+	reads := false
+	for _, of := range points {
+		if mean := of.median(func(u *Unit) *Number { return &u.Mean }); mean < calm {
+			calm = mean
+		}
+		reads = reads || p.Reads.At(of.Memory()) > readsLeast
+	}
+	if math.IsInf(calm, 1) || calm <= 0 {
+		return p, fmt.Errorf("no latency was measured")
+	}
+	all := searched(calm, reads)
+	x := make([]float64, len(all))
+	for i, s := range all {
+		x[i] = math.Log(s.expect)
+		if start != nil {
+			x[i] = math.Log(float64(*s.of(start)))
+		}
+	}
+	set := func(x []float64) {
+		for i, s := range all {
+			*s.of(&p) = Number(math.Exp(x[i]))
+		}
+	}
+	weights, means := make([]float64, len(points)), make([]float64, len(points))
+	for i, of := range points {
+		weights[i] = weightOf(of)
+		means[i] = of.median(func(u *Unit) *Number { return &u.Mean })
+	}
+	off := func(x []float64) (sum float64) {
+		for i, s := range all {
+			z := (x[i] - math.Log(s.expect)) / s.spread
+			sum += z * z
+			if math.Abs(z) > 8 {
+				return math.Inf(1)
+			}
+		}
+		set(x)
+		for i, of := range points {
+			rate := p.rate(of)
+			z := math.Log(rate / of.Rate())
+			sum += weights[i] * z * z
+			if means[i] > 0 {
+				z = math.Log((float64(of.Clients*of.Instances)/rate - of.Think) / means[i])
+				sum += z * z / (meanNoise * meanNoise)
+			}
+		}
+		return sum
+	}
+	found, err := optimize.Minimize(optimize.Problem{Func: off}, x,
+		&optimize.Settings{FuncEvaluations: 3000, Converger: &optimize.FunctionConverge{Absolute: 1e-4, Iterations: 60}},
+		&optimize.NelderMead{SimplexSize: 0.3})
+	if err != nil && found == nil {
+		return p, fmt.Errorf("no parameters agree with the points: %w", err)
+	}
+	set(found.X)
+	p.Tail = tailOf(points)
+	return p, nil
+}
+
+// weightOf is how much the rate of a point counts: one over the variance of its
+// logarithm.
+func weightOf(of Point) float64 {
+	var logs []float64
+	for _, u := range of.Units {
+		logs = append(logs, math.Log(float64(u.Rate)))
+	}
+	variance := 0.05 * 0.05 // of one bring-up that nothing is held against
+	if len(logs) > 1 {
+		variance = stat.Variance(logs, nil)
+	}
+	return 1 / (formNoise*formNoise + variance/float64(len(logs)))
+}
+
+// demands fits what is measured directly.
+func demands(points []Point) (p Params) {
+	take := func(x func(Point) float64, y func(*Unit) *Number) (all []observation) {
+		for _, of := range points {
+			o := observation{x(of), of.median(y), math.Sqrt(float64(len(of.Units)))}
+			if !math.IsNaN(o.y) && !math.IsNaN(o.x) {
+				all = append(all, o)
+			}
+		}
+		return all
+	}
+	p.Reads = fitMiss(take(Point.Memory, func(u *Unit) *Number { return &u.Reads }))
+	reads := func(of Point) float64 { return p.Reads.At(of.Memory()) }
+	p.CPU = fitLine(take(reads, func(u *Unit) *Number { return &u.CPU }))
+	p.HostCPU = fitLine(take(reads, func(u *Unit) *Number { return &u.HostCPU }))
+	each := func(of Point) float64 { return of.Rate() / float64(of.Instances) }
+	p.Writes = fitWrites(take(each, func(u *Unit) *Number { return &u.Writes }))
+	p.ReadBytes = bytesPer(points, func(u *Unit) (float64, float64) { return float64(u.ReadBytes), float64(u.Reads) })
+	p.WriteBytes = bytesPer(points, func(u *Unit) (float64, float64) { return float64(u.WriteBytes), float64(u.Writes) })
+	return p
+}
+
+// bytesPer is how many bytes a device's request has, all requests together.
+func bytesPer(points []Point, of func(*Unit) (bytes, requests float64)) Number {
+	var bytes, requests float64
+	for _, p := range points {
+		for i := range p.Units {
+			b, r := of(&p.Units[i])
+			if !math.IsNaN(b + r) {
+				bytes, requests = bytes+b, requests+r
+			}
+		}
+	}
+	if requests == 0 {
+		return 0
+	}
+	return Number(bytes / requests)
+}
+
+// tailOf are the knots of points.
+func tailOf(points []Point) (t Tail) {
+	for _, of := range points {
+		mean := of.median(func(u *Unit) *Number { return &u.Mean })
+		p99 := of.median(func(u *Unit) *Number { return &u.P99 })
+		if mean > 0 && p99 > 0 {
+			t = append(t, Knot{Number(mean), Number(p99 / mean)})
+		}
+	}
+	return t
+}
+
+// redrawn returns points with bring-ups drawn anew.
+func redrawn(points []Point, rng *rand.Rand) []Point {
+	out := slices.Clone(points)
+	for i := range out {
+		units := make([]Unit, len(out[i].Units))
+		for j := range units {
+			units[j] = out[i].Units[rng.IntN(len(units))]
+		}
+		out[i].Units = units
+	}
+	return out
+}

@@ -1,0 +1,91 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// LoadLine is how many instances of a class a host would carry: the most that together do
+// as much as any number does, within 10%, and whose p99 is within the limit.
+type LoadLine struct {
+	Class     string `json:"class"`
+	Instances int    `json:"instances"` // 0 where no number meets the limit
+	Low       int    `json:"low"`       // interval of 90%
+	High      int    `json:"high"`
+	Peak      int    `json:"peak"` // instances that do most
+	PeakLow   int    `json:"peak_low"`
+	PeakHigh  int    `json:"peak_high"`
+	Most      int    `json:"most"` // instances up to which was looked
+}
+
+// asMuch is the share of the most that is as much.
+const asMuch = 0.9
+
+// LoadLine returns how many instances of the ask's only tenant its host would carry, of 1
+// to most. limit is of p99, in seconds; 0 for none.
+func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err error) {
+	ask.Tenants = slices.Clone(ask.Tenants)
+	line = LoadLine{Class: ask.Tenants[0].Class, Most: most}
+	q := question{ask: ask, classes: make([]*Fitted, 1)}
+	if q.classes[0], err = m.Find(ask.Tenants[0].Class); err != nil {
+		return line, err
+	}
+	f := q.classes[0]
+	t := &ask.Tenants[0]
+	if t.Clients == 0 {
+		t.Clients = f.Points[0].Clients
+	}
+	if t.Think < 0 {
+		t.Think = f.Points[0].Think
+	}
+	of := func(params func(*Fitted) *Params, off func(in instances) float64) (carried, peak int) {
+		rates, within := make([]float64, most), make([]bool, most)
+		for n := range most {
+			t.Count = n + 1
+			o := q.outcome(params, ask.Host)
+			in := o.in[0]
+			rates[n] = o.rates[0] * math.Exp(off(in))
+			mean := max(0, in.clients*in.count/rates[n]-in.think)
+			within[n] = !(limit > 0) || mean*params(f).Tail.At(mean) <= limit
+		}
+		top := 0.0
+		for n, r := range rates {
+			if within[n] && r > top {
+				top, peak = r, n+1
+			}
+		}
+		for n, r := range rates {
+			if within[n] && r >= asMuch*top {
+				carried = n + 1
+			}
+		}
+		return carried, peak
+	}
+	line.Instances, line.Peak = of(func(f *Fitted) *Params { return &f.Params }, func(instances) float64 { return 0 })
+	var carried, peaks []float64
+	for d := range draws {
+		// What the form itself gets wrong it gets wrong at each number anew.
+		rng := rand.New(rand.NewPCG(m.Seed, uint64(d)))
+		c, p := of(func(f *Fitted) *Params { return f.draw(d) }, func(in instances) float64 {
+			e := f.Check.Between
+			if distance(f.Points, &f.Params, in) > 0 {
+				e = f.Check.Beyond
+			}
+			return float64(e.Off) * rng.NormFloat64()
+		})
+		carried, peaks = append(carried, float64(c)), append(peaks, float64(p))
+	}
+	between := func(all []float64, best int) (low, high int) {
+		slices.Sort(all)
+		tail := (1 - confidence) / 2
+		low = int(stat.Quantile(tail, stat.Empirical, all, nil))
+		high = int(stat.Quantile(1-tail, stat.Empirical, all, nil))
+		return min(low, best), max(high, best)
+	}
+	line.Low, line.High = between(carried, line.Instances)
+	line.PeakLow, line.PeakHigh = between(peaks, line.Peak)
+	return line, nil
+}

@@ -1,0 +1,181 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+)
+
+// SchemaVersion is the version of a model's file. It grows when a field changes its
+// meaning or goes away.
+const SchemaVersion = 1
+
+// kind is what a model's file says that it is.
+const kind = "plimsoll model"
+
+// Model is what a few runs tell of what hosts would carry.
+type Model struct {
+	Kind    string   `json:"kind"`
+	Schema  int      `json:"schema"`
+	Version string   `json:"version"` // of plimsoll
+	Seed    uint64   `json:"seed"`    // of the bring-ups that were drawn anew
+	Runs    []Source `json:"runs"`    // that it was fitted to
+	Left    []string `json:"left_out,omitempty"`
+	Classes []Fitted `json:"classes"`
+}
+
+// Source is a run that a model was fitted to.
+type Source struct {
+	ID         string `json:"id"`
+	Experiment string `json:"experiment"`
+	CPU        string `json:"cpu"` // model of the processors
+	Kernel     string `json:"kernel"`
+}
+
+// Fitted is a class with its parameters, and how far they are known.
+type Fitted struct {
+	Name string `json:"name"` // of the workload; with its stack where it stood on several
+	Class
+	Params Params   `json:"params"`
+	Drawn  []Params `json:"drawn"` // fitted to bring-ups drawn anew
+	Check  Check    `json:"check"`
+	Points []Point  `json:"points"`
+}
+
+// Find returns the class of that name.
+func (m *Model) Find(name string) (*Fitted, error) {
+	var names []string
+	for i := range m.Classes {
+		if m.Classes[i].Name == name {
+			return &m.Classes[i], nil
+		}
+		names = append(names, m.Classes[i].Name)
+	}
+	return nil, fmt.Errorf("the model knows no %q: it was fitted to %s", name, strings.Join(names, ", "))
+}
+
+// Write writes a model as a file.
+func (m *Model) Write(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	return e.Encode(m)
+}
+
+// Read reads a model's file, and refuses one that another version wrote, and one whose
+// numbers cannot be.
+func Read(text []byte) (*Model, error) {
+	var head struct {
+		Kind   string `json:"kind"`
+		Schema int    `json:"schema"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, fmt.Errorf("it is no model: %w", err)
+	}
+	switch {
+	case head.Kind != kind:
+		return nil, errors.New("it is no model: `plimsoll fit RUN -o model.json` makes one")
+	case head.Schema != SchemaVersion:
+		return nil, fmt.Errorf("it is a model of version %d, and this program reads version %d: fit it anew", head.Schema,
+			SchemaVersion)
+	}
+	m := &Model{}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("the model is damaged: %w", err)
+	}
+	var problems []error
+	names := map[string]bool{}
+	for i := range m.Classes {
+		c := &m.Classes[i]
+		wrong := func(format string, args ...any) {
+			problems = append(problems, fmt.Errorf("class %d (%q): %s", i+1, c.Name, fmt.Sprintf(format, args...)))
+		}
+		if c.Name == "" || names[c.Name] {
+			wrong("its name is empty, or another's")
+		}
+		names[c.Name] = true
+		if len(c.Points) < FewestPoints {
+			wrong("it has %d points, and takes %d", len(c.Points), FewestPoints)
+		}
+		for j, p := range c.Points {
+			if p.Instances < 1 || p.Clients < 1 || !(p.Think >= 0) || len(p.Units) == 0 || !(p.Rate() > 0) {
+				wrong("point %d: instances, clients and rates are above 0", j+1)
+			}
+		}
+		for j, p := range append([]Params{c.Params}, c.Drawn...) {
+			if why := p.impossible(); why != "" {
+				wrong("parameters %d: %s", j, why)
+			}
+		}
+		if !(c.Check.Between.Off >= 0) || !(c.Check.Beyond.Off >= 0) {
+			wrong("an error is below 0")
+		}
+	}
+	if len(m.Classes) == 0 {
+		problems = append(problems, errors.New("it has no class"))
+	}
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("the model is damaged: %w", errors.Join(problems...))
+	}
+	return m, nil
+}
+
+// impossible says what parameters cannot be; "" for nothing.
+func (p *Params) impossible() string {
+	for _, of := range []struct {
+		name        string
+		value       Number
+		least, most float64
+	}{
+		{"reads.floor", p.Reads.Floor, 0, 1e6}, {"reads.scale", p.Reads.Scale, 0, 1e6}, {"reads.fits", p.Reads.Fits, 0, 1e18},
+		{"reads.shape", p.Reads.Shape, leastShape, 2 * mostShape}, {"cpu_seconds.more", p.CPU.More, 0, 1e6},
+		{"machine_seconds.more", p.HostCPU.More, 0, 1e6}, {"writes.at_1", p.Writes.At1, 0, 1e9},
+		{"writes.batch", p.Writes.Batch, 0, mostBatch}, {"bytes_per_read", p.ReadBytes, 0, 1e12},
+		{"bytes_per_write", p.WriteBytes, 0, 1e12}, {"latency_seconds.base", p.Latency.Base, 1e-12, 1e6},
+		{"latency_seconds.more", p.Latency.More, 0, 1e6}, {"sharpness.processors", p.Late.Processors, 1e-6, 1e6},
+		{"sharpness.device", p.Late.Device, 1e-6, 1e6}, {"reach.machine", p.Reach.Machine, 0.01, 100},
+		{"reach.reads", p.Reach.Reads, 0.01, 100}, {"reach.writes", p.Reach.Writes, 0.01, 100},
+	} {
+		if v := float64(of.value); !(v >= of.least && v <= of.most) {
+			return fmt.Sprintf("%s is %v, and can be from %v to %v", of.name, v, of.least, of.most)
+		}
+	}
+	for _, of := range []Number{p.CPU.Base, p.HostCPU.Base} {
+		if math.IsInf(float64(of), 0) || float64(of) < -1e3 {
+			return "a number is out of all bounds"
+		}
+	}
+	for _, k := range p.Tail {
+		if !(k.Mean > 0 && k.Times > 0) || math.IsInf(float64(k.Mean), 0) || math.IsInf(float64(k.Times), 0) {
+			return "a latency is not above 0"
+		}
+	}
+	return ""
+}
+
+// named gives classes names: that of the workload, with its stack and number where others
+// have the same.
+func named(all []Fitted) {
+	for i := range all {
+		same := func(f Fitted) bool { return f.Workload == all[i].Workload && f.Class != all[i].Class }
+		all[i].Name = all[i].Workload
+		if slices.ContainsFunc(all, same) {
+			all[i].Name += "@" + all[i].Stack
+		}
+	}
+	for i := range all {
+		number := 1
+		for j := range i {
+			if strings.TrimSuffix(all[j].Name, fmt.Sprintf("#%d", number)) == all[i].Name {
+				number++
+			}
+		}
+		if number > 1 {
+			all[i].Name += fmt.Sprintf("#%d", number)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package model
+
+import (
+	"math"
+
+	"plimsoll/internal/result"
+)
+
+// Params are what is fitted of a class.
+type Params struct {
+	Reads      Miss   `json:"reads"`
+	CPU        Line   `json:"cpu_seconds"`     // of instances
+	HostCPU    Line   `json:"machine_seconds"` // of the machine: with those who ask
+	Writes     Writes `json:"writes"`
+	ReadBytes  Number `json:"bytes_per_read"`
+	WriteBytes Number `json:"bytes_per_write"`
+
+	Latency Line  `json:"latency_seconds"` // of an operation that waits for nobody, over its reads
+	Late    Sharp `json:"sharpness"`
+	Reach   Reach `json:"reach"`
+	Tail    Tail  `json:"tail"`
+}
+
+// Sharp is how late operations begin to wait for each other as a station fills up: the
+// exponent of wait.
+type Sharp struct {
+	Processors Number `json:"processors"`
+	Device     Number `json:"device"`
+}
+
+// Reach is how much of a limit is had in fact, as a share: kernels let bursts through.
+type Reach struct {
+	Machine Number `json:"machine"`
+	Reads   Number `json:"reads"`
+	Writes  Number `json:"writes"`
+}
+
+// Tail is how many times the mean latency its 99th percentile was, over the mean: it grows
+// as operations begin to wait, and falls again where all wait as long.
+type Tail []Knot
+
+// Knot is what was measured of one point.
+type Knot struct {
+	Mean  Number `json:"mean"`  // s
+	Times Number `json:"times"` // p99 / mean
+}
+
+// tailWidth is how far knots count, as a logarithm of the mean: with half as much weight at
+// 1.6 times the mean.
+const tailWidth = 0.4
+
+// At returns p99 over the mean for a mean latency, in seconds: of the knots around it, the
+// nearest counting most. NaN without any.
+func (t Tail) At(mean float64) float64 { return t.without(-1, mean) }
+
+// without is At without one of the knots.
+func (t Tail) without(leave int, mean float64) float64 {
+	nearest := math.Inf(1)
+	for i, k := range t {
+		if i != leave {
+			nearest = min(nearest, math.Abs(math.Log(mean/float64(k.Mean))))
+		}
+	}
+	sum, weights := 0.0, 0.0
+	for i, k := range t {
+		if i != leave {
+			far := math.Abs(math.Log(mean/float64(k.Mean))) - nearest // so that the nearest always counts
+			far = math.Hypot(far, min(nearest, tailWidth))
+			w := math.Exp(-far * far / (2 * tailWidth * tailWidth))
+			sum, weights = sum+w*math.Log(float64(k.Times)), weights+w
+		}
+	}
+	return math.Exp(sum / weights)
+}
+
+// off is how far knots are from what the others say, as a standard deviation of the
+// logarithm.
+func (t Tail) off() float64 {
+	squares, n := 0.0, 0.0
+	for i, k := range t {
+		if d := math.Log(t.without(i, float64(k.Mean)) / float64(k.Times)); !math.IsNaN(d) {
+			squares, n = squares+d*d, n+1
+		}
+	}
+	if n == 0 {
+		return math.Ln2
+	}
+	return math.Sqrt(squares / n)
+}
+
+// instances are some of one class on one host.
+type instances struct {
+	params  *Params
+	host    Host
+	own     result.Limits
+	count   float64
+	clients float64 // of each
+	think   float64 // s
+	memory  float64 // of each, in bytes; 0 for as much as there may be
+}
+
+// flow returns the instances as the network sees them.
+func (in instances) flow() flow {
+	p := in.params
+	reads := p.Reads.At(in.memory)
+	cpu, hostCPU := p.CPU.At(reads), p.HostCPU.At(reads)
+	capacity := in.capacity()
+	late, device := float64(p.Late.Processors), float64(p.Late.Device)
+	return flow{
+		clients: in.clients * in.count,
+		base:    in.think + p.Latency.At(reads),
+		sharp:   stationed{late, late, late, device, device, device, device},
+		demand: func(rate float64) stationed {
+			writes := p.Writes.At(rate / in.count)
+			d := stationed{cpu, cpu, hostCPU, reads, writes, reads * float64(p.ReadBytes), writes * float64(p.WriteBytes)}
+			for s, c := range capacity {
+				d[s] /= c // nothing, where there is no bound
+				if math.IsNaN(d[s]) {
+					d[s] = 0
+				}
+			}
+			return d
+		},
+	}
+}
+
+// capacity is what each station does a second; infinite where nothing bounds it.
+func (in instances) capacity() stationed {
+	smaller := func(shared, own int64) float64 {
+		return min(orInfinite(float64(shared)), orInfinite(float64(own)*in.count))
+	}
+	h, own, reach := in.host, in.own, in.params.Reach
+	return stationed{
+		orInfinite(h.CPUs),
+		orInfinite(own.CPUs * in.count),
+		orInfinite(h.Machine) * float64(reach.Machine),
+		smaller(h.Read.OperationsPerSecond, own.Read.OperationsPerSecond) * float64(reach.Reads),
+		smaller(h.Write.OperationsPerSecond, own.Write.OperationsPerSecond) * float64(reach.Writes),
+		smaller(h.Read.BytesPerSecond, own.Read.BytesPerSecond) * float64(reach.Reads),
+		smaller(h.Write.BytesPerSecond, own.Write.BytesPerSecond) * float64(reach.Writes),
+	}
+}
+
+// orInfinite is a limit, of which 0 is none.
+func orInfinite(limit float64) float64 {
+	if limit <= 0 {
+		return math.Inf(1)
+	}
+	return limit
+}
+
+// at returns the instances of a point.
+func (p *Params) at(of Point) instances {
+	return instances{params: p, host: of.Host, own: of.Own, count: float64(of.Instances), clients: float64(of.Clients),
+		think: of.Think, memory: of.Memory()}
+}
+
+// rate is what the instances of a point do together, by the parameters.
+func (p *Params) rate(of Point) float64 {
+	rates, _ := solve([]flow{p.at(of).flow()})
+	return rates[0]
+}

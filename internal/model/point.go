@@ -1,0 +1,275 @@
+package model
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/cell"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+	"plimsoll/internal/workload/fio"
+	"plimsoll/internal/workload/ycsb"
+)
+
+// Point is what was measured of one number of instances of a class: what a fit is made
+// of.
+type Point struct {
+	Run       string `json:"run"` // id
+	Mix       string `json:"mix"`
+	Instances int    `json:"instances"`
+
+	Host Host          `json:"host"`
+	Own  result.Limits `json:"own,omitzero"` // of each instance
+
+	Clients int     `json:"clients"`         // of each instance
+	Think   float64 `json:"think,omitempty"` // seconds between two operations of a client
+
+	Units []Unit `json:"units"` // one for each bring-up
+}
+
+// Host is what a host, or a miniature, has for its instances. What is 0 is not limited,
+// or not known to be.
+type Host struct {
+	CPUs        float64     `json:"cpus,omitempty"` // that instances may use
+	MemoryBytes int64       `json:"memory_bytes,omitempty"`
+	Read        result.Rate `json:"read,omitzero"` // of all devices together
+	Write       result.Rate `json:"write,omitzero"`
+
+	// Machine is the number of processors that instances share with those who ask them,
+	// where the generator ran on the same host; 0 where it need not.
+	Machine float64 `json:"machine,omitempty"`
+}
+
+// Unit is what was measured in one bring-up. NaN, stored as null, is what nobody knows.
+type Unit struct {
+	Rate       Number `json:"rate"`         // operations per second, of all instances
+	Mean       Number `json:"mean"`         // latency, s
+	P99        Number `json:"p99"`          // s
+	Reads      Number `json:"reads"`        // device reads per operation
+	Writes     Number `json:"writes"`       // device writes per operation
+	ReadBytes  Number `json:"read_bytes"`   // per operation
+	WriteBytes Number `json:"write_bytes"`  // per operation
+	CPU        Number `json:"cpu_seconds"`  // of instances, per operation
+	HostCPU    Number `json:"host_seconds"` // of the machine, per operation
+	Held       Number `json:"held_bytes"`   // memory of all instances, page cache included, at most
+}
+
+// numbers are the fields of a unit and the metrics that they are.
+var numbers = []struct {
+	metric cell.Metric
+	field  func(*Unit) *Number
+	scale  float64
+}{
+	{cell.Rate, func(u *Unit) *Number { return &u.Rate }, 1},
+	{cell.MeanLatency, func(u *Unit) *Number { return &u.Mean }, 1e-9},
+	{cell.P99, func(u *Unit) *Number { return &u.P99 }, 1e-9},
+	{cell.DeviceReads, func(u *Unit) *Number { return &u.Reads }, 1},
+	{cell.DeviceWrites, func(u *Unit) *Number { return &u.Writes }, 1},
+	{cell.DeviceReadBytes, func(u *Unit) *Number { return &u.ReadBytes }, 1},
+	{cell.DeviceWriteBytes, func(u *Unit) *Number { return &u.WriteBytes }, 1},
+	{cell.CPUPerOp, func(u *Unit) *Number { return &u.CPU }, 1},
+	{cell.HostCPUPerOp, func(u *Unit) *Number { return &u.HostCPU }, 1},
+	{cell.PeakMemory, func(u *Unit) *Number { return &u.Held }, 1},
+}
+
+// Memory is what each instance of a point may hold, in bytes: its own limit, or its
+// share of the host's memory. 0 where neither is known.
+func (p Point) Memory() float64 { return memoryOf(p.Host, p.Own, float64(p.Instances)) }
+
+// need is how much memory an instance of a class needs at least for all that it has in it,
+// where nothing was seen to outgrow its memory: the most that one held; 0 where nobody knows.
+func need(points []Point) (bytes float64) {
+	for _, p := range points {
+		if held := p.median(func(u *Unit) *Number { return &u.Held }) / float64(p.Instances); held > bytes {
+			bytes = held
+		}
+	}
+	return bytes
+}
+
+func memoryOf(h Host, own result.Limits, instances float64) float64 {
+	share := float64(h.MemoryBytes) / instances
+	limit := float64(own.MemoryBytes)
+	if share == 0 || limit > 0 && limit < share {
+		return limit
+	}
+	return share
+}
+
+// median is the median of a field over bring-ups; NaN where none tells.
+func (p Point) median(of func(*Unit) *Number) float64 {
+	var all []float64
+	for i := range p.Units {
+		if v := float64(*of(&p.Units[i])); !math.IsNaN(v) {
+			all = append(all, v)
+		}
+	}
+	if len(all) == 0 {
+		return math.NaN()
+	}
+	return stats.Median(all)
+}
+
+// Rate is the median of operations per second over bring-ups.
+func (p Point) Rate() float64 { return p.median(func(u *Unit) *Number { return &u.Rate }) }
+
+// Class names what the same parameters are fitted to: a workload on a stack.
+type Class struct {
+	Workload string `json:"workload"`
+	Stack    string `json:"stack"`
+	Declared string `json:"declared"` // the workload's own parameters
+}
+
+// Observed is the points of one class.
+type Observed struct {
+	Class  Class
+	Points []Point
+}
+
+// Observe returns the points of runs by class: of mixes of one tenant, whose clients wait
+// for answers. Why others were left out is said in reasons, each once.
+func Observe(runs ...*result.Run) (all []Observed, reasons []string) {
+	leave := func(why string) {
+		if !slices.Contains(reasons, why) {
+			reasons = append(reasons, why)
+		}
+	}
+	for _, run := range runs {
+		cells := cell.Of(run)
+		for _, at := range cells.Points() {
+			mix := mixOf(run, at.Mix)
+			if isControl(run, at.Stack) {
+				continue
+			}
+			if len(mix.Tenants) != 1 || len(mix.Tenants[0].On) > 0 {
+				leave("mixes of several tenants, or on stacks of their own, are predicted and not fitted to")
+				continue
+			}
+			class, clients, think, why := classOf(run, mix.Tenants[0].Workload, at.Stack)
+			if why != "" {
+				leave(why)
+				continue
+			}
+			done := cells.Done(at)
+			if len(done) == 0 {
+				leave("no trial of " + at.Mix + " on " + at.Stack + " was completed")
+				continue
+			}
+			p := Point{Run: run.ID, Mix: at.Mix, Instances: mix.Tenants[0].Count, Clients: clients, Think: think,
+				Host: hostOf(run, mix, done[0]), Own: ownOf(mix.Tenants[0].Limits, done[0]), Units: unitsOf(cells, at)}
+			i := slices.IndexFunc(all, func(o Observed) bool { return o.Class == class })
+			if i < 0 {
+				all = append(all, Observed{Class: class})
+				i = len(all) - 1
+			}
+			all[i].Points = append(all[i].Points, p)
+		}
+	}
+	for _, o := range all {
+		slices.SortStableFunc(o.Points, func(a, b Point) int {
+			return cmp.Or(cmp.Compare(a.Instances, b.Instances), cmp.Compare(a.Memory(), b.Memory()))
+		})
+	}
+	return all, reasons
+}
+
+// mixOf returns the mix of that name; a workload alone is one of one instance.
+func mixOf(run *result.Run, name string) result.Mix {
+	for _, m := range run.Mixes {
+		if m.Name == name {
+			return m
+		}
+	}
+	return result.Mix{Name: name, Tenants: []result.Tenant{{Name: name, Workload: name, Count: 1}}}
+}
+
+func isControl(run *result.Run, stack string) bool {
+	return slices.ContainsFunc(run.Stacks, func(s result.Stack) bool { return s.Name == stack && s.Control != "" })
+}
+
+// classOf returns the class of a workload, how many clients ask an instance, and how long
+// each of them thinks, in seconds. why says why there is none.
+func classOf(run *result.Run, workload, stack string) (c Class, clients int, think float64, why string) {
+	at := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == workload })
+	if at < 0 {
+		return c, 0, 0, "the run does not say what " + workload + " is"
+	}
+	w := run.Workloads[at]
+	c = Class{Workload: workload, Stack: stack, Declared: w.Declared}
+	if l, ok := ycsb.LoadOf(w.Declared); ok && w.Kind != fio.Kind.Name {
+		if l.Open {
+			return c, 0, 0, workload + " begins operations at a rate, whatever is done: nothing tells what it could do"
+		}
+		return c, l.Clients, l.Think.Seconds(), ""
+	}
+	if l, ok := fio.LoadOf(w.Declared); ok {
+		return c, l.InFlight(), 0, ""
+	}
+	return c, 0, 0, "nothing tells how many operations " + workload + " keeps under way at a time"
+}
+
+// hostOf is what the instances of a trial shared: the miniature as the kernel said, and
+// the machine under it.
+func hostOf(run *result.Run, mix result.Mix, t *result.Trial) Host {
+	machine := float64(run.Environment.CPUs)
+	h := Host{CPUs: machine, Machine: machine, MemoryBytes: int64(run.Environment.MemoryBytes)}
+	var shared result.Limits
+	switch {
+	case t.Miniature != nil:
+		shared = t.Miniature.ReadBack
+	case mix.Host != nil:
+		shared = *mix.Host
+	}
+	h.CPUs = cmp.Or(shared.CPUs, h.CPUs)
+	h.MemoryBytes = cmp.Or(shared.MemoryBytes, h.MemoryBytes)
+	h.Read, h.Write = shared.Read, shared.Write
+	return h
+}
+
+// ownOf is the limit of each instance, as the kernel said.
+func ownOf(asked result.Limits, t *result.Trial) result.Limits {
+	for _, in := range t.Instances {
+		if in.Limited != nil {
+			return in.Limited.ReadBack
+		}
+	}
+	return asked
+}
+
+// unitsOf returns what each bring-up of a point measured. What not all of them know is
+// known of none.
+func unitsOf(cells cell.Cells, at cell.Point) []Unit {
+	all := make([]Unit, len(cells.Sample(at, "", cell.Rate)))
+	for _, n := range numbers {
+		sample := cells.Sample(at, "", n.metric)
+		for i := range all {
+			*n.field(&all[i]) = Number(math.NaN())
+			if len(sample) == len(all) {
+				*n.field(&all[i]) = Number(sample[i].Mean() * n.scale)
+			}
+		}
+	}
+	return all
+}
+
+// Merged returns points of which no two have the same instances on the same host: their
+// bring-ups are one point's.
+func Merged(points []Point) (all []Point) {
+	for _, p := range points {
+		same := func(q Point) bool {
+			return q.Instances == p.Instances && q.Host == p.Host && q.Own == p.Own && q.Clients == p.Clients &&
+				q.Think == p.Think
+		}
+		if i := slices.IndexFunc(all, same); i >= 0 {
+			all[i].Units = append(slices.Clip(all[i].Units), p.Units...)
+			if !slices.Contains(strings.Fields(all[i].Run), p.Run) {
+				all[i].Run += " " + p.Run
+			}
+			continue
+		}
+		all = append(all, p)
+	}
+	return all
+}

@@ -1,0 +1,419 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"plimsoll/internal/plural"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
+)
+
+// Tenant is some instances of a class that are asked about.
+type Tenant struct {
+	Class string
+	Count int
+	Own   result.Limits // of each
+
+	Clients int     // of each; 0 for as many as were measured
+	Think   float64 // s; below 0 for as long as was measured
+}
+
+// Ask is a question to a model: what tenants would do together on a host.
+type Ask struct {
+	Tenants []Tenant
+	Host    Host
+}
+
+// Answer is what tenants would do together.
+type Answer struct {
+	Rate    Estimate       `json:"rate"` // operations per second, of all
+	Tenants []TenantAnswer `json:"tenants"`
+
+	Binds    Resource `json:"binds"`              // more of which would let them do most more
+	Worth    []Worth  `json:"worth"`              // of each resource, most first
+	Used     []Use    `json:"used"`               // of what is limited
+	Outside  []string `json:"outside,omitempty"`  // why it lies outside of what was measured: extrapolated
+	Memories []Number `json:"memories,omitempty"` // of an instance of each tenant, bytes
+}
+
+// TenantAnswer is what the instances of a tenant would do.
+type TenantAnswer struct {
+	Class string   `json:"class"`
+	Count int      `json:"count"`
+	Rate  Estimate `json:"rate"` // operations per second, of all its instances
+	Mean  Estimate `json:"mean"` // latency, s
+	P99   Estimate `json:"p99"`  // s
+}
+
+// Worth is by how many percent all would do more for one percent more of a resource.
+type Worth struct {
+	Resource Resource `json:"resource"`
+	Power    Estimate `json:"power"`
+}
+
+// Use is which share of a resource is used.
+type Use struct {
+	Resource Resource `json:"resource"`
+	Share    Number   `json:"share"`
+}
+
+// Predict answers a question. The error says what the model knows nothing of, and which
+// run would teach it.
+func (m *Model) Predict(ask Ask) (*Answer, error) {
+	if len(ask.Tenants) == 0 {
+		return nil, errors.New("nothing is asked about: name classes and how many of each, such as C: 4")
+	}
+	var problems []error
+	classes := make([]*Fitted, len(ask.Tenants))
+	for i := range ask.Tenants {
+		t := &ask.Tenants[i]
+		var err error
+		if classes[i], err = m.Find(t.Class); err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if t.Count < 1 {
+			problems = append(problems, fmt.Errorf("%s: %d instances: it takes at least one", t.Class, t.Count))
+			continue
+		}
+		if t.Clients == 0 {
+			t.Clients = classes[i].Points[0].Clients
+		}
+		if t.Think < 0 {
+			t.Think = classes[i].Points[0].Think
+		}
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	q := question{ask: ask, classes: classes}
+	best := q.outcome(func(f *Fitted) *Params { return &f.Params }, ask.Host)
+	a := &Answer{Used: best.uses()}
+	for _, memory := range best.memories {
+		a.Memories = append(a.Memories, Number(memory))
+	}
+	for i, f := range classes {
+		if why := f.unknown(best.in[i]); why != "" {
+			problems = append(problems, errors.New(why))
+		}
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	off, points := 0.0, math.MaxInt
+	for i, f := range classes {
+		far := distance(f.Points, &f.Params, best.in[i])
+		e := f.Check.Between
+		if far > 0 {
+			e = f.Check.Beyond
+			// Twice as far is twice as uncertain.
+			e.Off *= Number(1 + far/math.Ln2)
+			a.Outside = append(a.Outside, f.outside(best.in[i]))
+		}
+		// Tenants that disturb each other in ways that none of them shows alone.
+		if len(classes) > 1 {
+			e.Off = Number(math.Hypot(float64(e.Off), togetherOff))
+		}
+		off, points = max(off, float64(e.Off)), min(points, max(2, e.Points))
+	}
+	var drawn []outcome
+	for d := range draws {
+		drawn = append(drawn, q.outcome(func(f *Fitted) *Params { return f.draw(d) }, ask.Host))
+	}
+	estimate := func(of func(outcome) float64, more float64) Estimate {
+		var logs []float64
+		for _, o := range drawn {
+			logs = append(logs, math.Log(of(o)))
+		}
+		return around(of(best), stat.StdDev(logs, nil), math.Hypot(off, more), points)
+	}
+	a.Rate = estimate(outcome.total, 0)
+	for i, f := range classes {
+		t := TenantAnswer{Class: ask.Tenants[i].Class, Count: ask.Tenants[i].Count}
+		t.Rate = estimate(func(o outcome) float64 { return o.rates[i] }, 0)
+		t.Mean = latencyOf(t.Rate, best.in[i])
+		t.P99 = f.tail(t.Mean)
+		a.Tenants = append(a.Tenants, t)
+	}
+	a.Worth = q.worth()
+	a.Binds = bindingOf(a)
+	return a, nil
+}
+
+// togetherOff is how far off, as a logarithm, what is said of several classes may be
+// beyond what is said of each.
+const togetherOff = 0.05
+
+// draw is a fit to bring-ups drawn anew.
+func (f *Fitted) draw(i int) *Params {
+	if len(f.Drawn) == 0 {
+		return &f.Params
+	}
+	return &f.Drawn[i%len(f.Drawn)]
+}
+
+// question is an ask with the classes that it is about.
+type question struct {
+	ask     Ask
+	classes []*Fitted
+}
+
+// outcome is what a question comes to with certain parameters.
+type outcome struct {
+	in       []instances
+	rates    []float64
+	used     []stationed
+	memories []float64
+}
+
+func (o outcome) total() (sum float64) {
+	for _, r := range o.rates {
+		sum += r
+	}
+	return sum
+}
+
+// uses are the shares that are used of what is limited, most first.
+func (o outcome) uses() (all []Use) {
+	for s, r := range stations {
+		share := 0.0
+		for _, u := range o.used {
+			share = max(share, u[s])
+		}
+		if share > 0 {
+			all = append(all, Use{r, Number(share)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Use) int { return int(math.Copysign(1, float64(b.Share-a.Share))) })
+	return all
+}
+
+// outcome solves the question on a host, with those parameters of each class.
+func (q question) outcome(params func(*Fitted) *Params, host Host) outcome {
+	o := outcome{in: make([]instances, len(q.classes)), rates: make([]float64, len(q.classes))}
+	for i, t := range q.ask.Tenants {
+		o.in[i] = instances{params: params(q.classes[i]), host: host, own: t.Own, count: float64(t.Count),
+			clients: float64(t.Clients), think: t.Think}
+		o.rates[i] = 1
+	}
+	// How the tenants' caches share the memory depends on what each of them does, and that
+	// on what is cached: a few rounds settle it.
+	for range sharings {
+		o.memories = share(host.MemoryBytes, o.in, o.rates)
+		flows := make([]flow, len(o.in))
+		for i := range o.in {
+			o.in[i].memory = o.memories[i]
+			flows[i] = o.in[i].flow()
+		}
+		o.rates, o.used = solve(flows)
+		if len(flows) == 1 {
+			break
+		}
+	}
+	return o
+}
+
+const sharings = 12
+
+// share returns how much memory each instance of each tenant has: its part of all of it,
+// where all keep what they used within the same time, as a cache does that forgets what
+// was used longest ago (Che, Tung and Wang, Hierarchical Web Caching Systems, 2002). What
+// an instance may hold at most by its own limit is the others'.
+func share(all int64, tenants []instances, rates []float64) []float64 {
+	memories := make([]float64, len(tenants))
+	wants := make([]float64, len(tenants)) // of an instance, at most
+	for i, in := range tenants {
+		memories[i] = memoryOf(in.host, in.own, in.count)
+		wants[i] = float64(in.params.Reads.Fits)
+		if own := float64(in.own.MemoryBytes); own > 0 && (own < wants[i] || wants[i] == 0) {
+			wants[i] = own
+		}
+	}
+	if len(tenants) == 1 || all == 0 {
+		return memories
+	}
+	held := func(seconds float64) (sum float64) {
+		for i, in := range tenants {
+			p := in.params
+			touched := rates[i] / in.count * max(float64(p.Reads.Scale+p.Reads.Floor), 1e-9) * max(float64(p.ReadBytes), 1)
+			memories[i] = wants[i] * -math.Expm1(-touched*seconds/max(wants[i], 1))
+			sum += memories[i] * in.count
+		}
+		return sum
+	}
+	low, high := 0.0, 1.0
+	for held(high) < float64(all) && high < 1e12 {
+		high *= 2
+	}
+	for range halved {
+		if middle := (low + high) / 2; held(middle) < float64(all) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	held(high)
+	return memories
+}
+
+// latencyOf is the mean latency that clients see at a rate, by Little's law.
+func latencyOf(rate Estimate, in instances) Estimate {
+	at := func(r Number) Number { return Number(max(0, in.clients*in.count/float64(r)-in.think)) }
+	return Estimate{at(rate.Value), at(rate.High), at(rate.Low)}
+}
+
+// tail is the 99th percentile of latency, for a mean.
+func (f *Fitted) tail(mean Estimate) Estimate {
+	wide := math.Exp(stats.StudentQuantile((1+confidence)/2, max(2, len(f.Points)-1)) * f.Params.Tail.off())
+	at := func(m Number, by float64) Number { return Number(float64(m) * f.Params.Tail.At(float64(m)) * by) }
+	e := Estimate{at(mean.Value, 1), at(mean.Low, 1/wide), at(mean.High, wide)}
+	// What is less of the mean is not always less of the tail.
+	e.Low, e.High = min(e.Low, e.Value/Number(wide)), max(e.High, e.Value*Number(wide))
+	return e
+}
+
+// unknown says what the model cannot know of instances; "" for nothing.
+func (f *Fitted) unknown(in instances) string {
+	p := &f.Params
+	least, calm := math.Inf(1), true
+	for _, of := range f.Points {
+		least = min(least, of.Memory())
+		calm = calm && p.Reads.At(of.Memory()) <= readsLeast
+	}
+	if held := need(f.Points); held > 0 {
+		least = min(least, held)
+	}
+	if p.Reads.Fits == 0 && calm && in.memory > 0 && in.memory < 0.98*least {
+		return fmt.Sprintf("nobody knows what %s does with %s of memory each: with %s or more, all of its files "+
+			"stayed in memory. Measure it where they do not: `plimsoll run` with a host of memory: %s and as many "+
+			"instances as there are", f.Name, units.Bytes(uint64(in.memory)), units.Bytes(uint64(least)),
+			units.Bytes(uint64(in.memory*in.count)))
+	}
+	return ""
+}
+
+// outside says in what way instances lie outside of what was measured.
+func (f *Fitted) outside(in instances) string {
+	var ways []string
+	most, least, fewest := 0, math.Inf(1), math.MaxInt
+	for _, of := range f.Points {
+		most, fewest, least = max(most, of.Instances), min(fewest, of.Instances), min(least, of.Memory())
+	}
+	if n := int(in.count); n > most || n < fewest {
+		ways = append(ways, fmt.Sprintf("%d to %d instances were measured", fewest, most))
+	}
+	if in.memory > 0 && in.memory < 0.98*least {
+		ways = append(ways, fmt.Sprintf("an instance never had less than %s of memory", units.Bytes(uint64(least))))
+	}
+	if len(ways) == 0 {
+		ways = append(ways, "what binds it here never bound it when it was measured")
+	}
+	return f.Name + ": " + strings.Join(ways, ", and ")
+}
+
+// resources are what a host can be given more of, and how.
+var resources = []struct {
+	of   Resource
+	more func(*Host, float64)
+}{
+	{Processors, func(h *Host, by float64) { h.CPUs *= by }},
+	{Machine, func(h *Host, by float64) { h.Machine *= by }},
+	{Memory, func(h *Host, by float64) { h.MemoryBytes = int64(float64(h.MemoryBytes) * by) }},
+	{Reads, func(h *Host, by float64) {
+		h.Read.OperationsPerSecond = int64(float64(h.Read.OperationsPerSecond) * by)
+	}},
+	{Writings, func(h *Host, by float64) {
+		h.Write.OperationsPerSecond = int64(float64(h.Write.OperationsPerSecond) * by)
+	}},
+	{ReadBytes, func(h *Host, by float64) { h.Read.BytesPerSecond = int64(float64(h.Read.BytesPerSecond) * by) }},
+	{WriteBytes, func(h *Host, by float64) { h.Write.BytesPerSecond = int64(float64(h.Write.BytesPerSecond) * by) }},
+}
+
+// step is by how much a resource is made more and less, to see what it is worth.
+const step = 1.1
+
+// worth tells what one percent more of each resource would buy, most first.
+func (q question) worth() (all []Worth) {
+	for _, r := range resources {
+		more, less := q.ask.Host, q.ask.Host
+		r.more(&more, step)
+		r.more(&less, 1/step)
+		if more == less {
+			continue // it has no limit
+		}
+		power := func(params func(*Fitted) *Params) float64 {
+			return math.Log(q.outcome(params, more).total()/q.outcome(params, less).total()) / (2 * math.Log(step))
+		}
+		var drawn []float64
+		for d := range draws {
+			drawn = append(drawn, power(func(f *Fitted) *Params { return f.draw(d) }))
+		}
+		slices.Sort(drawn)
+		tail := (1 - confidence) / 2
+		all = append(all, Worth{r.of, Estimate{Number(power(func(f *Fitted) *Params { return &f.Params })),
+			Number(stat.Quantile(tail, stat.Empirical, drawn, nil)), Number(stat.Quantile(1-tail, stat.Empirical, drawn, nil))}})
+	}
+	slices.SortStableFunc(all, func(a, b Worth) int { return int(math.Copysign(1, float64(b.Power.Value-a.Power.Value))) })
+	return all
+}
+
+// What it takes to bind: a percent more buys so many percent.
+const binding = 0.25
+
+// bindingOf names what binds: memory before the device, which only serves what does not
+// fit; and clients where more of nothing would help.
+func bindingOf(a *Answer) Resource {
+	for _, w := range a.Worth {
+		if w.Resource == Memory && w.Power.Value >= binding {
+			return Memory
+		}
+	}
+	if len(a.Worth) > 0 && a.Worth[0].Power.Value >= binding {
+		return a.Worth[0].Resource
+	}
+	return Clients
+}
+
+// Describe says what a host has, in words.
+func (h Host) Describe() string {
+	l := result.Limits{CPUs: h.CPUs, MemoryBytes: h.MemoryBytes, Read: h.Read, Write: h.Write}
+	words := []string{}
+	if text := l.String(); text != "" {
+		words = append(words, text)
+	}
+	if h.Machine > 0 && h.Machine != h.CPUs {
+		words = append(words, fmt.Sprintf("%s with those who ask", plural.Count(int(h.Machine), "processor")))
+	}
+	return strings.Join(words, "; ")
+}
+
+// Beside says what a host has that another has not; "" for the same.
+func (h Host) Beside(other Host) string {
+	if h == other {
+		return ""
+	}
+	only := func(a, b int64) int64 {
+		if a == b {
+			return 0
+		}
+		return a
+	}
+	l := result.Limits{MemoryBytes: only(h.MemoryBytes, other.MemoryBytes)}
+	if h.CPUs != other.CPUs {
+		l.CPUs = h.CPUs
+	}
+	for _, r := range []struct{ to, a, b *result.Rate }{
+		{&l.Read, &h.Read, &other.Read}, {&l.Write, &h.Write, &other.Write},
+	} {
+		r.to.OperationsPerSecond = only(r.a.OperationsPerSecond, r.b.OperationsPerSecond)
+		r.to.BytesPerSecond = only(r.a.BytesPerSecond, r.b.BytesPerSecond)
+	}
+	return l.String()
+}

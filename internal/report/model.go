@@ -1,0 +1,354 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"plimsoll/internal/export"
+	"plimsoll/internal/model"
+	"plimsoll/internal/plural"
+	"plimsoll/internal/units"
+)
+
+// PredictedJSON writes an answer of a model, or several, as one document.
+func PredictedJSON(w io.Writer, answer any) error { return export.Indented(w, answer) }
+
+// Fitted prints a model for people: what each class needs, and how far it is to be
+// trusted.
+func Fitted(w io.Writer, m *model.Model, checked bool, opt TerminalOptions) error {
+	out := bufio.NewWriter(w)
+	t := newTerminal(out, opt)
+	for i := range m.Classes {
+		c := &m.Classes[i]
+		bringUps := 0
+		for _, p := range c.Points {
+			bringUps += len(p.Units)
+		}
+		t.line(t.style.bold(fmt.Sprintf("%s, fitted to %s and %s", c.Name, plural.Count(len(c.Points), "point"),
+			plural.Count(bringUps, "bring-up"))))
+		t.text("  ", "  ", trust(c.Check), trustStyle(t.style, c.Check))
+		t.section("What an operation needs")
+		for _, need := range needs(&c.Params) {
+			t.text("  "+fmt.Sprintf("%-12s", need[0]), strings.Repeat(" ", 14), need[1], t.style.plain)
+		}
+		if checked {
+			t.held(c)
+		}
+		t.line("")
+	}
+	for _, left := range m.Left {
+		t.text("  ! ", "    ", "left out: "+left, t.style.warn)
+	}
+	return out.Flush()
+}
+
+// trust says how well a class predicts what it was not fitted to.
+func trust(c model.Check) string {
+	of := func(e model.Errors, where string) string {
+		if e.Points == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%s %s off by %s on average, by %s at most", where, plural.Count(e.Points, "point"),
+			units.Percent(float64(e.MAPE)), units.Percent(float64(e.Worst)))
+	}
+	var parts []string
+	for _, part := range []string{of(c.Between, "between others"), of(c.Beyond, "beyond all others")} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	text := "Left out one after the other, " + strings.Join(parts, "; ") + "."
+	if b := c.Between; b.Compared > 0 {
+		text += fmt.Sprintf(" Where a straight line (%s off) and Gunther's law (%s off) have an answer between others, "+
+			"this is %s off.", units.Percent(float64(b.Linear)), units.Percent(float64(b.Gunther)), units.Percent(float64(b.Same)))
+	}
+	return text
+}
+
+// Errors from which on a model is not to be trusted.
+const (
+	offBetween = 0.05
+	offBeyond  = 0.1
+)
+
+func trustStyle(s style, c model.Check) func(string) string {
+	if float64(c.Between.MAPE) > offBetween || float64(c.Beyond.MAPE) > offBeyond {
+		return s.warn
+	}
+	return s.plain
+}
+
+// needs says what an operation of a class needs: by name.
+func needs(p *model.Params) (all [][2]string) {
+	add := func(name, format string, args ...any) {
+		all = append(all, [2]string{name, fmt.Sprintf(format, args...)})
+	}
+	seconds := func(n model.Number) string { return units.Latency(float64(n) * 1e9) }
+	line := func(l model.Line) string {
+		text := seconds(l.Base)
+		if l.More > 0 {
+			text += ", and " + seconds(l.More) + " for each read"
+		}
+		return text
+	}
+	r := p.Reads
+	switch {
+	case r.Fits > 0:
+		fits := uint64(r.Fits)
+		add("reads", "%s where an instance has %s of memory, %s at three quarters of that, %s at half",
+			units.Digits(float64(r.Floor)), units.Bytes(fits), units.Digits(r.At(0.75*float64(fits))),
+			units.Digits(r.At(0.5*float64(fits))))
+	default:
+		add("reads", "%s, whatever the memory", units.Digits(float64(r.Floor)))
+	}
+	if w := p.Writes; w.At1 > 0 && w.Batch > 0 {
+		add("writes", "%s where an instance does 1000 operations a second, fewer where they take longer",
+			units.Digits(w.At(1000)))
+	} else {
+		add("writes", "%s", units.Digits(float64(w.At1)))
+	}
+	if !math.IsNaN(float64(p.CPU.Base)) {
+		add("processors", "%s", line(p.CPU))
+	}
+	if !math.IsNaN(float64(p.HostCPU.Base)) {
+		add("machine", "%s of processors, with those who ask", line(p.HostCPU))
+	}
+	add("latency", "%s, where it waits for nobody", line(p.Latency))
+	return all
+}
+
+// held prints what was said of points that were left out.
+func (t *terminal) held(c *model.Fitted) {
+	t.section("Each left out, and what the others said of it")
+	columns := []column{{head: "instances"}, {head: "memory each"}, {head: "measured"}, {head: "said"},
+		{head: "90% interval", left: true}, {head: "off"}, {head: "line", drop: 3}, {head: "Gunther", drop: 2},
+		{head: "host", left: true, drop: 1}}
+	var rows []tableRow
+	off := func(said, seen model.Number) string {
+		if math.IsNaN(float64(said)) {
+			return "-"
+		}
+		return fmt.Sprintf("%+.1f%%", 100*(float64(said/seen)-1))
+	}
+	for i, h := range c.Check.Held {
+		row := tableRow{paint: t.style.plain, cells: []string{fmt.Sprint(h.Instances), units.Bytes(uint64(h.Memory)),
+			units.Rate(float64(h.Seen)), units.Rate(float64(h.Said.Value)),
+			ends(h.Said, units.Rate), off(h.Said.Value, h.Seen), off(h.Linear, h.Seen), off(h.Gunther, h.Seen),
+			c.Points[i].Host.Beside(c.Measured())}}
+		if h.Seen < h.Said.Low || h.Seen > h.Said.High {
+			row.paint = t.style.warn
+		}
+		rows = append(rows, row)
+	}
+	t.table(columns, rows)
+}
+
+// ends is an interval, by its ends.
+func ends(e model.Estimate, format func(float64) string) string {
+	return format(float64(e.Low)) + " to " + format(float64(e.High))
+}
+
+func secondsText(seconds float64) string { return units.Latency(seconds * 1e9) }
+
+// resourceTexts are what people call what binds.
+var resourceTexts = map[model.Resource]string{
+	model.Processors: "processors", model.OwnCPUs: "each instance's own limit of processors",
+	model.Machine: "processors, which they share with those who ask them", model.Memory: "memory",
+	model.Reads: "reads of the device", model.Writings: "writes of the device", model.ReadBytes: "bandwidth of reads",
+	model.WriteBytes: "bandwidth of writes", model.Clients: "nothing: more clients would do more",
+}
+
+// Predicted prints an answer for people.
+func Predicted(w io.Writer, ask model.Ask, a *model.Answer, opt TerminalOptions) error {
+	out := bufio.NewWriter(w)
+	t := newTerminal(out, opt)
+	t.text("", "  ", Answered(a)+".", t.style.bold)
+	t.text("", "  ", "Predicted, not measured; on a host of "+ask.Host.Describe()+". Intervals are of 90%.", t.style.dim)
+	t.outside(a)
+	t.section("Each class")
+	columns := []column{{head: "class", left: true}, {head: "instances"}, {head: "memory each"}, {head: "ops/s"},
+		{head: "90% interval", left: true, drop: 2}, {head: "mean"}, {head: "p99"},
+		{head: "90% interval", left: true, drop: 1}}
+	var rows []tableRow
+	for i, n := range a.Tenants {
+		rows = append(rows, tableRow{paint: t.style.plain, cells: []string{n.Class, fmt.Sprint(n.Count),
+			units.Bytes(uint64(a.Memories[i])), units.Rate(float64(n.Rate.Value)), ends(n.Rate, units.Rate),
+			secondsText(float64(n.Mean.Value)), secondsText(float64(n.P99.Value)), ends(n.P99, secondsText)}})
+	}
+	t.table(columns, rows)
+	t.section("For one percent more of it, all would do more by")
+	for _, worth := range a.Worth {
+		p := worth.Power
+		t.text("  ", "    ", fmt.Sprintf("%5.2f%% (%.2f to %.2f)  %s%s", float64(p.Value), float64(p.Low), float64(p.High),
+			resourceTexts[worth.Resource], used(a, worth.Resource)), t.style.plain)
+	}
+	return out.Flush()
+}
+
+// used says how much of a resource is used.
+func used(a *model.Answer, of model.Resource) string {
+	for _, u := range a.Used {
+		if u.Resource == of {
+			return ", " + units.Percent(float64(u.Share)) + " used"
+		}
+	}
+	return ""
+}
+
+// Answered is an answer in a sentence.
+func Answered(a *model.Answer) string {
+	var who []string
+	worst := model.TenantAnswer{}
+	for _, n := range a.Tenants {
+		who = append(who, plural.Count(n.Count, "instance")+" of "+n.Class)
+		if n.P99.Value > worst.P99.Value {
+			worst = n
+		}
+	}
+	text := fmt.Sprintf("%s would do %s operations a second (%s)", plural.And(who), units.Rate(float64(a.Rate.Value)),
+		ends(a.Rate, units.Rate))
+	if worst.P99.Value > 0 {
+		text += ", with a p99 of " + secondsText(float64(worst.P99.Value))
+		if len(a.Tenants) > 1 {
+			text += " for " + worst.Class
+		}
+	}
+	if a.Binds == model.Clients {
+		return text + "; nothing of the host binds them"
+	}
+	return text + "; what binds is " + resourceTexts[a.Binds]
+}
+
+// outside says what lies outside of what was measured.
+func (t *terminal) outside(a *model.Answer) {
+	for _, why := range a.Outside {
+		t.text("  ! ", "    ", "extrapolated: "+why, t.style.warn)
+	}
+}
+
+// Curve is answers over a factor.
+type Curve struct {
+	Over    model.Over      `json:"over"`
+	Answers []CurvePoint    `json:"answers"`
+	Line    *model.LoadLine `json:"load_line,omitempty"`
+}
+
+// CurvePoint is an answer at a value of the factor; why there is none otherwise.
+type CurvePoint struct {
+	Value  float64       `json:"value"`
+	Answer *model.Answer `json:"answer,omitempty"`
+	Why    string        `json:"why,omitempty"`
+}
+
+// PredictedOver prints answers over a factor for people.
+func PredictedOver(w io.Writer, ask model.Ask, c Curve, opt TerminalOptions) error {
+	out := bufio.NewWriter(w)
+	t := newTerminal(out, opt)
+	if c.Line != nil {
+		t.text("", "  ", wouldCarry(*c.Line)+".", t.style.bold)
+	}
+	t.text("", "  ", "Predicted, not measured; on a host of "+ask.Host.Describe()+". Intervals are of 90%.", t.style.dim)
+	head := c.Over.Factor
+	if head == "n" {
+		head = "instances"
+	}
+	columns := []column{{head: head}, {head: "ops/s"}, {head: "90% interval", left: true, drop: 2}, {head: "mean"},
+		{head: "p99"}, {head: "90% interval", left: true, drop: 1}, {head: "binds", left: true}, {head: "", left: true}}
+	var rows []tableRow
+	var rates []float64
+	var refused []string
+	for _, p := range c.Answers {
+		if p.Answer == nil {
+			refused = append(refused, c.Over.Text(p.Value)+": "+p.Why)
+			continue
+		}
+		a := p.Answer
+		worst := a.Tenants[0]
+		for _, n := range a.Tenants {
+			if n.P99.Value > worst.P99.Value {
+				worst = n
+			}
+		}
+		mark := ""
+		if len(a.Outside) > 0 {
+			mark = "extrapolated"
+		}
+		if c.Line != nil && int(p.Value) == c.Line.Instances {
+			mark = strings.Trim("load line "+mark, " ")
+		}
+		binds := string(a.Binds)
+		if a.Binds == model.Clients {
+			binds = "-"
+		}
+		rates = append(rates, float64(a.Rate.Value))
+		rows = append(rows, tableRow{paint: t.style.plain, cells: []string{c.Over.Text(p.Value),
+			units.Rate(float64(a.Rate.Value)), ends(a.Rate, units.Rate), secondsText(float64(worst.Mean.Value)),
+			secondsText(float64(worst.P99.Value)), ends(worst.P99, secondsText), binds, mark}})
+	}
+	t.line("")
+	if len(rates) > 1 {
+		t.line("  ops/s " + sparkline(rates, false))
+	}
+	t.table(columns, rows)
+	for _, why := range refused {
+		t.text("  ! ", "    ", why, t.style.warn)
+	}
+	return out.Flush()
+}
+
+// wouldCarry is a predicted load line in a sentence.
+func wouldCarry(l model.LoadLine) string {
+	if l.Instances == 0 {
+		return fmt.Sprintf("No number of instances of %s, of 1 to %d, would meet the limit of p99", l.Class, l.Most)
+	}
+	text := fmt.Sprintf("This host would carry %s of %s", plural.Count(l.Instances, "instance"), l.Class)
+	if l.Low < l.High {
+		text += fmt.Sprintf(" (%d to %d)", l.Low, l.High)
+	}
+	if l.High == l.Most {
+		return text + fmt.Sprintf(", or more: up to %d were asked about", l.Most)
+	}
+	if l.Peak != l.Instances {
+		text += fmt.Sprintf("; %d would do most", l.Peak)
+	}
+	return text
+}
+
+// HeldAgainst prints predictions beside what a run measured.
+func HeldAgainst(w io.Writer, a model.Against, opt TerminalOptions) error {
+	out := bufio.NewWriter(w)
+	t := newTerminal(out, opt)
+	if len(a.Rows) == 0 {
+		t.text("", "  ", "Nothing of run "+a.Run+" can be held against the model.", t.style.warn)
+	} else {
+		t.text("", "  ", fmt.Sprintf("Off by %s on average, by %s at most; %s of %s within the interval of 90%%.",
+			units.Percent(float64(a.MAPE)), units.Percent(float64(a.Worst)), units.Percent(float64(a.Inside)),
+			plural.Count(len(a.Rows), "rate")), t.style.bold)
+	}
+	columns := []column{{head: "mix", left: true}, {head: "measured"}, {head: "said"},
+		{head: "90% interval", left: true, drop: 3}, {head: "off"}, {head: "p99 measured"}, {head: "p99 said"},
+		{head: "", left: true, drop: 2}, {head: "host", left: true, drop: 1}}
+	var rows []tableRow
+	for _, r := range a.Rows {
+		mark := ""
+		if len(r.Said.Outside) > 0 {
+			mark = "extrapolated"
+		}
+		row := tableRow{paint: t.style.plain, cells: []string{r.Mix, units.Rate(float64(r.Seen)),
+			units.Rate(float64(r.Said.Rate.Value)), ends(r.Said.Rate, units.Rate),
+			fmt.Sprintf("%+.1f%%", 100*(float64(r.Said.Rate.Value/r.Seen)-1)), secondsText(float64(r.SeenP99)),
+			secondsText(float64(r.Said.Tenants[0].P99.Value)), mark, r.Host.Beside(a.Rows[0].Host)}}
+		if r.Seen < r.Said.Rate.Low || r.Seen > r.Said.Rate.High {
+			row.paint = t.style.warn
+		}
+		rows = append(rows, row)
+	}
+	t.table(columns, rows)
+	for _, left := range a.Left {
+		t.text("  ! ", "    ", "left out: "+left, t.style.warn)
+	}
+	return out.Flush()
+}
