@@ -63,7 +63,8 @@ func trust(c model.Check) string {
 	text := "Left out one after the other, " + strings.Join(parts, "; ") + "."
 	if b := c.Between; b.Compared > 0 {
 		text += fmt.Sprintf(" Where a straight line (%s off) and Gunther's law (%s off) have an answer between others, "+
-			"this is %s off.", units.Percent(float64(b.Linear)), units.Percent(float64(b.Gunther)), units.Percent(float64(b.Same)))
+			"this is %s off.", units.Percent(float64(b.Linear)), units.Percent(float64(b.Gunther)),
+			units.Percent(float64(b.Same)))
 	}
 	return text
 }
