@@ -42,12 +42,12 @@ func Fit(e *Experiment, budget time.Duration) error {
 		e.Trials = max(1, e.Trials)
 	}
 	elasticity := 0.0 // in the least that a budget has to be for, it is not
-	takes := func(repeat int, share float64) time.Duration {
+	takes := func(repeat int, t workload.Timing) time.Duration {
 		short := *e
-		short.Elasticity, short.Repeat, short.Timing = elasticity, repeat, scaled(full, share)
+		short.Elasticity, short.Repeat, short.Timing = elasticity, repeat, t
 		return estimate(&short) + Undo(e)
 	}
-	least := min(1, float64(shortest)/float64(full.Runtime))
+	least := scaled(full, min(1, float64(shortest)/float64(full.Runtime)))
 	if need := takes(1, least); need > budget {
 		return fmt.Errorf("a budget of %s is too short for %s: to set up its %s and measure each point once takes "+
 			"about %s; give it more, smaller files (--size), or an experiment with fewer stacks and workloads",
@@ -60,21 +60,35 @@ func Fit(e *Experiment, budget time.Duration) error {
 	}
 	for e.Repeat = enoughRepeats; e.Repeat > 1 && takes(e.Repeat, least) > budget; e.Repeat-- {
 	}
-	affordable := func() (share float64) {
-		// The cost grows linearly with the times.
-		low, high := takes(e.Repeat, 0), takes(e.Repeat, 1)
+	// affordable is as much of the times as there is budget for, of those between two of
+	// which one is a part of the other: the cost grows linearly with them.
+	affordable := func(short, long workload.Timing) workload.Timing {
+		low, high := takes(e.Repeat, short), takes(e.Repeat, long)
 		if high <= first || high <= low {
-			return 1
+			return long
 		}
-		return max(least, float64(first-low)/float64(high-low))
+		share := max(0, float64(first-low)/float64(high-low))
+		part := scaled(workload.Timing{Ramp: long.Ramp - short.Ramp, Runtime: long.Runtime - short.Runtime}, share)
+		return workload.Timing{Ramp: short.Ramp + part.Ramp, Runtime: short.Runtime + part.Runtime}
 	}
-	share := affordable()
-	if scaled(full, share).Ramp < shortest {
+	even := least // how short both become before the time in which nothing is measured does
+	if e.serves() {
+		// Caches of servers settle in a time of their own, whatever the budget.
+		share := min(1, float64(full.Ramp)/float64(full.Runtime))
+		even = workload.Timing{Ramp: full.Ramp, Runtime: max(least.Runtime, scaled(full, share).Runtime)}
+	}
+	var timing workload.Timing
+	if takes(e.Repeat, even) > first {
+		timing = affordable(least, even)
+	} else {
+		timing = affordable(even, full)
+	}
+	if timing.Ramp < shortest {
 		// It would be over before a rate is steady. The time is better measured.
-		full.Ramp = 0
-		share = affordable()
+		full.Ramp, least.Ramp = 0, 0
+		timing = affordable(least, full)
 	}
-	e.Timing, e.Budget = scaled(full, share), budget
+	e.Timing, e.Budget = timing, budget
 	if e.IsScaling() {
 		e.Repeat = 1
 	}
@@ -101,6 +115,11 @@ func scalingTakes(e *Experiment) time.Duration {
 		total += cost
 	}
 	return total
+}
+
+// serves reports whether any workload of a mix asks a server.
+func (e *Experiment) serves() bool {
+	return slices.ContainsFunc(e.Workloads, func(w Workload) bool { return w.Abilities().Serving != nil })
 }
 
 // MayEndEarly reports whether trials of workloads that run together end once

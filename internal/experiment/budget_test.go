@@ -163,3 +163,27 @@ func ExampleFit() {
 	fmt.Println(e.Repeat, "times", e.Timing.Runtime.Round(time.Second))
 	// Output: 4 times 1m1s
 }
+
+// Where servers are asked, a budget shortens what is measured before it shortens the time in
+// which their caches settle, and then both alike; elsewhere both from the beginning.
+func TestABudgetLeavesServersTimeToSettle(t *testing.T) {
+	e := builtIn(t, "density")
+	full := e.Timing
+	if err := Fit(e, 6*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if e.Timing.Runtime >= full.Runtime || e.Timing.Ramp < 9*e.Timing.Runtime/10 {
+		t.Errorf("of %v, %v are left", full, e.Timing)
+	}
+	e = builtIn(t, "fio-scaling")
+	full = e.Timing
+	if err := Fit(e, 2*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if full.Ramp > 0 && e.Timing.Ramp > 0 {
+		before, now := full.Ramp.Seconds()/full.Runtime.Seconds(), e.Timing.Ramp.Seconds()/e.Timing.Runtime.Seconds()
+		if before/now > 1.1 || now/before > 1.1 {
+			t.Errorf("of %v, %v are left", full, e.Timing)
+		}
+	}
+}

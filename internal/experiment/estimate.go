@@ -19,6 +19,7 @@ const (
 	perInstance = 100 * time.Millisecond // one more instance of a mix: its start, its output
 	perServer   = 1 * time.Second        // start of the servers of a trial until they answer, and their end
 	perView     = 1 * time.Second        // a container on an engine that is up, and undo it
+	perPlace    = 300 * time.Millisecond // one more on the same, for another instance
 	perEngine   = 2 * time.Second        // an engine of the stack's own, its image, and undo them
 
 	// Bytes per second that files are laid out with: on a device of its own,
@@ -26,8 +27,10 @@ const (
 	deviceSpeed = 1 << 30
 	sharedSpeed = 400 << 20
 
-	// Bytes per second that the region of a block is written with.
+	// Bytes per second that the region of a block is written with, and of how many bytes
+	// regions are made: later blocks use them again.
 	regionSpeed = 600 << 20
+	regionBytes = 16 << 30
 )
 
 // Estimate is how long a run of e will take, its stacks' set-up and tear-down
@@ -83,7 +86,8 @@ func Costs(e *Experiment, trials []Planned) []time.Duration {
 				costs[i] += setUp(l)
 				bytes := loopBytes(l)
 				made[bytes]++
-				if bytes > 0 && made[bytes] > region[bytes] {
+				again := int64(t.Block-1)*bytes >= regionBytes
+				if bytes > 0 && made[bytes] > region[bytes] && !again {
 					region[bytes]++
 					costs[i] += seconds(float64(bytes) / regionSpeed)
 				}
@@ -109,7 +113,7 @@ func Costs(e *Experiment, trials []Planned) []time.Duration {
 			place := fmt.Sprint("place ", instance.Stack, instance.Place)
 			if instance.Place > 0 && !laid[place] {
 				laid[place] = true
-				costs[i] += perView
+				costs[i] += perPlace
 			}
 		}
 		// At least a window of rounds; how many more it takes is not known.

@@ -129,10 +129,10 @@ func (o Over) At(ask Ask, value float64) Ask {
 		t.Count = int(value)
 		ask.Tenants = []Tenant{t}
 	case "cpus":
-		h.CPUs = value
-		if h.Machine > 0 {
-			h.Machine = max(h.Machine, value)
+		if h.Machine > 0 && value > h.Machine {
+			h.Machine *= value / h.CPUs
 		}
+		h.CPUs = value
 	case "memory":
 		h.MemoryBytes = int64(value)
 	case "read-iops":
@@ -156,6 +156,17 @@ func (o Over) Text(value float64) string {
 		return units.Bandwidth(value)
 	}
 	return strconv.FormatFloat(math.Round(100*value)/100, 'f', -1, 64)
+}
+
+// Times returns the host with so many times as much of a limit, by its key; false where it has
+// no such limit. Processors that would be more than those of the machine come with their share of
+// those that ask.
+func (h Host) Times(key string, by float64) (Host, bool) {
+	value, _ := limitOf(result.Limits{CPUs: h.CPUs, MemoryBytes: h.MemoryBytes, Read: h.Read, Write: h.Write}, key)
+	if value == 0 {
+		return h, false
+	}
+	return Over{Factor: key}.At(Ask{Host: h}, value*by).Host, true
 }
 
 // With returns the host with those limits in place of its own that l has.

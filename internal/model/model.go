@@ -46,6 +46,11 @@ type Fitted struct {
 	Points []Point  `json:"points"`
 }
 
+// Has reports whether a mix is one of the points that the class was fitted to.
+func (f *Fitted) Has(mix string) bool {
+	return slices.ContainsFunc(f.Points, func(p Point) bool { return p.Mix == mix })
+}
+
 // Find returns the class of that name.
 func (m *Model) Find(name string) (*Fitted, error) {
 	var names []string

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"plimsoll/internal/finding/fact"
 )
@@ -23,6 +24,9 @@ func (t *terminal) worthOfLimits() {
 			t.section(worthTitle(e))
 			columns, rows := t.worthTable(e)
 			t.table(columns, rows)
+			if e.Doubled != nil {
+				t.text("  ", "    ", doubledText(e.Doubled), t.style.plain)
+			}
 		}
 		return shown
 	})
@@ -31,6 +35,20 @@ func (t *terminal) worthOfLimits() {
 // worthTitle heads what limits are worth, on the page and on a terminal.
 func worthTitle(e *fact.Elasticity) string {
 	return fmt.Sprintf("What a limit is worth, with %s of %s", counted(e.Instances, "instance"), e.Workload)
+}
+
+// doubledText says how many instances the host would carry with twice of each limit.
+func doubledText(d *fact.Doubled) string {
+	words := make([]string, len(d.Moved))
+	for i, m := range d.Moved {
+		words[i] = fmt.Sprintf("%s %d", m.Limit, m.Instances)
+		if m.High == m.Most {
+			words[i] += " or more"
+		} else if m.Low < m.High {
+			words[i] += fmt.Sprintf(" (%d to %d)", m.Low, m.High)
+		}
+	}
+	return fmt.Sprintf("predicted load line, now %d, with twice of one limit: %s", d.Line, strings.Join(words, ", "))
 }
 
 // worthTable has a row for each change of a limit.

@@ -52,8 +52,12 @@ func Serve(ctx context.Context, c Config) error {
 		return err
 	}
 	s.lender.opened(s.db)
+	held := hold(s.db, c.Params.Cache)
+	end := sync.OnceFunc(held.end)
+	defer end()
 	listener, err := socket.Listen(c.Socket)
 	if err != nil {
+		end()
 		return errors.Join(fmt.Errorf("listen on %s: %w", c.Socket, err), s.close())
 	}
 	begin := time.Now()
@@ -73,6 +77,7 @@ func Serve(ctx context.Context, c Config) error {
 	if err := s.finish(); err != nil {
 		return err
 	}
+	end()
 	f := gather(s.db.Metrics(), time.Since(begin), s.connections.Load(), &s.operations, &s.stalls)
 	return errors.Join(s.close(), f.write(c.Facts), closing)
 }

@@ -19,6 +19,26 @@ type Elasticity struct {
 	Open   bool       `json:"open,omitempty"` // too few bring-ups to tell what helps
 	// Undecided are those of which more or less may do 10% or more, as far as the trials tell.
 	Undecided []Resource `json:"undecided,omitempty"`
+
+	Doubled *Doubled `json:"doubled,omitempty"` // nil where no model of the run is good enough to tell
+}
+
+// Doubled is how many instances the host would carry with twice of each limit, as a model of the
+// run predicts.
+type Doubled struct {
+	Off   float64 `json:"off"`   // how far the model is off for points that it was not fitted to: mean, as a share
+	Line  int     `json:"line"`  // the load line with the limits as they are, by the model
+	Moved []Moved `json:"moved"` // in the order of the file format
+}
+
+// Moved is a predicted load line.
+type Moved struct {
+	Limit     string   `json:"limit"` // of which there is twice as much
+	Resource  Resource `json:"resource"`
+	Instances int      `json:"instances"`
+	Low       int      `json:"low"` // interval of 90%
+	High      int      `json:"high"`
+	Most      int      `json:"most"` // instances up to which was looked
 }
 
 // Worth is what one limit is worth.

@@ -98,7 +98,18 @@ func (v *View) Elasticity(of *Varied) fact.Elasticity {
 	adjustChanges(e.Limits)
 	e.Workload, e.Used = v.usedAt(of)
 	conclude(&e)
+	e.Doubled = v.doubled(of, v.objectiveOf(of))
 	return e
+}
+
+// objectiveOf is what the load line of the mix is for.
+func (v *View) objectiveOf(of *Varied) (o fact.Objective) {
+	for _, s := range v.Scalings() {
+		if slices.Contains(s.Cells, of.Of) {
+			return v.Scaling(s).Line.Objective
+		}
+	}
+	return o
 }
 
 // worth compares what was measured with more and with less of a limit with what was

@@ -5,9 +5,11 @@ package measured
 
 import (
 	"slices"
+	"sync"
 
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/model"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
@@ -25,6 +27,9 @@ type View struct {
 	rates     map[rateKey]float64 // adjusted p of all comparisons of rates
 	effects   map[effectKey]fact.Effect
 	scalings  map[string]fact.Scaling // by stack and first mix
+
+	fitting sync.Once
+	fitted  *model.Model // nil where the run makes none
 }
 
 // CellKey names a cell.

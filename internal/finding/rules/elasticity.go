@@ -46,6 +46,23 @@ func (l Limited) Failed() (changes []string) {
 	return changes
 }
 
+// Carry are the limits of which twice as much would carry more, as a model predicts.
+func (l Limited) Carry() []fact.Moved { return l.moved(true) }
+
+// CarryNoMore are the others.
+func (l Limited) CarryNoMore() []fact.Moved { return l.moved(false) }
+
+func (l Limited) moved(more bool) (all []fact.Moved) {
+	if d := l.Elasticity.Doubled; d != nil {
+		for _, m := range d.Moved {
+			if (m.Low > d.Line) == more {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
 // NoneHelps reports whether limits were relaxed, and it is ruled out that one of them helps much.
 func (l Limited) NoneHelps() bool {
 	e := l.Elasticity

@@ -1,0 +1,69 @@
+package measured
+
+import (
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/model"
+)
+
+// What it takes for a model of the run to be believed.
+const (
+	offAtMost  = 0.1 // on average, for points that it was not fitted to
+	timesTried = 4   // of the most instances that were measured is up to where a load line is looked for
+)
+
+// doubled predicts the load line with twice of each limit, by a model of this run alone; nil where
+// the run does not make one that is good enough.
+func (v *View) doubled(of *Varied, objective fact.Objective) *fact.Doubled {
+	if of.Host == nil || objective.Standalone > 0 {
+		return nil
+	}
+	m := v.model()
+	if m == nil {
+		return nil
+	}
+	for i := range m.Classes {
+		c := &m.Classes[i]
+		if c.Stack != of.Of.Stack.Name || !c.Has(of.Of.Workload.Name) {
+			continue
+		}
+		off := float64(max(c.Check.Between.MAPE, c.Check.Beyond.MAPE))
+		if !(off <= offAtMost) {
+			return nil
+		}
+		most := 0
+		for _, p := range c.Points {
+			most = max(most, timesTried*p.Instances)
+		}
+		line := func(h model.Host) (model.LoadLine, bool) {
+			ask := model.Ask{Host: h, Tenants: []model.Tenant{{Class: c.Name, Count: of.Count, Think: -1}}}
+			l, err := m.LoadLine(ask, most, objective.P99NS/1e9)
+			return l, err == nil && l.Instances > 0
+		}
+		host := c.Measured()
+		as, ok := line(host)
+		if !ok {
+			return nil
+		}
+		d := &fact.Doubled{Off: off, Line: as.Instances}
+		for _, limit := range limitsVaried {
+			twice, limited := host.Times(limit.key, 2)
+			if !limited {
+				continue
+			}
+			if l, ok := line(twice); ok {
+				d.Moved = append(d.Moved, fact.Moved{Limit: limit.key, Resource: limit.of, Instances: l.Instances, Low: l.Low,
+					High: l.High, Most: most})
+			}
+		}
+		return d
+	}
+	return nil
+}
+
+// model is a model of the run alone; nil where there is none. It is fitted once.
+func (v *View) model() *model.Model {
+	v.fitting.Do(func() {
+		v.fitted, _ = model.Fit(model.Options{Seed: v.Run.Seed}, v.Run) // why it cannot be is no finding
+	})
+	return v.fitted
+}
