@@ -14,6 +14,7 @@ import (
 	"plimsoll/internal/fioimport"
 	"plimsoll/internal/inputfile"
 	"plimsoll/internal/plural"
+	"plimsoll/internal/points"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
 	"plimsoll/internal/stack"
@@ -31,7 +32,7 @@ func newImportCommand(a *app) *cobra.Command {
 	var o importOptions
 	cmd := &cobra.Command{
 		Use:   "import FILE...",
-		Short: "Make a run of results that fio gave elsewhere",
+		Short: "Make a run of results that fio gave elsewhere, or of a table",
 		Long: `Make a run of files that fio wrote elsewhere, so that old results can be shown,
 exported, reported and compared:
 
@@ -39,6 +40,11 @@ exported, reported and compared:
          fio --client, with whatever fio printed around it, and with the
          earlier states of --status-interval
   logs   by their names: PREFIX_bw.1.log, _iops, _lat, _clat, _slat, _clat_hist
+
+A table of points that were measured by anything else, or that a paper prints, is
+one CSV file, from which "plimsoll fit" makes a model: a line of column names, and
+one for each point; an empty field is what nobody knows. docs/import.md tells of
+its columns, of which it needs class, instances, clients and throughput.
 
 Results whose jobs had the same options are repeats of one workload. A log goes
 to the result whose jobs name it; logs without a JSON are a result of their own
@@ -58,6 +64,7 @@ EXIT STATUS
      sort that is not measured; the reasons are in the run`,
 		Example: `  plimsoll import old/*.json
   plimsoll import fio.json job_clat_hist.1.log --stack nvme='/dev/nvme0n1 > xfs' --workload RR
+  plimsoll import points.csv && plimsoll fit last
   plimsoll import before/*.json -o before && plimsoll import after/*.json -o after`,
 		Args: atLeastOne("files that fio wrote"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.importFiles(args, o) },
@@ -87,6 +94,9 @@ func (a *app) importFiles(names []string, o importOptions) error {
 		}
 		files = append(files, fioimport.File{Name: name, Text: text})
 	}
+	if len(files) == 1 && len(problems) == 0 && points.Recognized(files[0].Text) {
+		return a.importPoints(files[0], o)
+	}
 	imported, wrong := fioimport.Read(files, fioimport.Options{Stack: s, Workload: o.workload})
 	for _, p := range wrong {
 		problems = append(problems, p.String())
@@ -94,23 +104,39 @@ func (a *app) importFiles(names []string, o importOptions) error {
 	if len(problems) > 0 {
 		return &exitError{exitUsage, fmt.Errorf("nothing was imported:\n  %s", strings.Join(problems, "\n  "))}
 	}
-	now := time.Now().UTC()
-	run := imported.Run
-	run.ID, run.Version, run.Command, run.Started = trial.NewID(run.Experiment.Name, now), version, os.Args, now
-	if o.out == "" {
-		o.out = filepath.Join(store.RunsDir, run.ID)
-	}
-	err = store.Keep(o.out, run, func(t result.Trial) map[string][]byte {
+	return a.keepImported(imported.Run, o.out, func(t result.Trial) map[string][]byte {
 		kept := map[string][]byte{}
 		for _, f := range imported.Artifacts[t.Seq] {
 			kept[f.Name] = f.Text
 		}
 		return kept
 	})
-	if err != nil {
+}
+
+// importPoints makes a run of a table of points.
+func (a *app) importPoints(file fioimport.File, o importOptions) error {
+	if o.stack != "" || o.workload != "" {
+		return &exitError{exitUsage, errors.New("--stack and --workload are about what fio wrote: a table of points names its " +
+			"classes")}
+	}
+	run, wrong := points.Read(file.Name, file.Text)
+	if len(wrong) > 0 {
+		return &exitError{exitUsage, fmt.Errorf("nothing was imported:\n  %s", wrong.Join("\n  "))}
+	}
+	return a.keepImported(run, o.out, func(result.Trial) map[string][]byte { return nil })
+}
+
+// keepImported stores a run that was measured elsewhere, and shows it.
+func (a *app) keepImported(run result.Run, out string, artifacts func(result.Trial) map[string][]byte) error {
+	now := time.Now().UTC()
+	run.ID, run.Version, run.Command, run.Started = trial.NewID(run.Experiment.Name, now), version, os.Args, now
+	if out == "" {
+		out = filepath.Join(store.RunsDir, run.ID)
+	}
+	if err := store.Keep(out, run, artifacts); err != nil {
 		return &exitError{exitFailure, err}
 	}
-	return a.showImported(o.out)
+	return a.showImported(out)
 }
 
 // showImported shows what was stored, as it was stored.

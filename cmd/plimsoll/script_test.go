@@ -160,7 +160,7 @@ func scriptDensity(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: density DIRECTORY")
 	}
-	run := story.Density()
+	run := story.Density(false)
 	run.ID = filepath.Base(args[0])
 	ts.Check(store.Keep(ts.MkAbs(args[0]), *run, func(result.Trial) map[string][]byte { return nil }))
 }

@@ -15,7 +15,7 @@ import (
 
 func density(t testing.TB) *model.Model {
 	t.Helper()
-	m, err := model.Fit(model.Options{Version: "test", Seed: 1}, story.Density())
+	m, err := model.Fit(model.Options{Version: "test", Seed: 1}, story.Density(false))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func FuzzRead(f *testing.F) {
 
 // What the model cannot know it refuses, all at once, and says what would teach it.
 func TestWhatNobodyKnowsIsRefused(t *testing.T) {
-	run := story.Density()
+	run := story.Density(false)
 	small := *run
 	small.Trials = nil
 	for _, trial := range run.Trials {
@@ -172,7 +172,7 @@ func TestWhatNobodyKnowsIsRefused(t *testing.T) {
 
 // Runs that nothing can be learnt from say why.
 func TestRunsThatTeachNothing(t *testing.T) {
-	run := story.Density()
+	run := story.Density(false)
 	open := *run
 	open.Workloads = []result.Workload{{Name: "C", Kind: "ycsb",
 		Declared: "workload: C\nrecords: 200000\nrate: 1000\n"}}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/cell"
+	"plimsoll/internal/points"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/workload/fio"
@@ -198,11 +199,14 @@ func classOf(run *result.Run, workload, stack string) (c Class, clients int, thi
 	}
 	w := run.Workloads[at]
 	c = Class{Workload: workload, Stack: stack, Declared: w.Declared}
-	if l, ok := ycsb.LoadOf(w.Declared); ok && w.Kind != fio.Kind.Name {
+	if l, ok := ycsb.LoadOf(w.Declared); ok && w.Kind != fio.Kind.Name && w.Kind != points.Kind {
 		if l.Open {
 			return c, 0, 0, workload + " begins operations at a rate, whatever is done: nothing tells what it could do"
 		}
 		return c, l.Clients, l.Think.Seconds(), ""
+	}
+	if clients, thought, ok := points.Declared(w.Declared); ok && w.Kind == points.Kind {
+		return c, clients, thought.Seconds(), ""
 	}
 	if l, ok := fio.LoadOf(w.Declared); ok {
 		return c, l.InFlight(), 0, ""

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -32,7 +33,45 @@ func worthOfLimits(e *fact.Elasticity) (section, bool) {
 	var unsure bool
 	s.Figures, unsure = forests(rows)
 	s.Keys = forestKeys(unsure)
+	if e.Doubled != nil {
+		s.Figures = append(s.Figures, predictedFigure(e.Doubled))
+		s.Note += " Below: what a model of this run predicts, which is " + units.Percent(e.Doubled.Off) +
+			" off for points that it was not fitted to; intervals are of 90%."
+	}
 	return s, len(s.Figures) > 0
+}
+
+// predictedFigure draws what was measured over the number of instances, and what a model predicts
+// for the miniature as it is and with twice of each limit that moves the load line.
+func predictedFigure(d *fact.Doubled) figure {
+	f := figure{Kind: figureLines, Title: "Predicted throughput", Note: "per second, with twice of one limit", Wide: true,
+		Height: 260, Bottom: 40, X: axis{Label: "instances"}}
+	most, high := 1, 0.0
+	add := func(series int, name string, curve []fact.Carried, what string) {
+		for _, c := range curve {
+			most, high = max(most, c.Instances), max(high, c.Rate, c.High)
+			m := mark{Series: series, Name: name, X: float64(c.Instances), Y: c.Rate, Low: c.Low, High: c.High,
+				Text: fmt.Sprintf("%s, %s: %s a second %s", counted(c.Instances, "instance"), name, units.Rate(c.Rate), what)}
+			if c.High > 0 {
+				m.Text += fmt.Sprintf(", interval %s to %s", units.Rate(c.Low), units.Rate(c.High))
+			}
+			f.Marks = append(f.Marks, m)
+		}
+	}
+	add(0, "measured", d.Measured, "measured")
+	add(1, "as it is", d.Curve, "predicted")
+	for i, m := range d.Moved {
+		if m.Low > d.Line {
+			add(2+i, "twice the "+strings.ReplaceAll(m.Limit, "-", " "), m.Curve, "predicted")
+		}
+	}
+	for n := 1; n <= most; n += 1 + most/16 {
+		f.X.Ticks = append(f.X.Ticks, valueTick{float64(n), fmt.Sprint(n)})
+	}
+	f.X.Low, f.X.High = 0.5, float64(most)+0.5
+	scale := linearScale(high)
+	f.Y = axis{High: scale.high, Ticks: valueTicks(scale.steps(4), significant)}
+	return f
 }
 
 // changeText is a change of a limit in words: "20% more memory".

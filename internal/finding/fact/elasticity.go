@@ -29,6 +29,17 @@ type Doubled struct {
 	Off   float64 `json:"off"`   // how far the model is off for points that it was not fitted to: mean, as a share
 	Line  int     `json:"line"`  // the load line with the limits as they are, by the model
 	Moved []Moved `json:"moved"` // in the order of the file format
+
+	Measured []Carried `json:"measured"` // on the miniature as it is; ascending by instances
+	Curve    []Carried `json:"curve"`    // predicted for it; ascending by instances
+}
+
+// Carried is what so many instances do together, measured or predicted.
+type Carried struct {
+	Instances int     `json:"instances"`
+	Rate      float64 `json:"rate"` // per second
+	Low       float64 `json:"low,omitempty"`
+	High      float64 `json:"high,omitempty"` // interval of 90%; 0 for one that was measured
 }
 
 // Moved is a predicted load line.
@@ -39,6 +50,8 @@ type Moved struct {
 	Low       int      `json:"low"` // interval of 90%
 	High      int      `json:"high"`
 	Most      int      `json:"most"` // instances up to which was looked
+
+	Curve []Carried `json:"curve"` // ascending by instances
 }
 
 // Worth is what one limit is worth.

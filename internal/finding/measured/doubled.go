@@ -44,7 +44,13 @@ func (v *View) doubled(of *Varied, objective fact.Objective) *fact.Doubled {
 		if !ok {
 			return nil
 		}
-		d := &fact.Doubled{Off: off, Line: as.Instances}
+		d := &fact.Doubled{Off: off, Line: as.Instances, Measured: measuredOn(c, host)}
+		type moved struct {
+			host model.Host
+			at   int // in d.Moved
+		}
+		var hosts []moved
+		farthest := as.Instances
 		for _, limit := range limitsVaried {
 			twice, limited := host.Times(limit.key, 2)
 			if !limited {
@@ -53,11 +59,48 @@ func (v *View) doubled(of *Varied, objective fact.Objective) *fact.Doubled {
 			if l, ok := line(twice); ok {
 				d.Moved = append(d.Moved, fact.Moved{Limit: limit.key, Resource: limit.of, Instances: l.Instances, Low: l.Low,
 					High: l.High, Most: most})
+				hosts = append(hosts, moved{twice, len(d.Moved) - 1})
+				farthest = max(farthest, l.High)
 			}
+		}
+		// As far as to see where it falls again.
+		numbers := spread(min(most, farthest+farthest/2))
+		curve := func(h model.Host) (all []fact.Carried) {
+			for _, n := range numbers {
+				a, err := m.Predict(model.Ask{Host: h, Tenants: []model.Tenant{{Class: c.Name, Count: n, Think: -1}}})
+				if err == nil {
+					all = append(all, fact.Carried{Instances: n, Rate: float64(a.Rate.Value), Low: float64(a.Rate.Low),
+						High: float64(a.Rate.High)})
+				}
+			}
+			return all
+		}
+		d.Curve = curve(host)
+		for _, h := range hosts {
+			d.Moved[h.at].Curve = curve(h.host)
 		}
 		return d
 	}
 	return nil
+}
+
+// measuredOn are the points of a class that were measured on a host.
+func measuredOn(c *model.Fitted, host model.Host) (all []fact.Carried) {
+	for _, p := range c.Points {
+		if p.Host == host {
+			all = append(all, fact.Carried{Instances: p.Instances, Rate: p.Rate()})
+		}
+	}
+	return all
+}
+
+// spread are numbers from 1 to most: all of them, or some where they are many.
+func spread(most int) (all []int) {
+	const enough = 20
+	for n := 1; n <= most; n += 1 + most/enough {
+		all = append(all, n)
+	}
+	return all
 }
 
 // model is a model of the run alone; nil where there is none. It is fitted once.
