@@ -107,7 +107,10 @@ if grep -qv '^docs/' <<<"${written:-docs/}"; then fail "-update is to write docs
 echo "written by -update: ${written//$'\n'/, }"
 
 shows_program || fail "the program does not know the workload or the layer"
-bin/plimsoll schema | grep -q '"toy": {' || fail "the schema of experiment files does not know the workload"
+# Into a variable: grep -q closes a pipe at the first match, and the program that is
+# still writing into it then fails.
+schema=$(bin/plimsoll schema)
+grep -q '"toy": {' <<<"$schema" || fail "the schema of experiment files does not know the workload"
 shows_sampler
 shows_finding
 go test -short ./internal/workload/... ./internal/stack/... ./internal/observe/... ./internal/finding/... \

@@ -116,8 +116,8 @@ func (a *app) importFiles(names []string, o importOptions) error {
 // importPoints makes a run of a table of points.
 func (a *app) importPoints(file fioimport.File, o importOptions) error {
 	if o.stack != "" || o.workload != "" {
-		return &exitError{exitUsage, errors.New("--stack and --workload are about what fio wrote: a table of points names its " +
-			"classes")}
+		return &exitError{exitUsage, errors.New("--stack and --workload are about what fio wrote: a table of points " +
+			"names its classes")}
 	}
 	run, wrong := points.Read(file.Name, file.Text)
 	if len(wrong) > 0 {
