@@ -25,6 +25,7 @@ question: What does PostgreSQL do beside other servers?
 repeat: 1
 trials: 2
 runtime: %s
+ramp: 100ms
 seed: 1
 stacks:
   disk: %s
