@@ -50,7 +50,7 @@ go-test: setup-build ## run the Go tests alone, as root; pictures of reports go 
 	$(SUITES) measures pure host
 
 .PHONY: lab-test
-lab-test: setup-test build ## run the tests that need virtual machines, of an image that is kept in bin/lab
+lab-test: setup-test build ## run the tests that need virtual machines, of an image that all clones share
 	scripts/lab-test.sh
 
 .PHONY: build
