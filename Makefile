@@ -47,7 +47,7 @@ check: setup-build ## format, lint and the tests that take no root and little ti
 
 .PHONY: go-test
 go-test: setup-build ## run the Go tests alone, as root; pictures of reports go to bin/screenshots
-	$(SUITES) measures pure host
+	PLIMSOLL_SCREENSHOTS=$(CURDIR)/bin/screenshots $(SUITES) measures pure host
 
 .PHONY: lab-test
 lab-test: setup-test build ## run the tests that need virtual machines, of an image that all clones share

@@ -40,7 +40,7 @@ calling() { # calling FUNCTION
 pattern() { awk '{ print $2 }' <<<"$1" | paste -sd '|' | sed 's/.*/^(&)$/'; }
 
 flags=(-json -count=1 -timeout 45m)
-mkdir -p bin/screenshots bin/tests
+mkdir -p bin/tests
 as="flock $PWD/bin/go-test.lock $PWD/scripts/as-root"
 case ${1-} in
 quick)
@@ -66,8 +66,6 @@ host)
 	exit 2
 	;;
 esac
-# Pictures of reports go to bin/screenshots.
-export PLIMSOLL_SCREENSHOTS=$PWD/bin/screenshots
 # Packages are built beside each other, whatever waits for the lock.
 # shellcheck disable=SC2086 # one word per package
 exec scripts/with-go go test "${flags[@]}" -exec "$as" $packages

@@ -18,14 +18,16 @@ func suites() []stage {
 		{{{name: "build", what: "build ./plimsoll", argv: mk("build")}}},
 		{
 			// It waits for the network more than it works.
-			{{name: "image", what: "make the lab's image, where it is not kept", argv: []string{"scripts/lab-test.sh", "--image"}}},
+			{{name: "image", what: "make the lab's image, where it is not kept",
+				argv: []string{"scripts/lab-test.sh", "--image"}}},
 			{
 				{name: "format", what: "every Go file is formatted", argv: mk("format")},
 				{name: "lint", what: "golangci-lint, go vet included", argv: mk("lint")},
 				{name: "layers", what: "the linter's layering rules bite", argv: mk("layers")},
 			},
 		},
-		{{{name: "measures", what: "Go tests that measure, with nothing beside them", argv: goTests("measures"), goTests: true}}},
+		{{{name: "measures", what: "Go tests that measure, with nothing beside them",
+			argv: goTests("measures"), goTests: true}}},
 		{
 			{{name: "lab", what: "tests in virtual machines", argv: []string{"scripts/lab-test.sh", "-json"}, goTests: true,
 				verbose: true}},
@@ -44,8 +46,8 @@ func suites() []stage {
 			{name: "soak-lab", what: "all tests in virtual machines, the long ones included",
 				argv: []string{"scripts/lab-test.sh", "--soak", "-json"}, goTests: true, verbose: true, byName: true},
 			{name: "arm64", what: "the binary for arm64 is static", argv: mk("static-arm64"), byName: true},
-			{name: "fuzz", what: "each fuzz target for ten minutes", argv: []string{"make", "--no-print-directory", "FUZZTIME=10m", "fuzz"},
-				byName: true},
+			{name: "fuzz", what: "each fuzz target for ten minutes",
+				argv: []string{"make", "--no-print-directory", "FUZZTIME=10m", "fuzz"}, byName: true},
 		}},
 	}
 }
