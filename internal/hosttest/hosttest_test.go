@@ -1,11 +1,42 @@
 package hosttest
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
+
+// What measures has the host for itself until it ends, and what takes long waits for
+// who asks for it.
+func TestMeasuresAndSoak(t *testing.T) {
+	t.Run("measures", func(t *testing.T) {
+		Measures(t)
+		lock, err := os.Open(lockFile())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lock.Close()
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			t.Errorf("another test can have the host meanwhile: %v", err)
+		}
+	})
+	for _, asked := range []string{"", "1"} {
+		t.Setenv(SoakVariable, asked)
+		skipped := false
+		t.Run("soak "+asked, func(t *testing.T) {
+			defer func() { skipped = t.Skipped() }()
+			Soak(t)
+		})
+		if skipped != (asked == "") {
+			t.Errorf("with %s=%q, it is skipped: %t", SoakVariable, asked, skipped)
+		}
+	}
+}
 
 // Modules that are loaded change what a setting offers, and not what it is.
 func TestChosen(t *testing.T) {
