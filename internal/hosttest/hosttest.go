@@ -78,7 +78,7 @@ func Measures(t testing.TB) {
 	Exclusive(t)
 }
 
-// SoakVariable, when it is set, has the tests run that take long.
+// SoakVariable has the tests run that take long by nature, when it is set.
 const SoakVariable = "PLIMSOLL_TEST_SOAK"
 
 // Soak skips a test that takes long by nature, unless make soak runs it. A shorter one
