@@ -64,7 +64,7 @@ func TestPostgresqlIsMeasured(t *testing.T) {
 		}
 	}
 	killed := make(chan string, 1)
-	go func() { killed <- killPostgresql() }()
+	go func() { killed <- killPostgresql(p.dir) }()
 	code, out, errs = p.run("run", file, "--quiet")
 	if why := <-killed; why != "" {
 		t.Fatal(why)
@@ -120,19 +120,18 @@ func (p *program) keepImages() {
 
 // killPostgresql kills the first server of PostgreSQL that is measured. It returns why it could
 // not.
-func killPostgresql() string {
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+func killPostgresql(dir string) string {
+	for deadline := time.Now().Add(hang); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		servers := postgresqlServers()
-		if len(servers) < 2 {
+		if len(servers) < 2 || measuring(dir) < 2 {
 			continue
 		}
-		time.Sleep(2 * time.Second)
 		if err := unix.Kill(servers[0], unix.SIGKILL); err != nil {
 			return err.Error()
 		}
 		return ""
 	}
-	return "no servers of PostgreSQL were there within a minute"
+	return "no servers of PostgreSQL were measured in time"
 }
 
 // postgresqlServers are the processes that serve data in containers, by what they were
