@@ -38,7 +38,7 @@ test: setup-build ## install what is missing, then run every check and test, as 
 	$(SUITES)
 
 .PHONY: soak
-soak: setup-test build ## run the tests that take long by nature: before a release, and after changes to what they are about
+soak: setup-test build ## run the tests that take long by nature, some two hours: before a release and after changes to what they test
 	$(SUITES) measures host soak soak-lab arm64 fuzz
 
 .PHONY: check

@@ -46,8 +46,8 @@ func suites() []stage {
 			{name: "soak-lab", what: "all tests in virtual machines, the long ones included",
 				argv: []string{"scripts/lab-test.sh", "--soak", "-json"}, goTests: true, verbose: true, byName: true},
 			{name: "arm64", what: "the binary for arm64 is static", argv: mk("static-arm64"), byName: true},
-			{name: "fuzz", what: "each fuzz target for ten minutes",
-				argv: []string{"make", "--no-print-directory", "FUZZTIME=10m", "fuzz"}, byName: true},
+			{name: "fuzz", what: "each fuzz target for two minutes",
+				argv: []string{"make", "--no-print-directory", "FUZZTIME=2m", "fuzz"}, byName: true},
 		}},
 	}
 }
