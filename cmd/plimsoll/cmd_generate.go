@@ -19,7 +19,7 @@ import (
 
 // newGenerateCommand is what runs start beside a database, outside of its limits.
 func newGenerateCommand(*app) *cobra.Command {
-	wait := false
+	wait, network := false, ""
 	cmd := &cobra.Command{
 		Use: "generate [--wait] PLAN", Hidden: true, Args: exactly(1, "the plan of a load"),
 		Short: "Generate load on a database",
@@ -38,6 +38,7 @@ EXIT STATUS
 			if err != nil {
 				return &exitError{exitUsage, err}
 			}
+			plan.At.Network = network
 			follow := generate
 			if wait {
 				follow = waitFor
@@ -46,6 +47,7 @@ EXIT STATUS
 		},
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "generate nothing, and end as soon as the database answers")
+	cmd.Flags().StringVar(&network, "network", "", "`file` of the network namespace in which the database has a port")
 	return cmd
 }
 

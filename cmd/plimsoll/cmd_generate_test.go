@@ -12,7 +12,7 @@ import (
 )
 
 // planText is a plan of a client that there is not.
-const planText = `{"client": "none", "socket": "db.sock", "dataset": {"records": 5, "fields": 1, "field_bytes": 1, "seed": 1},
+const planText = `{"client": "none", "at": {"socket": "db.sock"}, "dataset": {"records": 5, "fields": 1, "field_bytes": 1, "seed": 1},
 	"mix": {"read": 1}, "distribution": "uniform", "threads": 1, "timeout": 1000000, "runtime": 1000000, "output": "out",
 	"patience": 1000000}`
 

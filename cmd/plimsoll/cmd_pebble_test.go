@@ -96,7 +96,7 @@ func (e *embedded) serve() (cmd *exec.Cmd, stderr *bytes.Buffer, c client.Client
 }
 
 func (e *embedded) client() client.Config {
-	return client.Config{Socket: filepath.Join(e.dir, e.kind.Socket()), Fields: e.dataset.Fields,
+	return client.Config{At: e.kind.Address().In(e.dir), Fields: e.dataset.Fields,
 		FieldBytes: e.dataset.FieldBytes}
 }
 
@@ -255,7 +255,7 @@ func TestEmbeddedServerEnds(t *testing.T) {
 		facts.BytesWritten < 1000 {
 		t.Errorf("facts are %s", text)
 	}
-	if _, err := os.Stat(filepath.Join(e.dir, e.kind.Socket())); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(e.kind.Address().In(e.dir).Socket); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket stays behind: %v", err)
 	}
 	if err := e.insert(c, 1); !errors.Is(err, client.ErrClosed) {
@@ -320,7 +320,7 @@ func TestEmbeddedServerRefuses(t *testing.T) {
 		}), "corrupt"},
 		{"another server", func(e *embedded) {
 			e.serve()
-			if err := os.Remove(filepath.Join(e.dir, e.kind.Socket())); err != nil {
+			if err := os.Remove(e.kind.Address().In(e.dir).Socket); err != nil {
 				e.t.Fatal(err)
 			}
 		}, "another server has its directory open"},

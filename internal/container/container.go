@@ -51,6 +51,8 @@ type Container struct {
 	user   string
 	parent string // path of the control group that it has its own in
 	pid    int    // of its first process, on the host
+	// network is the file of its network namespace, opened while that process was there.
+	network *os.File
 }
 
 // Run journals and starts a container without a network.
@@ -79,6 +81,9 @@ func (e *Engine) Run(ctx context.Context, j *journal.Journal, cfg ContainerConfi
 			return fmt.Errorf("container %s ended at once with exit code %d: %s", cfg.Name, state.ExitCode, state.Error)
 		}
 		c.pid = state.Pid
+		if err := c.openNetwork(); err != nil {
+			return err
+		}
 		return e.change.keepSockets()
 	})
 	if err != nil {
@@ -142,6 +147,39 @@ func (c *Container) Entries() []*journal.Entry { return []*journal.Entry{c.entry
 
 // Remove ends the container and removes its writable layer.
 func (c *Container) Remove(ctx context.Context) error { return c.engine.journal.Undo(ctx, c.entry) }
+
+// openNetwork gets hold of the container's network namespace. A number of a process alone may be
+// another one's by the time it is used.
+func (c *Container) openNetwork() error {
+	network, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", c.pid))
+	if err != nil {
+		return fmt.Errorf("the network of container %s: %w", c.Name, err)
+	}
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", c.pid))
+	if err != nil || !strings.Contains(string(groups), "/"+c.parent+"/") {
+		network.Close()
+		return fmt.Errorf("the network of container %s: its first process has ended", c.Name)
+	}
+	c.network = network
+	return nil
+}
+
+// Forget lets the container's network go. It is called once the container is gone.
+func (c *Container) Forget() {
+	if c.network != nil {
+		c.network.Close()
+		c.network = nil
+	}
+}
+
+// Network returns the path of a file of the container's network namespace, for processes that this
+// one starts. It has a loopback and nothing else, and stays what it is when the container ends.
+func (c *Container) Network() (string, error) {
+	if c.network == nil {
+		return "", fmt.Errorf("the network of container %s is not known", c.Name)
+	}
+	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), c.network.Fd()), nil
+}
 
 // ThinDevice gives the path of the block device that holds the container's
 // writable layer, which the storage driver devicemapper makes.

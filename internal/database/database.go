@@ -59,8 +59,8 @@ type Server interface {
 	Load(path string, d Dataset) workload.Step
 	// Serve serves the directory at path until it is asked to end (Step.Ends).
 	Serve(path string) workload.Step
-	// Socket is the base name of the socket that it answers on, in its scratch directory.
-	Socket() string
+	// Address is where it answers; a socket is in its scratch directory.
+	Address() Address
 	// Client is the name of the client that speaks to it: see package client.
 	Client() string
 	// Failed is why a server ended that nobody asked to; cause and remedy are named

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"path/filepath"
+	"time"
 
 	"plimsoll/internal/workload"
 )
@@ -16,13 +16,16 @@ import (
 // server is started on this host, in the image's root, and records go through its client. A
 // step has it as a file.
 type LoadPlan struct {
-	Client  string            `json:"client"` // that speaks to the database
-	Socket  string            `json:"socket"` // in the scratch directory
-	Dataset Dataset           `json:"dataset"`
-	Make    [][]string        `json:"make"`              // programs that make the data directory, one after the other
-	Serve   []string          `json:"serve"`             // and then serve it
-	Ends    string            `json:"ends"`              // signal that ends the server well: "INT"
-	Options map[string]string `json:"options,omitempty"` // of the client's
+	Client  string     `json:"client"` // that speaks to the database
+	At      Address    `json:"at"`     // where it answers; a socket is in the scratch directory
+	Dataset Dataset    `json:"dataset"`
+	Make    [][]string `json:"make"`            // programs that make the data directory, one after the other
+	Serve   []string   `json:"serve"`           // and then serve it
+	Ends    string     `json:"ends"`            // signal that ends the server well: "INT"
+	Codes   []int      `json:"codes,omitempty"` // that it may exit with then, beside 0
+	// Patience is how long it may take until it answers; 0 for workload.DefaultPatience.
+	Patience time.Duration     `json:"patience,omitempty"`
+	Options  map[string]string `json:"options,omitempty"` // of the client's
 }
 
 // DataDir is where the data directory is in the image's root while it is laid out, and
@@ -62,8 +65,11 @@ func ReadLoadPlan(text []byte) (p LoadPlan, err error) {
 		return p, errors.New("this is no plan of loading: something follows it")
 	}
 	var problems []error
-	if path.Dir(p.Socket) != workload.ServerDir || !filepath.IsLocal(p.Socket) {
-		problems = append(problems, fmt.Errorf("socket is to be a file in %s, not %q", workload.ServerDir, p.Socket))
+	if err := p.At.Check(); err != nil {
+		problems = append(problems, err)
+	}
+	if p.At.Socket != "" && path.Dir(p.At.Socket) != workload.ServerDir {
+		problems = append(problems, fmt.Errorf("socket is to be a file in %s, not %q", workload.ServerDir, p.At.Socket))
 	}
 	if p.Client == "" || p.Ends == "" || len(p.Serve) == 0 {
 		problems = append(problems, errors.New("client, ends or serve is missing"))

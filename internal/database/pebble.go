@@ -53,8 +53,8 @@ func (p *pebble) Client() string { return "pebble" }
 // pebbleSocket is the base name of the socket that it answers on.
 const pebbleSocket = "server.sock"
 
-// Socket implements Server.
-func (p *pebble) Socket() string { return pebbleSocket }
+// Address implements Server.
+func (p *pebble) Address() Address { return Address{Socket: pebbleSocket} }
 
 // Image implements Server: it is in this program.
 func (p *pebble) Image() *workload.Image { return nil }

@@ -77,8 +77,8 @@ func (p *postgresql) Layout() string {
 // Client implements Server.
 func (p *postgresql) Client() string { return "postgresql" }
 
-// Socket implements Server.
-func (p *postgresql) Socket() string { return postgresqlSocket }
+// Address implements Server.
+func (p *postgresql) Address() Address { return Address{Socket: postgresqlSocket} }
 
 // Image implements Server.
 func (p *postgresql) Image() *workload.Image {
@@ -109,7 +109,7 @@ func (p *postgresql) NeedBytes(d Dataset, written bool) int64 {
 // Load implements Server.
 func (p *postgresql) Load(dir string, d Dataset) workload.Step {
 	plan := LoadPlan{
-		Client: p.Client(), Socket: p.Socket(), Dataset: d,
+		Client: p.Client(), At: p.Address(), Dataset: d,
 		Make: [][]string{{"initdb", "--pgdata=" + DataDir, "--username=" + PostgresqlUser, "--auth=trust",
 			"--encoding=UTF8", "--no-locale", "--no-instructions"}},
 		// Nothing is lost that could not be loaded again.

@@ -42,7 +42,7 @@ func newStore(d database.Dataset) *store {
 func (s *store) dial(_ context.Context, name string, c client.Config) (client.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if name != "fake" || c.Socket != "db.sock" || c.Fields != s.dataset.Fields || c.FieldBytes != s.dataset.FieldBytes {
+	if name != "fake" || c.At.Socket != "db.sock" || c.Fields != s.dataset.Fields || c.FieldBytes != s.dataset.FieldBytes {
 		return nil, fmt.Errorf("dialled %s with %+v", name, c)
 	}
 	s.dialled++
@@ -153,7 +153,7 @@ func (c *connection) Close() error {
 // planOf is a plan of a closed loop that others are made from.
 func planOf(change func(*ycsb.Plan)) *ycsb.Plan {
 	p := &ycsb.Plan{
-		Client: "fake", Socket: "db.sock", Output: "out",
+		Client: "fake", At: database.Address{Socket: "db.sock"}, Output: "out",
 		Dataset: database.Dataset{Records: 100, Fields: 3, FieldBytes: 20, Seed: 1},
 		Mix:     ycsb.Mix{ycsb.Read: 1}, Distribution: ycsb.Uniform, Threads: 2, Timeout: 5 * time.Second,
 		Runtime: 200 * time.Millisecond, Seed: 1,

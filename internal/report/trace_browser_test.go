@@ -66,7 +66,6 @@ func manyTrace() *iotrace.Account {
 
 func TestBrowserShowsTraces(t *testing.T) {
 	b := startBrowser(t)
-	dir := screenshots(t)
 	script := web.ReportScript
 	empty := &iotrace.Account{Recorder: "BPF"}
 	for name, a := range map[string]*iotrace.Account{"sample": sampleTrace(), "nvme": nvmeTrace(), "long": longTrace(),
@@ -76,17 +75,13 @@ func TestBrowserShowsTraces(t *testing.T) {
 			if n := b.count(t, "script:not(body > script), img, iframe, object, embed"); n != 0 {
 				t.Errorf("%d elements that somebody's name brought in", n)
 			}
-			all := views
-			if name != "sample" {
-				all = []view{views[0], views[3], views[5]}
-			}
-			for _, v := range all {
+			for _, v := range views {
 				b.look(t, v)
 				for _, e := range b.overflowing(t) {
 					t.Errorf("%s: wider than the window: %s", v.name, e)
 				}
-				if name == "sample" || v == views[0] {
-					writeArtifact(t, dir, "trace-"+name+"-"+v.name+".png", do(t, b, chromedp.FullScreenshot(100)))
+				if name == "sample" || v == views[1] {
+					b.picture(t, "trace-"+name+"-"+v.name+".png")
 				}
 			}
 			b.quiet(t)
@@ -167,7 +162,6 @@ func (b *browser) violations(t testing.TB, axe string) []string {
 
 func TestBrowserShowsTracedRuns(t *testing.T) {
 	b := startBrowser(t)
-	dir := screenshots(t)
 	run := tracedRun()
 	b.open(t, run, finding.All(run))
 	for _, v := range views {
@@ -176,7 +170,7 @@ func TestBrowserShowsTracedRuns(t *testing.T) {
 			t.Errorf("%s: wider than the window: %s", v.name, e)
 		}
 		if v == views[0] || v == views[1] {
-			writeArtifact(t, dir, "traced-run-"+v.name+".png", do(t, b, chromedp.FullScreenshot(100)))
+			b.picture(t, "traced-run-"+v.name+".png")
 		}
 	}
 	b.quiet(t)

@@ -229,6 +229,9 @@ func (p *Place) fact(name, value string) {
 func (p *Place) Down(ctx context.Context) error {
 	err := p.base.env.Journal.UndoEach(ctx, p.undo)
 	p.undo = nil
+	if in, ok := p.execute.(*contained); ok {
+		in.container.Forget()
+	}
 	if p.name != "" {
 		delete(p.base.engine.taken, p.name)
 	}
@@ -268,6 +271,18 @@ func (p *Place) ReadBack() (result.Limits, error) {
 		return result.Limits{}, none
 	}
 	return group.Limits(p.LimitDevices())
+}
+
+// Network returns the path of a file of the network namespace that the place's steps run in, apart
+// from this host's. It stands for that namespace as long as the place is there, whatever becomes
+// of the processes in it.
+func (p *Place) Network() (string, error) {
+	in, ok := p.execute.(*contained)
+	if !ok {
+		return "", fmt.Errorf("place %d of stack %s has no network of its own: it has no container", p.config.Number,
+			p.base.line)
+	}
+	return in.container.Network()
 }
 
 // LimitDevices returns the MAJ:MIN of the devices that limits on the base's devices are

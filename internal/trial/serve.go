@@ -17,15 +17,13 @@ import (
 	"plimsoll/internal/workload"
 )
 
-// readyPatience is how long a server may take until it answers.
-var readyPatience = 5 * time.Minute
-
 // noticeLimit is how long what drives a server may take to notice that it is gone.
 const noticeLimit = 5 * time.Second
 
 // server is the one that an instance drives, while it is up.
 type server struct {
 	process *stack.Server
+	step    *workload.Step
 	kill    context.CancelFunc
 }
 
@@ -55,7 +53,7 @@ func (r *runner) serve(ctx context.Context, s *site, all together) error {
 			return err
 		}
 		alive, kill := context.WithCancel(ctx)
-		in.server = &server{in.place.Serve(alive, step, in.scratch), kill}
+		in.server = &server{in.place.Serve(alive, step, in.scratch), step, kill}
 		version, err := in.ready(ctx, serving)
 		if err != nil {
 			return err
@@ -82,7 +80,12 @@ func (in *instance) ready(ctx context.Context, serving *workload.Serving) (versi
 	if err != nil {
 		return "", err
 	}
-	waiting, cancel := context.WithTimeout(ctx, readyPatience)
+	step, err = in.reaching(step)
+	if err != nil {
+		return "", err
+	}
+	limit := step.Awaited() + noticeLimit
+	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	go func() {
 		select {
@@ -99,7 +102,7 @@ func (in *instance) ready(ctx context.Context, serving *workload.Serving) (versi
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case waiting.Err() != nil || err == nil && exit.Code != 0:
-		why := "it did not answer within " + readyPatience.String()
+		why := "it did not answer within " + limit.String()
 		if exit.Stderr != "" {
 			why = exit.Stderr
 		}
@@ -139,6 +142,10 @@ func (in *instance) step(ctx context.Context, gate *stack.Gate, step *workload.S
 		e.at = time.Now()
 		return e, err
 	}
+	step, err = in.reaching(step)
+	if err != nil {
+		return e, err
+	}
 	driving, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -176,16 +183,32 @@ func (r *runner) served(s *site, m experiment.Mix, all together) error {
 		}
 		defer in.server.kill()
 		lost := in.lost() != nil
+		step := in.server.step
 		_, exit, err := in.server.process.Stop()
 		in.server = nil
 		if err != nil || lost { // of which its instance tells
 			return err
 		}
-		if exit.Code != 0 {
+		if !workload.EndedWell(exit.Code, step.EndCodes) {
 			return in.load.Abilities().Serving.Failed(exit)
 		}
 		return nil
 	})
+}
+
+// reaching fits a step that speaks to the instance's server to where that is.
+func (in *instance) reaching(step *workload.Step) (*workload.Step, error) {
+	if !slices.Contains(step.Argv, workload.NetworkFile) {
+		return step, nil
+	}
+	network, err := in.place.Network()
+	if err != nil {
+		return nil, err
+	}
+	fit := *step
+	fit.Argv = slices.Clone(step.Argv)
+	fit.Argv[slices.Index(fit.Argv, workload.NetworkFile)] = network
+	return &fit, nil
 }
 
 // abandoned kills servers that are still up: of a trial that failed.

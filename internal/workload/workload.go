@@ -7,6 +7,7 @@
 package workload
 
 import (
+	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -42,6 +43,10 @@ const ScratchDir = "@scratch@"
 // root file system is in.
 const ImageDir = "@image@"
 
+// NetworkFile is the placeholder in Argv of a step on the host for the file of the network
+// namespace that the instance's server is in.
+const NetworkFile = "@network@"
+
 // ServerDir is the base name of the directory of a server from an image, in its scratch
 // directory: it belongs to the server's account, and has the socket.
 const ServerDir = "server"
@@ -62,9 +67,26 @@ type Step struct {
 	// Gate is one of Files, when the process reads it first and begins only then; ""
 	// otherwise.
 	Gate string
-	// Ends is the signal that ends well what runs until it is asked to: "INT"; "" for "TERM".
-	Ends string
+	// Of what runs until it is asked to end:
+	Ends     string        // the signal that ends it well: "INT"; "" for "TERM"
+	EndCodes []int         // what it may exit with then, beside 0
+	Patience time.Duration // how long it may take until it is ready; 0 for DefaultPatience
 }
+
+// DefaultPatience is how long a server may take until it answers that does not say: it may have
+// to read its log first.
+const DefaultPatience = 2 * time.Minute
+
+// Awaited is how long what the step runs may take until it is ready.
+func (s *Step) Awaited() time.Duration {
+	if s.Patience > 0 {
+		return s.Patience
+	}
+	return DefaultPatience
+}
+
+// EndedWell reports whether an exit code is that of a process which ended well when it was asked to.
+func EndedWell(code int, codes []int) bool { return code == 0 || slices.Contains(codes, code) }
 
 // Exit is how a step's process ended.
 type Exit struct {

@@ -140,7 +140,8 @@ func affinity() (cpus []int, err error) {
 // generate runs the generator at a rate, and prints its row of the table.
 func generate(rate float64, constant bool, seconds time.Duration) error {
 	p := &ycsb.Plan{
-		Client: "bench", Socket: "db.sock", Output: "out", Dataset: dataset, Mix: ycsb.Mix{ycsb.Read: 1},
+		Client: "bench", At: database.Address{Socket: "db.sock"}, Output: "out", Dataset: dataset,
+		Mix:          ycsb.Mix{ycsb.Read: 1},
 		Distribution: ycsb.Zipfian, Threads: 64, Rate: rate, Constant: constant, Timeout: 5 * time.Second, Seed: 1,
 		Ramp: time.Second, Runtime: seconds, Sample: 250 * time.Millisecond, Patience: 10 * time.Second,
 	}
@@ -226,7 +227,7 @@ type connection struct {
 
 func dial(ctx context.Context, _ string, c client.Config) (client.Client, error) {
 	var d net.Dialer
-	n, err := d.DialContext(ctx, "unix", c.Socket)
+	n, err := d.DialContext(ctx, "unix", c.At.Socket)
 	if err != nil {
 		return nil, err
 	}

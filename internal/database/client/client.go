@@ -50,19 +50,19 @@ func (e *ServerError) Error() string { return "the server says: " + e.Said }
 
 // Config is where a database answers, and what its records are like.
 type Config struct {
-	Socket     string // path of a unix socket
-	Fields     int    // of a record
-	FieldBytes int    // of a field's value
-	Warehouses int    // of TPC-C, whose clients are Transactors; 0 for records
+	At         database.Address
+	Fields     int // of a record
+	FieldBytes int // of a field's value
+	Warehouses int // of TPC-C, whose clients are Transactors; 0 for records
 }
 
 // Dialer makes a connection. The context bounds the making alone; deadlines of
 // operations are those of their own contexts.
 type Dialer func(ctx context.Context, c Config) (Client, error)
 
-// Loader lays out all records of a dataset in a server that has none, on a socket. Options
+// Loader lays out all records of a dataset in a server that has none. Options
 // are the database's own.
-type Loader func(ctx context.Context, socket string, d database.Dataset, options map[string]string) error
+type Loader func(ctx context.Context, at database.Address, d database.Dataset, options map[string]string) error
 
 // Versioned is a client that knows the version of its server: "15.20".
 type Versioned interface{ Version() string }
@@ -72,9 +72,9 @@ type protocol struct {
 	dial Dialer
 	load Loader // nil for one whose data is laid out without a server
 	// answers ends well where a server takes connections, whatever it holds; nil where load is.
-	answers func(ctx context.Context, socket string) error
-	// sql is how TPC-C speaks to a database behind a socket; nil where it cannot.
-	sql func(socket, in string) dialect
+	answers func(ctx context.Context, at database.Address) error
+	// sql is how TPC-C speaks to a database that is there; nil where it cannot.
+	sql func(at database.Address, in string) dialect
 }
 
 // protocols are all, by name. A new one is a file here, or a folder beside it, and one
@@ -95,14 +95,14 @@ func Dial(ctx context.Context, name string, c Config) (Client, error) {
 		if p.sql == nil {
 			return nil, fmt.Errorf("client %s speaks no SQL, and cannot run TPC-C", name)
 		}
-		return dialTPCC(ctx, p.sql(c.Socket, database.TPCCDatabase), c.Warehouses)
+		return dialTPCC(ctx, p.sql(c.At, database.TPCCDatabase), c.Warehouses)
 	}
 	return p.dial(ctx, c)
 }
 
 // Answers ends well where a server takes connections of the client of that name, whatever it
 // holds.
-func Answers(ctx context.Context, name, socket string) error {
+func Answers(ctx context.Context, name string, at database.Address) error {
 	p, known := protocols[name]
 	switch {
 	case !known:
@@ -110,11 +110,11 @@ func Answers(ctx context.Context, name, socket string) error {
 	case p.answers == nil:
 		return fmt.Errorf("client %s does not lay out data", name)
 	}
-	return p.answers(ctx, socket)
+	return p.answers(ctx, at)
 }
 
 // Load lays out all records of a dataset with the client of that name: see Loader.
-func Load(ctx context.Context, name, socket string, d database.Dataset, options map[string]string) error {
+func Load(ctx context.Context, name string, at database.Address, d database.Dataset, options map[string]string) error {
 	p, known := protocols[name]
 	switch {
 	case !known:
@@ -122,7 +122,7 @@ func Load(ctx context.Context, name, socket string, d database.Dataset, options 
 	case p.load == nil:
 		return fmt.Errorf("client %s does not lay out data", name)
 	}
-	return p.load(ctx, socket, d, options)
+	return p.load(ctx, at, d, options)
 }
 
 func unknown(name string) error {

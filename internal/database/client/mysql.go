@@ -27,13 +27,13 @@ type mysqlClient struct {
 	broken   error  // why the connection is of no use any more
 }
 
-// mysqlConnect connects to the server on a socket, to a database there or to none.
-func mysqlConnect(ctx context.Context, path, in string) (driver.Conn, error) {
+// mysqlConnect connects to the server at an address, to a database there or to none.
+func mysqlConnect(ctx context.Context, at database.Address, in string) (driver.Conn, error) {
 	config := mysql.NewConfig()
-	config.User, config.DBName, config.Net, config.Addr = database.MysqlUser, in, "unix", path
+	config.User, config.DBName, config.Net, config.Addr = database.MysqlUser, in, "unix", at.String()
 	config.ClientFoundRows = true // an update with what is there already is one
 	config.Logger = &mysql.NopLogger{}
-	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, path) }
+	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, at) }
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func mysqlConnect(ctx context.Context, path, in string) (driver.Conn, error) {
 }
 
 func dialMysql(ctx context.Context, c Config) (Client, error) {
-	conn, err := mysqlConnect(ctx, c.Socket, database.MysqlDatabase)
+	conn, err := mysqlConnect(ctx, c.At, database.MysqlDatabase)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the server: %w", err)
 	}
@@ -219,19 +219,19 @@ func values(parts [][]byte) []driver.Value {
 	return all
 }
 
-func mysqlAnswers(ctx context.Context, path string) error {
-	conn, err := mysqlConnect(ctx, path, "")
+func mysqlAnswers(ctx context.Context, at database.Address) error {
+	conn, err := mysqlConnect(ctx, at, "")
 	if err != nil {
 		return err
 	}
 	return conn.Close()
 }
 
-// mysqlDialect is how TPC-C speaks to a database of the server on a socket.
-func mysqlDialect(path, in string) dialect {
+// mysqlDialect is how TPC-C speaks to a database of the server at an address.
+func mysqlDialect(at database.Address, in string) dialect {
 	return dialect{
 		name: "mysql", in: in,
-		connect: func(ctx context.Context) (driver.Conn, error) { return mysqlConnect(ctx, path, in) },
+		connect: func(ctx context.Context) (driver.Conn, error) { return mysqlConnect(ctx, at, in) },
 		said: func(err error) (string, bool) {
 			var said *mysql.MySQLError
 			if !errors.As(err, &said) {
@@ -243,11 +243,11 @@ func mysqlDialect(path, in string) dialect {
 }
 
 // loadTPCC makes TPC-C's database, and fills it.
-func (m *mysqlClient) loadTPCC(ctx context.Context, path string, warehouses int) error {
+func (m *mysqlClient) loadTPCC(ctx context.Context, at database.Address, warehouses int) error {
 	if _, err := m.exec(ctx, "CREATE DATABASE "+database.TPCCDatabase, nil); err != nil {
 		return fmt.Errorf("make a database: %w", err)
 	}
-	if err := loadTPCC(ctx, mysqlDialect(path, database.TPCCDatabase), warehouses); err != nil {
+	if err := loadTPCC(ctx, mysqlDialect(at, database.TPCCDatabase), warehouses); err != nil {
 		return err
 	}
 	return nil
@@ -260,8 +260,8 @@ const (
 
 // loadMysql lays out all records in a server that has none, in the order of their keys, many to
 // a statement.
-func loadMysql(ctx context.Context, path string, d database.Dataset, _ map[string]string) (err error) {
-	conn, err := mysqlConnect(ctx, path, "")
+func loadMysql(ctx context.Context, at database.Address, d database.Dataset, _ map[string]string) (err error) {
+	conn, err := mysqlConnect(ctx, at, "")
 	if err != nil {
 		return fmt.Errorf("connect to the server: %w", err)
 	}
@@ -269,7 +269,7 @@ func loadMysql(ctx context.Context, path string, d database.Dataset, _ map[strin
 	m := &mysqlClient{conn: conn, table: table, prepared: map[string]driver.Stmt{}}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	if d.Warehouses > 0 {
-		return m.loadTPCC(ctx, path, d.Warehouses)
+		return m.loadTPCC(ctx, at, d.Warehouses)
 	}
 	in := database.MysqlDatabase + "."
 	declared := table.each(AllFields, func(name string, _ int) string { return name + " LONGBLOB NOT NULL" })

@@ -17,7 +17,7 @@ import (
 // dialPebble connects to the embedded server, and sees that its records are what the
 // caller takes them for.
 func dialPebble(ctx context.Context, c Config) (Client, error) {
-	stream, err := socket.Dial(ctx, c.Socket)
+	stream, err := socket.Dial(ctx, c.At)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the embedded server: %w", err)
 	}
@@ -29,7 +29,7 @@ func dialPebble(ctx context.Context, c Config) (Client, error) {
 	}
 	if err != nil {
 		_ = stream.Close()
-		return nil, fmt.Errorf("greet the embedded server on %s: %w", c.Socket, err)
+		return nil, fmt.Errorf("greet the embedded server on %s: %w", c.At, err)
 	}
 	return p, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"plimsoll/internal/database"
 	"plimsoll/internal/database/socket"
 	"plimsoll/internal/database/wire"
 )
@@ -58,7 +59,7 @@ func greeted(t *testing.T, version uint16, h wire.Hello, play func(*script)) (Cl
 		play(s)
 	}()
 	t.Cleanup(func() { <-played })
-	c, err := Dial(t.Context(), "pebble", Config{Socket: path, Fields: 2, FieldBytes: 4})
+	c, err := Dial(t.Context(), "pebble", Config{At: database.Address{Socket: path}, Fields: 2, FieldBytes: 4})
 	if err == nil {
 		t.Cleanup(func() { _ = c.Close() })
 	}
@@ -277,7 +278,8 @@ func TestDial(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if _, err := Dial(ctx, "pebble", Config{Socket: filepath.Join(t.TempDir(), "none")}); err == nil {
+	nowhere := database.Address{Socket: filepath.Join(t.TempDir(), "none")}
+	if _, err := Dial(ctx, "pebble", Config{At: nowhere}); err == nil {
 		t.Error("connected to nothing")
 	}
 }

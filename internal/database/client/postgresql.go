@@ -35,7 +35,7 @@ type postgresqlClient struct {
 var inBinary = []int16{pgx.BinaryFormatCode}
 
 func dialPostgresql(ctx context.Context, c Config) (Client, error) {
-	config, err := postgresqlConfig(c.Socket)
+	config, err := postgresqlConfig(c.At)
 	if err != nil {
 		return nil, err
 	}
@@ -61,15 +61,15 @@ var hermetic = sync.OnceFunc(func() {
 	}
 })
 
-// postgresqlConfig is how to reach the server on a socket.
-func postgresqlConfig(path string) (*pgx.ConnConfig, error) {
+// postgresqlConfig is how to reach the server at an address.
+func postgresqlConfig(at database.Address) (*pgx.ConnConfig, error) {
 	hermetic()
 	config, err := pgx.ParseConfig(fmt.Sprintf(
 		"host=/ user=%s dbname=postgres sslmode=disable passfile=/dev/null servicefile=/dev/null", database.PostgresqlUser))
 	if err != nil {
 		return nil, err
 	}
-	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, path) }
+	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, at) }
 	config.RuntimeParams["application_name"] = "plimsoll"
 	return config, nil
 }
@@ -215,8 +215,8 @@ func eightBytes(n int64) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(n))
 }
 
-func postgresqlAnswers(ctx context.Context, path string) error {
-	config, err := postgresqlConfig(path)
+func postgresqlAnswers(ctx context.Context, at database.Address) error {
+	config, err := postgresqlConfig(at)
 	if err != nil {
 		return err
 	}
@@ -230,8 +230,10 @@ func postgresqlAnswers(ctx context.Context, path string) error {
 // loadPostgresql lays out all records in a server that has none. Rows are added in the order
 // of their keys, and the index is made when all are there; nothing of that goes through the
 // log, as the table is new in the same transaction.
-func loadPostgresql(ctx context.Context, path string, d database.Dataset, options map[string]string) (err error) {
-	config, err := postgresqlConfig(path)
+func loadPostgresql(
+	ctx context.Context, at database.Address, d database.Dataset, options map[string]string,
+) (err error) {
+	config, err := postgresqlConfig(at)
 	if err != nil {
 		return err
 	}
@@ -241,7 +243,7 @@ func loadPostgresql(ctx context.Context, path string, d database.Dataset, option
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
 	if d.Warehouses > 0 {
-		return postgresqlTPCC(ctx, conn, path, d.Warehouses)
+		return postgresqlTPCC(ctx, conn, at, d.Warehouses)
 	}
 	in, err := conn.Begin(ctx)
 	if err != nil {
@@ -273,12 +275,12 @@ func loadPostgresql(ctx context.Context, path string, d database.Dataset, option
 	return run(ctx, conn, "VACUUM (FREEZE, ANALYZE)", "CHECKPOINT")
 }
 
-// postgresqlDialect is how TPC-C speaks to a database of the server on a socket.
-func postgresqlDialect(path, in string) dialect {
+// postgresqlDialect is how TPC-C speaks to a database of the server at an address.
+func postgresqlDialect(at database.Address, in string) dialect {
 	return dialect{
 		name: "postgres", in: in,
 		connect: func(ctx context.Context) (driver.Conn, error) {
-			config, err := postgresqlConfig(path)
+			config, err := postgresqlConfig(at)
 			if err != nil {
 				return nil, err
 			}
@@ -296,11 +298,11 @@ func postgresqlDialect(path, in string) dialect {
 }
 
 // postgresqlTPCC makes TPC-C's database, and fills it.
-func postgresqlTPCC(ctx context.Context, conn *pgx.Conn, path string, warehouses int) error {
+func postgresqlTPCC(ctx context.Context, conn *pgx.Conn, at database.Address, warehouses int) error {
 	if err := run(ctx, conn, "CREATE DATABASE "+database.TPCCDatabase); err != nil {
 		return err
 	}
-	if err := loadTPCC(ctx, postgresqlDialect(path, database.TPCCDatabase), warehouses); err != nil {
+	if err := loadTPCC(ctx, postgresqlDialect(at, database.TPCCDatabase), warehouses); err != nil {
 		return err
 	}
 	config := conn.Config().Copy()

@@ -34,7 +34,8 @@ func shell(t *testing.T) *bed {
 	b := &bed{t: t, said: &bytes.Buffer{}}
 	b.config = Config{Root: root.Dir, Dir: filepath.Join(dir, "data"), Scratch: filepath.Join(dir, "scratch"),
 		Account: image.Account{UID: 4711, GID: 4712}, Env: root.Env, Log: b.said,
-		Plan: database.LoadPlan{Client: "postgresql", Socket: "server/socket", Dataset: dataset, Ends: "TERM",
+		Plan: database.LoadPlan{Client: "postgresql", At: database.Address{Socket: "server/socket"},
+			Dataset: dataset, Ends: "TERM",
 			Serve: []string{"sleep", "1000"}}}
 	if err := os.Mkdir(b.config.Scratch, 0o755); err != nil {
 		t.Fatal(err)
@@ -87,10 +88,8 @@ exit 7`
 // What fails says what, and leaves no process, no mount and no directory but that of the data.
 func TestLoadingThatFails(t *testing.T) {
 	hosttest.Exclusive(t)
-	usual := patience
-	defer func() { patience = usual }()
-	patience = time.Second
 	b := shell(t)
+	b.config.Plan.Patience = time.Second
 	ready := b.config
 	always := func(change func(c *Config)) func(*testing.T, *Config) context.Context {
 		return func(t *testing.T, c *Config) context.Context { change(c); return t.Context() }

@@ -3,10 +3,12 @@
 //
 // A database's own programs run as the database's account in the image's root file
 // system, in a mount namespace that sees nothing else of this host but the new directory
-// and a directory for the socket. Both go with the process.
+// and a directory for the socket, and in a network namespace that has a loopback and nothing
+// else. All of that goes with the process.
 package loader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +21,7 @@ import (
 
 	"plimsoll/internal/database"
 	"plimsoll/internal/database/client"
+	"plimsoll/internal/database/socket"
 	"plimsoll/internal/image"
 	"plimsoll/internal/workload"
 )
@@ -34,21 +37,21 @@ type Config struct {
 	Log     io.Writer
 }
 
-// patience is how long a server may take until it answers, and until it has ended.
-var patience = 2 * time.Minute
+// patience is how long a server may take until it has ended.
+const patience = 2 * time.Minute
 
 // Run lays out the data. On an error the directory is of no use.
 func Run(ctx context.Context, c Config) error {
 	if err := c.Account.Own(c.Dir); err != nil {
 		return err
 	}
-	return c.serve(ctx, c.Plan.Make, func(ctx context.Context, socket string) error {
-		return client.Load(ctx, c.Plan.Client, socket, c.Plan.Dataset, c.Plan.Options)
+	return c.serve(ctx, c.Plan.Make, func(ctx context.Context, at database.Address) error {
+		return client.Load(ctx, c.Plan.Client, at, c.Plan.Dataset, c.Plan.Options)
 	})
 }
 
-// task is what is done while a server answers on a socket.
-type task func(ctx context.Context, socket string) error
+// task is what is done while a server answers.
+type task func(ctx context.Context, at database.Address) error
 
 // serve runs programs one after the other in the image's root, and then the server, until what
 // is to be done while it answers is done.
@@ -66,7 +69,7 @@ func (c *Config) serve(ctx context.Context, before [][]string, do task) error {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends, and its namespace
+		runtime.LockOSThread() // and never unlocked: the thread ends, and its namespaces
 		ended <- c.inRoot(ctx, in, sockets, before, do)
 	}()
 	err := <-ended
@@ -80,6 +83,13 @@ func (c *Config) inRoot(ctx context.Context, in, sockets string, before [][]stri
 	if err != nil {
 		return fmt.Errorf("make a root of %s: %w", c.Root, err)
 	}
+	network, err := socket.OwnNetwork()
+	if err != nil {
+		return err
+	}
+	defer network.Close()
+	at := c.Plan.At.In(c.Scratch)
+	at.Network = fmt.Sprintf("/proc/self/fd/%d", network.Fd())
 	for _, argv := range before {
 		p, err := c.start(ctx, in, argv)
 		if err == nil {
@@ -96,7 +106,7 @@ func (c *Config) inRoot(ctx context.Context, in, sockets string, before [][]stri
 	done := make(chan error, 1)
 	doing, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() { done <- c.answered(doing, filepath.Join(c.Scratch, c.Plan.Socket), do) }()
+	go func() { done <- c.answered(doing, at, do) }()
 	select {
 	case err = <-done:
 	case died := <-server.ended:
@@ -108,7 +118,7 @@ func (c *Config) inRoot(ctx context.Context, in, sockets string, before [][]stri
 		server.kill()
 		return err
 	}
-	return server.end(c.Plan.Ends)
+	return server.end(c.Plan.Ends, c.Plan.Codes)
 }
 
 // path is where the server sees a directory of the scratch directory.
@@ -123,13 +133,14 @@ func orDone(err error) error {
 }
 
 // answered waits until the server answers, and then does what is to be done.
-func (c *Config) answered(ctx context.Context, socket string, do task) error {
-	waiting, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the server did not answer within %s", patience))
+func (c *Config) answered(ctx context.Context, at database.Address, do task) error {
+	limit := cmp.Or(c.Plan.Patience, workload.DefaultPatience)
+	waiting, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the server did not answer within %s", limit))
 	defer cancel()
 	for {
-		err := client.Answers(waiting, c.Plan.Client, socket)
+		err := client.Answers(waiting, c.Plan.Client, at)
 		if err == nil {
-			return do(ctx, socket)
+			return do(ctx, at)
 		}
 		select {
 		case <-waiting.Done():

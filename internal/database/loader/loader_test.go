@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -39,8 +38,8 @@ type counts struct{ reads, updates, inserts int64 }
 // count.
 var databases = []struct {
 	name    string
-	open    func(path, in string) *sql.DB
-	counted func(t *testing.T, path string) counts
+	open    func(at database.Address, in string) *sql.DB
+	counted func(t *testing.T, at database.Address) counts
 	checks  int64
 }{
 	{"postgresql", openPostgresql, postgresqlCounts, 0},
@@ -48,45 +47,21 @@ var databases = []struct {
 	{"mysql", openMysql, mysqlCounts, 1},
 }
 
-// images are those that are made, each once.
-var images struct {
-	sync.Mutex
-	dir  string
-	made map[string]image.Image
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if images.dir != "" {
-		_ = os.RemoveAll(images.dir)
-	}
-	os.Exit(code)
-}
-
-// made returns an image, which is made when it is asked for first, and the store that has it.
+// made returns an image, which is made when it is asked for first in a week, and the store that has it.
 func made(t *testing.T, r image.Recipe) (image.Image, *image.Store) {
 	t.Helper()
-	images.Lock()
-	defer images.Unlock()
-	if images.dir == "" {
-		dir, err := os.MkdirTemp("", "plimsoll-images-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		images.dir, images.made = dir, map[string]image.Image{}
-	}
-	store := image.In(images.dir)
-	if of, ok := images.made[r.Name]; ok {
+	store := image.In(hosttest.Kept(t, "images", "../../image"))
+	of, err := store.Find(r.Name)
+	if err == nil {
 		return of, store
 	}
-	of, err := store.Build(t.Context(), r, quiet{})
+	of, err = store.Build(t.Context(), r, quiet{})
 	if away := (*url.Error)(nil); errors.As(err, &away) {
 		t.Skipf("where the archive is cannot be reached from here: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	images.made[r.Name] = of
 	return of, store
 }
 
@@ -151,12 +126,12 @@ func (b *bed) plan(step workload.Step) database.LoadPlan {
 }
 
 // serve serves the data as an instance does while something is done.
-func (b *bed) serve(do func(ctx context.Context, socket string)) {
+func (b *bed) serve(do func(ctx context.Context, at database.Address)) {
 	b.t.Helper()
 	c := b.config
 	c.Plan.Serve = b.server.Serve(database.DataDir).Argv
-	if err := c.serve(b.t.Context(), nil, func(ctx context.Context, socket string) error {
-		do(ctx, socket)
+	if err := c.serve(b.t.Context(), nil, func(ctx context.Context, at database.Address) error {
+		do(ctx, at)
 		return nil
 	}); err != nil {
 		b.t.Fatalf("%v\n%s", err, b.said)
@@ -174,11 +149,11 @@ func TestDataIsLaidOutAndServed(t *testing.T) {
 			if err := Run(t.Context(), b.config); err != nil {
 				t.Fatalf("%v\n%s", err, b.said)
 			}
-			b.serve(func(ctx context.Context, socket string) { operations(t, b.server.Client(), socket) })
-			b.serve(func(ctx context.Context, socket string) {
-				had := d.counted(t, socket)
-				did := generate(t, b.server.Client(), socket)
-				has := d.counted(t, socket)
+			b.serve(func(ctx context.Context, at database.Address) { operations(t, b.server.Client(), at) })
+			b.serve(func(ctx context.Context, at database.Address) {
+				had := d.counted(t, at)
+				did := generate(t, b.server.Client(), at)
+				has := d.counted(t, at)
 				has.reads -= threads * d.checks
 				has.reads, has.updates, has.inserts = has.reads-had.reads, has.updates-had.updates, has.inserts-had.inserts
 				if has != did || did.reads < 100 || did.updates < 100 || did.inserts < 100 {
@@ -193,8 +168,8 @@ func TestDataIsLaidOutAndServed(t *testing.T) {
 }
 
 // operations does each kind of operation, and sees what it did.
-func operations(t *testing.T, name, path string) {
-	config := client.Config{Socket: path, Fields: dataset.Fields, FieldBytes: dataset.FieldBytes}
+func operations(t *testing.T, name string, at database.Address) {
+	config := client.Config{At: at, Fields: dataset.Fields, FieldBytes: dataset.FieldBytes}
 	other := config
 	other.Fields++
 	_, err := client.Dial(t.Context(), name, other)
@@ -277,9 +252,9 @@ func operations(t *testing.T, name, path string) {
 const threads = 4
 
 // generate has the generator do a mix, and returns what it counted.
-func generate(t *testing.T, name, path string) (did counts) {
+func generate(t *testing.T, name string, at database.Address) (did counts) {
 	plan := &ycsb.Plan{
-		Client: name, Socket: path, Output: "out", Dataset: dataset,
+		Client: name, At: at, Output: "out", Dataset: dataset,
 		Mix:          ycsb.Mix{ycsb.Read: 0.4, ycsb.Update: 0.4, ycsb.Insert: 0.2},
 		Distribution: ycsb.Zipfian, Threads: threads, Timeout: 10 * time.Second, Seed: 1, Runtime: time.Second,
 	}
@@ -314,19 +289,19 @@ func generate(t *testing.T, name, path string) (did counts) {
 }
 
 // openPostgresql opens a database of PostgreSQL.
-func openPostgresql(path, in string) *sql.DB {
+func openPostgresql(at database.Address, in string) *sql.DB {
 	config, err := pgx.ParseConfig("host=/ sslmode=disable dbname=" + in + " user=" + database.PostgresqlUser)
 	if err != nil {
 		panic(err)
 	}
-	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, path) }
+	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, at) }
 	return stdlib.OpenDB(*config)
 }
 
 // postgresqlCounts are what PostgreSQL counted of its table of records. Reads and updates look
 // into its index.
-func postgresqlCounts(t *testing.T, path string) (c counts) {
-	db := openPostgresql(path, "postgres")
+func postgresqlCounts(t *testing.T, at database.Address) (c counts) {
+	db := openPostgresql(at, "postgres")
 	defer db.Close()
 	// Processes tell what they did when they end.
 	waited := "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
@@ -344,9 +319,9 @@ func postgresqlCounts(t *testing.T, path string) (c counts) {
 }
 
 // openMysql opens a database of MySQL or MariaDB.
-func openMysql(path, in string) *sql.DB {
+func openMysql(at database.Address, in string) *sql.DB {
 	config := mysql.NewConfig()
-	config.User, config.Net, config.Addr, config.DBName = database.MysqlUser, "unix", path, in
+	config.User, config.Net, config.Addr, config.DBName = database.MysqlUser, "unix", at.Socket, in
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		panic(err)
@@ -355,8 +330,8 @@ func openMysql(path, in string) *sql.DB {
 }
 
 // mysqlCounts are what MySQL or MariaDB counted of statements.
-func mysqlCounts(t *testing.T, path string) (c counts) {
-	db := openMysql(path, "")
+func mysqlCounts(t *testing.T, at database.Address) (c counts) {
+	db := openMysql(at, "")
 	defer db.Close()
 	for name, to := range map[string]*int64{"Com_select": &c.reads, "Com_update": &c.updates, "Com_insert": &c.inserts} {
 		if err := db.QueryRowContext(t.Context(), "SHOW GLOBAL STATUS LIKE '"+name+"'").Scan(&name, to); err != nil {
@@ -379,8 +354,8 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 			acknowledged := dataset.Records
 			c := b.config
 			c.Plan.Serve = b.server.Serve(database.DataDir).Argv
-			err := c.serve(t.Context(), nil, func(ctx context.Context, socket string) error {
-				config.Socket = socket
+			err := c.serve(t.Context(), nil, func(ctx context.Context, at database.Address) error {
+				config.At = at
 				db, err := client.Dial(ctx, b.server.Client(), config)
 				if err != nil {
 					return err
@@ -398,8 +373,8 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 			if err == nil || acknowledged < dataset.Records+10 {
 				t.Fatalf("%d inserts were acknowledged, and it ends with %v", acknowledged-dataset.Records, err)
 			}
-			b.serve(func(ctx context.Context, socket string) {
-				config.Socket = socket
+			b.serve(func(ctx context.Context, at database.Address) {
+				config.At = at
 				db, err := client.Dial(ctx, b.server.Client(), config)
 				if err != nil {
 					t.Error(err)

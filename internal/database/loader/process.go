@@ -3,10 +3,12 @@ package loader
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -59,13 +61,17 @@ func (p *process) wait() error {
 	return nil
 }
 
-// end asks a server to end, by the name of a signal.
-func (p *process) end(signal string) error {
+// end asks a server to end, by the name of a signal. It ends well with code 0, or one of codes.
+func (p *process) end(signal string, codes []int) error {
 	if err := p.cmd.Process.Signal(unix.SignalNum("SIG" + signal)); err != nil {
 		return fmt.Errorf("end %s: %w", p.name, err)
 	}
 	select {
 	case err := <-p.ended:
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && slices.Contains(codes, exit.ExitCode()) {
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("%s did not end well: %w%s", p.name, err, p.said.told())
 		}

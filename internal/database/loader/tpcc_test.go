@@ -15,9 +15,9 @@ import (
 )
 
 // tpccPlan asks for all transactions as often, for a while.
-func tpccPlan(name, path string) *ycsb.Plan {
+func tpccPlan(name string, at database.Address) *ycsb.Plan {
 	return &ycsb.Plan{
-		Client: name, Socket: path, Output: "out", Dataset: database.TPCC(1), Check: true,
+		Client: name, At: at, Output: "out", Dataset: database.TPCC(1), Check: true,
 		Mix: ycsb.Mix{ycsb.NewOrder: 0.45, ycsb.Payment: 0.43, ycsb.OrderStatus: 0.04, ycsb.Delivery: 0.04,
 			ycsb.StockLevel: 0.04},
 		Distribution: ycsb.Uniform, Threads: threads, Timeout: 20 * time.Second, Seed: 1, Runtime: 4 * time.Second,
@@ -26,11 +26,13 @@ func tpccPlan(name, path string) *ycsb.Plan {
 
 // transact has the generator run transactions, and returns how many of each there were, and what
 // is inconsistent then.
-func transact(ctx context.Context, t *testing.T, name, path string) (did map[string]uint64, broken string) {
+func transact(
+	ctx context.Context, t *testing.T, name string, at database.Address,
+) (did map[string]uint64, broken string) {
 	t.Helper()
 	var out bytes.Buffer
 	o := load.Options{Dial: client.Dial, Output: &out, Check: client.CheckTPCC}
-	if err := load.Run(ctx, tpccPlan(name, path), o); err != nil {
+	if err := load.Run(ctx, tpccPlan(name, at), o); err != nil {
 		t.Error(err)
 		return nil, ""
 	}
@@ -67,12 +69,12 @@ func TestTPCC(t *testing.T) {
 				t.Fatalf("%v\n%s", err, b.said)
 			}
 			name := b.server.Client()
-			b.serve(func(ctx context.Context, socket string) {
-				c, err := client.Dial(ctx, name, client.Config{Socket: socket, Warehouses: 2})
+			b.serve(func(ctx context.Context, at database.Address) {
+				c, err := client.Dial(ctx, name, client.Config{At: at, Warehouses: 2})
 				if err == nil || !strings.Contains(err.Error(), "1 warehouses, and not 2") {
 					t.Errorf("with another number of warehouses: %v, %v", c, err)
 				}
-				did, broken := transact(ctx, t, name, socket)
+				did, broken := transact(ctx, t, name, at)
 				if broken != "" {
 					t.Error(broken)
 				}
@@ -87,19 +89,19 @@ func TestTPCC(t *testing.T) {
 			})
 			killed := b.config
 			killed.Plan.Serve = b.server.Serve(database.DataDir).Argv
-			if err := killed.serve(t.Context(), nil, func(ctx context.Context, socket string) error {
+			if err := killed.serve(t.Context(), nil, func(ctx context.Context, at database.Address) error {
 				time.AfterFunc(2*time.Second, func() { killAll(t, killed.Dir) })
-				_, _ = transact(ctx, t, name, socket)
+				_, _ = transact(ctx, t, name, at)
 				return nil
 			}); err == nil {
 				t.Error("it survived a kill")
 			}
-			b.serve(func(ctx context.Context, socket string) {
-				config := client.Config{Socket: socket, Warehouses: 1}
+			b.serve(func(ctx context.Context, at database.Address) {
+				config := client.Config{At: at, Warehouses: 1}
 				if err := client.CheckTPCC(ctx, name, config); err != nil {
 					t.Errorf("after a kill: %v", err)
 				}
-				db := d.open(socket, database.TPCCDatabase)
+				db := d.open(at, database.TPCCDatabase)
 				defer db.Close()
 				for _, text := range []string{"UPDATE warehouse SET w_ytd = w_ytd + 1",
 					"DELETE FROM order_line WHERE ol_number = 3 AND ol_o_id = 7 AND ol_d_id = 2"} {

@@ -90,7 +90,7 @@ func serve(t testing.TB, dir string, p database.PebbleParams) *running {
 func (r *running) dial(t testing.TB, d database.Dataset) client.Client {
 	t.Helper()
 	c, err := client.Dial(t.Context(), "pebble",
-		client.Config{Socket: r.config.Socket, Fields: d.Fields, FieldBytes: d.FieldBytes})
+		client.Config{At: database.Address{Socket: r.config.Socket}, Fields: d.Fields, FieldBytes: d.FieldBytes})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,6 @@
-// Package socket makes unix sockets at paths of any length. The kernel takes at most
+// Package socket connects to servers: on unix sockets at paths of any length, and on ports in
+// network namespaces of their own.
+// The kernel takes at most
 // 107 bytes, which a scratch directory deep below somebody's home exceeds: such a
 // socket is reached through a descriptor of its directory.
 package socket
@@ -17,8 +19,8 @@ import (
 // longest is the most bytes of a path that an address takes, without its zero.
 const longest = 107
 
-// Dial connects to the socket at path.
-func Dial(ctx context.Context, path string) (net.Conn, error) {
+// dialPath connects to the socket at path.
+func dialPath(ctx context.Context, path string) (net.Conn, error) {
 	short, release, err := shorten(path)
 	if err != nil {
 		return nil, err
@@ -63,7 +65,7 @@ func removeDead(path string) error {
 	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != os.ModeSocket {
 		return nil
 	}
-	conn, err := Dial(context.Background(), path)
+	conn, err := dialPath(context.Background(), path)
 	if err == nil {
 		_ = conn.Close()
 		return fmt.Errorf("another server answers on %s", path)

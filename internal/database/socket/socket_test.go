@@ -29,7 +29,7 @@ func listenTwice(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := Dial(t.Context(), path)
+	conn, err := dialPath(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

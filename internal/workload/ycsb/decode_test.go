@@ -149,7 +149,7 @@ func TestSteps(t *testing.T) {
 		t.Fatalf("%+v, %v", ready, err)
 	}
 	plan, err := ycsb.ReadPlan(ready.Files["ready.json"])
-	if err != nil || plan.Patience < time.Minute || plan.Socket != "db.sock" || plan.Client != "fake" {
+	if err != nil || plan.Patience < time.Minute || plan.At.Socket != "db.sock" || plan.Client != "fake" {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	drive, err := w.Drive(target, workload.Timing{Runtime: time.Second, Sample: 250 * time.Millisecond})
@@ -447,13 +447,13 @@ func FuzzReadPlan(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(step.Files["load.json"])
-	f.Add([]byte(`{"socket": "../db.sock", "threads": 1e9}`))
+	f.Add([]byte(`{"at": {"socket": "../db.sock"}, "threads": 1e9}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := ycsb.ReadPlan(text)
 		if err != nil {
 			return
 		}
-		if strings.Contains(p.Socket+p.Output+p.Gate, "/") || p.Threads > 4096 || p.Runtime <= 0 {
+		if strings.Contains(p.At.Socket+p.Output+p.Gate, "/") || p.Threads > 4096 || p.Runtime <= 0 {
 			t.Fatalf("%+v", p)
 		}
 	})

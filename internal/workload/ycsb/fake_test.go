@@ -42,10 +42,10 @@ func (f fake) Load(path string, d database.Dataset) workload.Step {
 	return workload.Step{Argv: []string{"fake", "load", path, fmt.Sprint(d.Records)}, Outputs: []string{"log"}}
 }
 func (f fake) Serve(path string) workload.Step {
-	return workload.Step{Argv: []string{"fake", "serve", path, f.Socket(), f.cache}}
+	return workload.Step{Argv: []string{"fake", "serve", path, f.Address().Socket, f.cache}}
 }
-func (f fake) Socket() string         { return "db.sock" }
-func (f fake) Image() *workload.Image { return nil }
+func (f fake) Address() database.Address { return database.Address{Socket: "db.sock"} }
+func (f fake) Image() *workload.Image    { return nil }
 func (f fake) Failed(exit workload.Exit) *problem.Problem {
 	return problem.New(problem.Failed, "fake", fmt.Sprintf("code %d", exit.Code), "")
 }

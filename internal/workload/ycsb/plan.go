@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +18,7 @@ import (
 // long, and where the database answers. A step has it as a file.
 type Plan struct {
 	Client  string           `json:"client"` // that speaks to the database
-	Socket  string           `json:"socket"` // path in the working directory
+	At      database.Address `json:"at"`     // where it answers; a socket is in the working directory
 	Dataset database.Dataset `json:"dataset"`
 
 	Mix           Mix          `json:"mix"`
@@ -95,11 +94,12 @@ func (p *Plan) check() error {
 	within := func(what string, n, low, high int64) {
 		wrong(n < low || n > high, "%s is %d, and is to be from %d to %d", what, n, low, high)
 	}
-	wrong(p.Socket != "" && !filepath.IsLocal(p.Socket), "socket is to be a path in the working directory, not %q",
-		p.Socket)
+	if err := p.At.Check(); err != nil {
+		problems = append(problems, err)
+	}
 	base("gate", p.Gate)
 	base("output", p.Output)
-	wrong(p.Client == "" || p.Socket == "" || p.Output == "", "client, socket or output is missing")
+	wrong(p.Client == "" || p.Output == "", "client or output is missing")
 	if err := p.Dataset.Check(); err != nil {
 		problems = append(problems, err)
 	}

@@ -125,7 +125,7 @@ func (w *driven) Drive(target workload.Target, t workload.Timing) (*workload.Ste
 		return nil, err
 	}
 	plan := w.plan()
-	plan.Client, plan.Socket, plan.Gate = w.server.Client(), w.server.Socket(), gateName
+	plan.Client, plan.At, plan.Gate = w.server.Client(), w.server.Address(), gateName
 	plan.Ramp, plan.Runtime, plan.Sample = t.Ramp, t.Runtime, t.Sample
 	if plan.Open() {
 		plan.Sample = openSample(t)
@@ -134,7 +134,7 @@ func (w *driven) Drive(target workload.Target, t workload.Timing) (*workload.Ste
 		return nil, err
 	}
 	step := &workload.Step{
-		Argv:    []string{workload.Self, "generate", workload.ScratchDir + "/" + planName},
+		Argv:    w.generate(workload.ScratchDir + "/" + planName),
 		Files:   map[string][]byte{planName: plan.text(), gateName: []byte("go\n")},
 		Outputs: []string{outputName},
 		Gate:    gateName,
@@ -151,9 +151,15 @@ func (w *driven) readOnly() bool {
 	return mix[Update]+mix[Insert]+mix[ReadModifyWrite] == 0
 }
 
-// patience is how long a server may take until it answers: it may have to read its
-// log first.
-const patience = 2 * time.Minute
+// generate is the command line of the generator, which has to be told where a server is that has
+// a network of its own.
+func (w *driven) generate(args ...string) []string {
+	argv := []string{workload.Self, "generate"}
+	if w.server.Address().Port > 0 {
+		argv = append(argv, "--network", workload.NetworkFile)
+	}
+	return append(argv, args...)
+}
 
 // Abilities implements workload.Workload.
 func (w *driven) Abilities() workload.Abilities {
@@ -174,13 +180,14 @@ func (w *driven) Abilities() workload.Abilities {
 				step := w.server.Serve(w.data(target))
 				return &step, nil
 			},
-			Ready: func(workload.Target) (*workload.Step, error) {
+			Ready: func(target workload.Target) (*workload.Step, error) {
 				plan := w.plan()
-				plan.Client, plan.Socket = w.server.Client(), w.server.Socket()
-				plan.Runtime, plan.Patience, plan.Output = minTime, patience, answeredName
+				served := w.server.Serve(w.data(target))
+				plan.Client, plan.At = w.server.Client(), w.server.Address()
+				plan.Runtime, plan.Patience, plan.Output = minTime, served.Awaited(), answeredName
 				return &workload.Step{
-					Name:  "ready",
-					Argv:  []string{workload.Self, "generate", "--wait", workload.ScratchDir + "/" + readyName},
+					Name: "ready", Patience: plan.Patience,
+					Argv:  w.generate("--wait", workload.ScratchDir+"/"+readyName),
 					Files: map[string][]byte{readyName: plan.text()}, Outputs: []string{answeredName},
 				}, nil
 			},

@@ -1,0 +1,136 @@
+package socket
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/database"
+)
+
+// ownNetwork is the file of the namespace that a thread is in.
+const ownNetwork = "/proc/thread-self/ns/net"
+
+// dialIn connects to a port of 127.0.0.1 in the network namespace of a file. A thread enters the
+// namespace to make the connection, and comes back; the connection stays where it was made.
+// The namespace of this program itself is refused: another server than the one that is meant
+// may answer there.
+func dialIn(ctx context.Context, network string, port int) (net.Conn, error) {
+	there, err := os.Open(network)
+	if err != nil {
+		return nil, fmt.Errorf("the server's network: %w", err)
+	}
+	defer there.Close()
+	type dialled struct {
+		conn net.Conn
+		err  error
+	}
+	done := make(chan dialled, 1)
+	go func() {
+		var d dialled
+		runtime.LockOSThread()
+		err := inNetwork(there, func() {
+			var dialer net.Dialer
+			d.conn, d.err = dialer.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		})
+		if err == nil || !err.stays {
+			runtime.UnlockOSThread() // else the thread ends with this goroutine, and nobody uses it again
+		}
+		if err != nil {
+			if d.conn != nil {
+				_ = d.conn.Close()
+			}
+			d = dialled{err: err.why}
+		}
+		done <- d
+	}()
+	d := <-done
+	return d.conn, d.err
+}
+
+// strayed is why a thread did not go to a network namespace and back.
+type strayed struct {
+	why   error
+	stays bool // it did not come back
+}
+
+// inNetwork does something while the thread, which the caller has locked, is in a network namespace.
+func inNetwork(there *os.File, do func()) *strayed {
+	own, err := os.Open(ownNetwork)
+	if err != nil {
+		return &strayed{why: fmt.Errorf("the network of this program: %w", err)}
+	}
+	defer own.Close()
+	switch same, err := sameFile(own, there); {
+	case err != nil:
+		return &strayed{why: err}
+	case same:
+		return &strayed{why: fmt.Errorf("%s is the network of this program: the server has none of its own", there.Name())}
+	}
+	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWNET); err != nil {
+		return &strayed{why: fmt.Errorf("enter the server's network: %w", err)}
+	}
+	do()
+	if err := back(own); err != nil {
+		return &strayed{fmt.Errorf("leave the server's network: %w", err), true}
+	}
+	return nil
+}
+
+// back returns the thread to a network namespace; tests have it fail.
+var back = func(own *os.File) error { return unix.Setns(int(own.Fd()), unix.CLONE_NEWNET) }
+
+func sameFile(a, b *os.File) (bool, error) {
+	is, err := a.Stat()
+	if err != nil {
+		return false, err
+	}
+	other, err := b.Stat()
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(is, other), nil
+}
+
+// OwnNetwork gives the thread, which the caller has locked, a network namespace of its own
+// that has a loopback and nothing else, and returns its file. The namespace lasts as long as
+// the thread, what the thread started, or the file.
+func OwnNetwork() (*os.File, error) {
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return nil, fmt.Errorf("get a network namespace: %w", err)
+	}
+	if err := loopbackUp(); err != nil {
+		return nil, fmt.Errorf("bring up lo: %w", err)
+	}
+	return os.Open(ownNetwork)
+}
+
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
+}
+
+// Dial connects to a server.
+func Dial(ctx context.Context, at database.Address) (net.Conn, error) {
+	switch {
+	case at.Socket != "":
+		return dialPath(ctx, at.Socket)
+	case at.Network == "":
+		return nil, fmt.Errorf("%s: which container is not known", at)
+	}
+	return dialIn(ctx, at.Network, at.Port)
+}
