@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
@@ -51,6 +52,10 @@ func newProgress(w io.Writer, quiet bool, o trial.Options) progress {
 	}
 	for _, why := range o.LeftOut {
 		fmt.Fprintf(w, "left out: %s\n", why)
+	}
+	asks, ok := o.Experiment.PlanHost(hostinfo.New().Has())
+	if ok && !o.Experiment.HostAsked.Nothing() {
+		fmt.Fprintf(w, "%s\n", indented(asks.String()))
 	}
 	switch {
 	case o.Resume:
