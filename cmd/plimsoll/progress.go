@@ -228,7 +228,10 @@ func fit(text string, width int) string {
 	return fmt.Sprintf("%-*s", width, text)
 }
 
-// lines prints a line for each trial that ends.
+// eachUpTo is how many trials a run may have for each to get a line, where no person watches; of more, every tenth does.
+const eachUpTo = 20
+
+// lines prints a line for each trial that ends, or for every tenth, and for those that were not measured.
 type lines struct {
 	pace
 	w io.Writer
@@ -240,6 +243,9 @@ func (l *lines) Begin(_ result.Trial, done, all int) { l.begin(done, all) }
 
 func (l *lines) End(t result.Trial, done, all int) {
 	l.begin(done, all)
+	if all > eachUpTo && done%10 != 0 && done != 1 && done != all && t.Measured() != nil {
+		return
+	}
 	what := string(t.Status)
 	switch {
 	case t.Measured() != nil:
