@@ -114,7 +114,9 @@ func TestFabric(t *testing.T) {
 	for _, s := range []space{overTCP, overRDMA} {
 		t.Run(s.transport, func(t *testing.T) {
 			t.Run("verified data", func(t *testing.T) { f.verified(t, s); f.same(t, exported) })
-			t.Run("traced", func(t *testing.T) { f.traced(t, s); f.same(t, exported) })
+			if s.transport == "tcp" || soak() { // to the block layer a path is a path
+				t.Run("traced", func(t *testing.T) { f.traced(t, s); f.same(t, exported) })
+			}
 			t.Run("run", func(t *testing.T) { f.runs(t, s); f.same(t, exported) })
 			t.Run("killed runs", func(t *testing.T) { f.killedRuns(t, s, exported) })
 			t.Run("cut link", func(t *testing.T) {
@@ -171,7 +173,7 @@ func (f fabric) runs(t *testing.T, s space) {
 // processes of trials, which other tests crash at.
 func (f fabric) killedRuns(t *testing.T, s space, exported string) {
 	f.experiment(t, "killed", s.source(), "200ms")
-	states := []string{"2:intent", "2:made", "3:intent", "4:made"}
+	states := strings.Fields(quickOr("3:intent 4:made", "1:made 2:intent 2:made 3:intent 3:made 4:intent 4:made"))
 	if s.transport == "rdma" { // what differs from TCP is one step's doing
 		states = []string{"3:made"}
 	}
@@ -249,7 +251,7 @@ func (f fabric) killedExports(t *testing.T, before string) {
 	export := overTCP.export()
 	steps := 0
 	for seq := 1; steps == 0; seq++ {
-		for _, state := range []string{"intent", "made"} {
+		for _, state := range strings.Fields(quickOr("made", "intent made")) {
 			at := strconv.Itoa(seq) + ":" + state
 			t.Run(at, func(t *testing.T) {
 				code, out := f.target.status(t, "PLIMSOLL_CRASH_AT="+at+" "+export)

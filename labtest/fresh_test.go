@@ -19,11 +19,7 @@ const attachVariable = "PLIMSOLL_TEST_ATTACH"
 // exist. On a host that has run the tests before they cannot fail for these.
 func TestFreshKernel(t *testing.T) {
 	g := start(t, lab.Machine{Name: lab.Server, CPUs: 2, Memory: 2 << 30})[0]
-	attach := "3s"
-	if soak() {
-		attach = "2m"
-	}
-	attach = cmp.Or(os.Getenv(attachVariable), attach)
+	attach := cmp.Or(os.Getenv(attachVariable), quickOr("3s", "2m"))
 	long, err := time.ParseDuration(attach)
 	if err != nil {
 		t.Fatalf("%s: %v", attachVariable, err)
@@ -38,7 +34,7 @@ func TestFreshKernel(t *testing.T) {
 		{Package: "internal/hostinfo", Run: "^Test(DoctorAgreesWithThisMachine|LoopDevice)$"},
 		{Package: "internal/stack",
 			Run: "^Test(UndoTouchesOnlyDevicesOfItsOwn|ManyLoopDevicesAtOnce|" +
-				"ASchedulerIsSetForAsLongAsTheStackIsUp|AColdLoopDeviceHasNothingInThePageCache)$"},
+				"ASchedulerIsSetForAsLongAsTheStackIsUp)$"},
 		{Package: "internal/iotrace/capture",
 			Run: "^Test(TracefsGivesAnAccount|AccountHoldsWhatTheDeviceCounted|EachGroupIsChargedWithItsOwn)$"},
 	} {

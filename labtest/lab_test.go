@@ -66,6 +66,14 @@ func part(t *testing.T, name string, replace ...string) string {
 	return text
 }
 
+// quickOr returns the first text, and the second one where tests take their time.
+func quickOr(quick, all string) string {
+	if soak() {
+		return all
+	}
+	return quick
+}
+
 // soak reports whether tests take their time, for all that they could show.
 func soak() bool { return os.Getenv(hosttest.SoakVariable) != "" }
 
