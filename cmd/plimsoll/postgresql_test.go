@@ -60,7 +60,7 @@ func TestPostgresqlIsMeasured(t *testing.T) {
 		t.Fatalf("building an image ends with %d: %s", code, errs)
 	}
 	killed := make(chan string, 1)
-	go func() { killed <- killPostgresql() }()
+	go func() { killed <- killServer("postgres", 2) }()
 	code, out, errs = p.run("run", file, "--quiet")
 	if why := <-killed; why != "" {
 		t.Fatal(why)
@@ -102,12 +102,12 @@ func TestPostgresqlIsMeasured(t *testing.T) {
 	}
 }
 
-// killPostgresql kills the first server of PostgreSQL that is measured. It returns why it could
-// not.
-func killPostgresql() string {
+// killServer kills the first of so many servers of a program that are measured. It returns why it
+// could not.
+func killServer(program string, of int) string {
 	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		servers := postgresqlServers()
-		if len(servers) < 2 {
+		servers := servers(program)
+		if len(servers) < of {
 			continue
 		}
 		time.Sleep(2 * time.Second)
@@ -116,18 +116,18 @@ func killPostgresql() string {
 		}
 		return ""
 	}
-	return "no servers of PostgreSQL were there within a minute"
+	return "no servers were there within a minute: " + program
 }
 
-// postgresqlServers are the processes that serve data in containers, by what they were
+// servers are the processes of a program that serve data in containers, by what they were
 // started with.
-func postgresqlServers() (pids []int) {
+func servers(program string) (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range all {
 		line, err := os.ReadFile(file)
 		words := strings.Split(string(line), "\x00")
-		served := func(word string) bool { return strings.HasPrefix(word, "/data/plimsoll-postgresql-") }
-		if err != nil || words[0] != "postgres" || !slices.ContainsFunc(words, served) {
+		served := func(word string) bool { return strings.Contains(word, "/data/plimsoll-") }
+		if err != nil || words[0] != program || !slices.ContainsFunc(words, served) {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {
