@@ -15,10 +15,12 @@ FUZZTIME ?= 30s
 
 GO      := $(CURDIR)/scripts/with-go go
 AS_ROOT := $(CURDIR)/scripts/as-root
-LINTER  := bin/golangci-lint
+# Programs of tools/go.mod; what go builds once is kept in its cache.
+LINT    := $(GO) tool -modfile=tools/go.mod golangci-lint
 
-# Releases are static and say the same wherever they are built.
-BUILD := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
+# scripts/with-go has the flags with which all is compiled: binaries are static and say the
+# same wherever they are built.
+BUILD := $(GO) build -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
 # Suites go on when one fails, and end with a table: see scripts/run-tests.
 SUITES := $(GO) run ./scripts/run-tests
@@ -32,19 +34,23 @@ demo: setup-demo build ## install what is missing, build, compare nine stacks, s
 	$(AS_ROOT) ./plimsoll run quick
 
 .PHONY: test
-test: setup-build ## install what is missing, then run every check and test, as root: some 40 minutes
+test: setup-build ## install what is missing, then run every check and test, as root: some 15 minutes
 	$(SUITES)
 
+.PHONY: soak
+soak: setup-test build ## run the tests that take long by nature, some two hours: before a release and after changes to what they test
+	$(SUITES) measures host soak soak-lab arm64 fuzz
+
 .PHONY: check
-check: setup-build ## format, vet, lint and the tests that take no root and little time: up to 3 minutes
-	$(SUITES) format vet lint layers quick
+check: setup-build ## format, lint and the tests that take no root and little time: up to 3 minutes
+	$(SUITES) format lint layers quick
 
 .PHONY: go-test
 go-test: setup-build ## run the Go tests alone, as root; pictures of reports go to bin/screenshots
-	$(SUITES) pure host
+	PLIMSOLL_SCREENSHOTS=$(CURDIR)/bin/screenshots $(SUITES) measures pure host
 
 .PHONY: lab-test
-lab-test: setup-test build ## run the tests that need virtual machines, of an image that is kept in bin/lab
+lab-test: setup-test build ## run the tests that need virtual machines, of an image that all clones share
 	scripts/lab-test.sh
 
 .PHONY: build
@@ -73,34 +79,30 @@ man: build ## write the manual pages into bin/man/man1
 	./plimsoll man bin/man/man1
 
 .PHONY: static
-static: build ## check that the binaries for amd64 and arm64 are static
-	GOOS=linux GOARCH=amd64 $(BUILD) -o bin/plimsoll-linux-amd64 ./cmd/plimsoll
+static: build ## check that the binary is static
+	$(GO) run -C tools ./static $(CURDIR)/plimsoll
+
+.PHONY: static-arm64
+static-arm64: setup-build ## check that the binary for arm64 builds, and is static
 	GOOS=linux GOARCH=arm64 $(BUILD) -o bin/plimsoll-linux-arm64 ./cmd/plimsoll
-	$(GO) run -C tools ./static $(CURDIR)/plimsoll $(CURDIR)/bin/plimsoll-linux-{amd64,arm64}
+	$(GO) run -C tools ./static $(CURDIR)/bin/plimsoll-linux-arm64
 
 .PHONY: format
 format: setup-build ## check that every Go file is formatted
 	@unformatted=$$($(CURDIR)/scripts/with-go gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 
-.PHONY: vet
-vet: setup-build ## go vet
-	$(GO) vet ./...
-
 .PHONY: lint
-lint: setup-build $(LINTER) ## run golangci-lint
-	$(CURDIR)/scripts/with-go $(LINTER) run --allow-serial-runners ./...
+lint: setup-build ## run golangci-lint, go vet included
+	$(LINT) run --allow-serial-runners ./...
 
 .PHONY: layers
-layers: setup-build $(LINTER) ## prove that the linter's layering rules bite
+layers: setup-build ## prove that the linter's layering rules bite
 	scripts/lint-layers-test.sh
 
 .PHONY: toys
 toys: setup-build ## prove that a new workload, layer, sampler or finding is one file and one line of a table
 	scripts/toys-test.sh
-
-$(LINTER): tools/go.mod tools/go.sum
-	CGO_ENABLED=0 $(GO) build -C tools -buildvcs=false -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 .PHONY: fuzz
 fuzz: setup-build ## run each fuzz target for FUZZTIME (30s)
@@ -121,7 +123,7 @@ bench-study: setup-build ## run the rule across trials on points whose truth is 
 .PHONY: bench-aa
 bench-aa: setup-demo ## measure copies of equal stacks: how many pairs are called different, and what slower is recognised
 	mkdir -p bin
-	CGO_ENABLED=0 $(GO) build -o bin/bench-aa ./scripts/bench-aa
+	$(GO) build -o bin/bench-aa ./scripts/bench-aa
 	$(AS_ROOT) bin/bench-aa
 
 .PHONY: bench-report
@@ -135,13 +137,13 @@ bench-trace: setup-test ## analyse captures of many shapes beside blkparse and b
 .PHONY: bench-record
 bench-record: setup-demo ## tell what each way of recording block requests costs, on a loop device over memory
 	mkdir -p bin
-	CGO_ENABLED=0 $(GO) build -o bin/bench-record ./scripts/bench-record
+	$(GO) build -o bin/bench-record ./scripts/bench-record
 	$(AS_ROOT) bin/bench-record
 
 .PHONY: bench-load
 bench-load: setup-build ## run the load generator at several rates on one CPU: how late operations begin
 	mkdir -p bin
-	CGO_ENABLED=0 $(GO) build -o bin/bench-load ./scripts/bench-load
+	$(GO) build -o bin/bench-load ./scripts/bench-load
 	bin/bench-load
 
 .PHONY: bench-sample

@@ -5,5 +5,5 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mkdir -p bin
 scripts/with-go go build -o bin/bench-trace ./scripts/bench-trace
-CGO_ENABLED=0 scripts/with-go go build -trimpath -o bin/bench-trace-plimsoll ./cmd/plimsoll
+scripts/with-go go build -o bin/bench-trace-plimsoll ./cmd/plimsoll
 exec bin/bench-trace -plimsoll "$PWD/bin/bench-trace-plimsoll" "$@"

@@ -119,7 +119,7 @@ while IFS='|' read -r file body words; do
 	want+=("$broken|$words")
 done <<<"$cases"
 
-answer=$(cd "$module" && "$root/scripts/with-go" "$root/bin/golangci-lint" run --allow-serial-runners --enable-only depguard,forbidigo ./... 2>&1 || true)
+answer=$(cd "$module" && "$root/scripts/with-go" go tool "-modfile=$root/tools/go.mod" golangci-lint run --allow-serial-runners --enable-only depguard,forbidigo ./... 2>&1 || true)
 
 failed=0
 for case in "${want[@]}"; do

@@ -39,9 +39,10 @@ func checkBudget(t *testing.T, run *result.Run, budget time.Duration) {
 	if run.Status != result.RunComplete || run.Experiment.BudgetSeconds != budget.Seconds() {
 		t.Errorf("%s, with a budget of %v s", run.Status, run.Experiment.BudgetSeconds)
 	}
-	// The last trial may take longer than any before it, on a host that others use.
-	if spent := trial.Spent(run); spent > budget+3*time.Second {
-		t.Errorf("trials took %s of %s", spent, budget)
+	last := run.Trials[len(run.Trials)-1]
+	before := trial.Spent(run) - time.Duration(last.ElapsedSeconds*float64(time.Second))
+	if before > budget {
+		t.Errorf("trial %d was begun though %s of %s were spent", last.Seq, before, budget)
 	}
 	tried := map[string]int{}
 	for _, trial := range run.Trials {
@@ -66,9 +67,9 @@ func checkBudget(t *testing.T, run *result.Run, budget time.Duration) {
 }
 
 func TestABudgetIsKept(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	p := newProgram(t)
-	const budget = 14 * time.Second
+	const budget = 10 * time.Second
 	start := time.Now()
 	code, _, errs := p.run("run", p.experiment(inBudget), "--budget", budget.String())
 	took := time.Since(start)
@@ -80,7 +81,7 @@ func TestABudgetIsKept(t *testing.T) {
 	if took > budget+10*time.Second {
 		t.Errorf("it took %s", took)
 	}
-	contains(t, errs, "in-budget: 14s for at least ")
+	contains(t, errs, "in-budget: 10s for at least ")
 	_, run := p.result()
 	checkBudget(t, run, budget)
 	if run.Experiment.RuntimeSeconds > 0.5 || run.Experiment.Repeat > steady.DefaultStudy.Fewest || len(run.Trials) < 4 {
@@ -91,9 +92,9 @@ func TestABudgetIsKept(t *testing.T) {
 // However often a run ends before its time, what was measured stays, the
 // budget is that of all its parts together, and the plan has no holes.
 func TestABudgetThatIsInterruptedAndKilled(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	p := newProgram(t)
-	const budget = 16 * time.Second
+	const budget = 12 * time.Second
 	args := []string{"run", p.experiment(inBudget), "--quiet", "--budget", budget.String()}
 	done := map[int]time.Time{}
 	for i, stop := range []struct {
@@ -109,7 +110,7 @@ func TestABudgetThatIsInterruptedAndKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		within(t, time.Minute, "trial "+stop.at+" is under way",
+		within(t, hang, "trial "+stop.at+" is under way",
 			func() bool { return p.exists("plimsoll-runs/*/artifacts/" + stop.at + "/job.fio") })
 		_ = cmd.Process.Signal(stop.signal)
 		if code := exitCode(t, cmd.Wait()); code != stop.code {
@@ -134,7 +135,7 @@ func TestABudgetThatIsInterruptedAndKilled(t *testing.T) {
 		t.Errorf("only %d trials were done", len(done))
 	}
 	if code, out, errs := p.run("run", "--resume", "last", "--dry-run"); code != 0 ||
-		!strings.Contains(out, "then more where they are needed, 16s in all") {
+		!strings.Contains(out, "then more where they are needed, 12s in all") {
 		t.Errorf("a dry run of the rest ends with %d: %s%s", code, out, errs)
 	}
 	if code, _, errs := p.run(args...); code != 0 {
@@ -231,7 +232,7 @@ func TestAScaledRunIsResumedAsItWas(t *testing.T) {
 name: scaled
 question: Does it stay as it was?
 baseline: raw
-repeat: 3
+repeat: 2
 trials: 1
 control: false
 runtime: 300ms
@@ -253,7 +254,7 @@ workloads:
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, time.Minute, "the third trial is under way",
+	within(t, hang, "the third trial is under way",
 		func() bool { return p.exists("plimsoll-runs/*/artifacts/003-*/job.fio") })
 	_ = cmd.Process.Signal(os.Interrupt)
 	if code := exitCode(t, cmd.Wait()); code != exitInterrupted {
@@ -267,7 +268,7 @@ workloads:
 		t.Fatalf("resuming ends with %d: %s", code, errs)
 	}
 	dir, run := p.result()
-	if len(run.Trials) != 3*2*2 || run.Experiment.Trials != 1 || !run.Experiment.NoControl ||
+	if len(run.Trials) != 2*2*2 || run.Experiment.Trials != 1 || !run.Experiment.NoControl ||
 		len(run.Experiment.LeftOut) != 2 || run.Experiment.Baseline != "" || run.Experiment.Jobs != 2 ||
 		run.Experiment.SizeBytes != 16<<20 || !run.Experiment.Trace {
 		t.Errorf("%d trials, %+v", len(run.Trials), run.Experiment)

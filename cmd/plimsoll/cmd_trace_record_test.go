@@ -87,9 +87,9 @@ func TestARecordingLeavesTheTracerAsItWas(t *testing.T) {
 func TestACrashOfARecordingIsUndone(t *testing.T) {
 	hosttest.Exclusive(t)
 	was := tracer(t)
-	// Work directory, file, loop device, three settings of the tracer, one of
-	// each device, the command.
-	crashEach(t, 2*8, func(p *program) []string {
+	// Behind work directory, file and loop device come three settings of the tracer, one of
+	// each device, and the command.
+	crashEach(t, 4, []string{"setting", "process"}, func(p *program) []string {
 		if now := tracer(t); now != was {
 			t.Errorf("the tracer is set to\n%sand was\n%s", now, was)
 		}
@@ -101,7 +101,7 @@ func TestACrashOfARecordingIsUndone(t *testing.T) {
 }
 
 func TestRecordTellsOfAStack(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	for _, way := range []string{"bpf", "tracefs"} {
 		out := recordShown(t, "--way", way, "--stack", "loop(size=16MiB)", "--by", "op")
 		contains(t, out, "recorded on loop", "none lost", "Q2C", "D2C")

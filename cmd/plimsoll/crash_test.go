@@ -15,18 +15,19 @@ import (
 	"plimsoll/internal/result"
 )
 
-// everyChange brings each kind of change with it: files, directories, a loop
+// everyChange brings each kind of change with it: directories, a loop
 // device, its I/O scheduler, a file system, mounts, an engine, its cgroup, a container, and
-// processes on the host.
+// processes in it. Those on the host are a mix's.
 const everyChange = `
 name: every-change
 question: Does a crash leave anything behind?
 repeat: 1
-runtime: 200ms
+trials: 1
+control: false
+runtime: 100ms
 seed: 1
 stacks:
-  raw: loop(size=32MiB) > scheduler:mq-deadline
-  volume: loop(size=48MiB) > ext4 > volume
+  volume: loop(size=48MiB) > scheduler:kyber > ext4 > volume
 workloads:
   W: {fio: {rw: randwrite, size: 8MiB}}
 `
@@ -35,59 +36,71 @@ workloads:
 // change of a run, in turn, and has plimsoll clean bring the host back.
 func TestACrashAtAnyStepIsUndone(t *testing.T) {
 	hosttest.Exclusive(t)
-	// 2 stacks make at least: work directory; file and loop device each;
-	// scheduler; mkfs, directory and mount; engine's directories, cgroup,
-	// engine, container; processes.
-	crashAtEveryStep(t, everyChange, 2*16)
+	crashAtEveryStep(t, everyChange, 1, []string{"dir", "presence", "loop", "setting", "mkfs", "mount",
+		"cgroup", "engine", "container", "process"})
 }
 
-// crashAtEveryStep runs an experiment, with the arguments given, until it ends
-// without a crash, and wants to have crashed it so often.
-func crashAtEveryStep(t *testing.T, text string, atLeast int, args ...string) {
+// crashAtEveryStep runs an experiment, with the arguments given, until it ends without a
+// crash at a step, and wants to have crashed it at these kinds of changes. Those before the
+// first step are of another test.
+func crashAtEveryStep(t *testing.T, text string, first int, kinds []string, args ...string) {
 	t.Helper()
-	crashEach(t, atLeast, func(p *program) []string {
+	crashEach(t, first, kinds, func(p *program) []string {
 		return append([]string{"run", p.experiment(text), "--quiet"}, args...)
 	})
 }
 
-// crashEach does the same for any command line.
-func crashEach(t *testing.T, atLeast int, args func(*program) []string) {
+// crashEach does the same for any command line. It crashes when each change was made, and
+// of each kind of change also when one is about to be made: otherwise that is as it was when
+// the change before was made.
+func crashEach(t *testing.T, first int, kinds []string, args func(*program) []string) {
 	t.Helper()
-	crashes := 0
-	for seq := 1; ; seq++ {
-		for _, state := range []string{"intent", "made"} {
-			at := fmt.Sprintf("%d:%s", seq, state)
-			done := false
-			t.Run(at, func(t *testing.T) {
-				before := hosttest.Look()
-				p := newProgram(t)
-				p.env = []string{journal.CrashVariable + "=" + at}
-				code, out, errs := p.run(args(p)...)
-				if code == 0 {
-					done = true
-					return
-				}
-				if code != -1 {
-					t.Fatalf("ends with %d: %s%s", code, out, errs)
-				}
-				crashes++
-				p.env = nil
-				p.cleanUp()
-				if diff := before.Settle(0); diff != "" {
-					t.Errorf("the host is not as it was:\n%s", diff)
-				}
-			})
-			if t.Failed() {
-				return
-			}
-			if done {
-				if crashes < atLeast {
-					t.Errorf("only %d steps were crashed at", crashes)
-				}
-				return
-			}
+	seen := map[string]bool{}
+	for seq := first; ; seq++ {
+		kind := crashAt(t, seq, "made", args)
+		if kind != "" && !seen[kind] {
+			crashAt(t, seq, "intent", args)
+		}
+		if kind == "" || t.Failed() {
+			break
+		}
+		seen[kind] = true
+	}
+	for _, kind := range kinds {
+		if !seen[kind] && !t.Failed() {
+			t.Errorf("of the steps that were crashed at none was a %s: %v", kind, seen)
 		}
 	}
+}
+
+// crashAt crashes a command at a step of its journal, and has plimsoll clean bring the host
+// back. It returns the kind of the change, "" where there is no such step.
+func crashAt(t *testing.T, seq int, state string, args func(*program) []string) (kind string) {
+	t.Helper()
+	at := fmt.Sprintf("%d:%s", seq, state)
+	t.Run(at, func(t *testing.T) {
+		before := hosttest.Look()
+		p := newProgram(t)
+		p.env = []string{journal.CrashVariable + "=" + at}
+		code, out, errs := p.run(args(p)...)
+		if code == 0 {
+			return
+		}
+		if code != -1 {
+			t.Fatalf("ends with %d: %s%s", code, out, errs)
+		}
+		for _, r := range p.records() {
+			if r.Seq == seq && r.Kind != "" {
+				kind = r.Kind
+			}
+		}
+		p.env = nil
+		p.cleanUp()
+		if diff := before.Settle(0); diff != "" {
+			t.Errorf("the host is not as it was:\n%s", diff)
+		}
+	})
+	return kind
 }
 
 // long runs until it is stopped.
@@ -95,6 +108,8 @@ const long = `
 name: long
 question: What happens when a run is stopped?
 repeat: 1
+trials: 1
+control: false
 runtime: 1h
 seed: 1
 stacks:
@@ -126,7 +141,7 @@ func TestACrashInTheMiddleOfATrialWhileAnotherRunGoesOn(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		within(t, time.Minute, "the trial of "+out+" is under way",
+		within(t, hang, "the trial of "+out+" is under way",
 			func() bool { return p.exists(out + "/artifacts/*/job.fio") })
 		return func(s os.Signal) int {
 			_ = cmd.Process.Signal(s)
@@ -160,7 +175,9 @@ func TestInterruptedAndResumed(t *testing.T) {
 	cmd, stdout, stderr := p.command("run", p.experiment(`
 name: resumed
 question: Is a finished trial ever run twice?
-repeat: 6
+repeat: 3
+trials: 1
+control: false
 runtime: 700ms
 seed: 7
 stacks:
@@ -172,7 +189,7 @@ workloads:
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, time.Minute, "the third trial is under way",
+	within(t, hang, "the third trial is under way",
 		func() bool { return p.exists("plimsoll-runs/*/artifacts/003-*/job.fio") })
 	_ = cmd.Process.Signal(os.Interrupt)
 	if code := exitCode(t, cmd.Wait()); code != exitInterrupted {

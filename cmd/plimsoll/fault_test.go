@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"plimsoll/internal/hosttest"
 	"plimsoll/internal/result"
@@ -26,7 +25,9 @@ func TestTheEngineDiesInTheMiddleOfATrial(t *testing.T) {
 name: engine-dies
 question: Does a dead engine end the run?
 repeat: 2
-runtime: 8s
+trials: 1
+control: false
+runtime: 2s
 seed: 1
 stacks:
   v: loop(size=48MiB) > ext4 > volume
@@ -36,7 +37,7 @@ workloads:
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, time.Minute, "the first trial is under way",
+	within(t, hang, "the first trial is under way",
 		func() bool { return p.exists("plimsoll-runs/*/artifacts/001-*/job.fio") })
 	killEngine(t, p.state)
 	if code := exitCode(t, cmd.Wait()); code != exitPartial {
@@ -94,7 +95,9 @@ func TestTheDiskFillsUpInTheMiddleOfATrial(t *testing.T) {
 name: disk-full
 question: Does a full disk end the run?
 repeat: 1
-runtime: 20s
+trials: 1
+control: false
+runtime: 5s
 seed: 1
 stacks:
   full: dir:` + mnt + `
@@ -106,7 +109,7 @@ workloads:
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, time.Minute, "the trial on the small disk writes", func() bool {
+	within(t, hang, "the trial on the small disk writes", func() bool {
 		m, _ := filepath.Glob(filepath.Join(mnt, ".plimsoll-*", "grow*"))
 		return len(m) > 0
 	})
@@ -230,6 +233,8 @@ func TestTheOOMKillerEndsFio(t *testing.T) {
 name: oom
 question: Does the OOM killer end the run?
 repeat: 1
+trials: 1
+control: false
 runtime: 200ms
 stacks:
   a: loop(size=32MiB)
@@ -276,7 +281,9 @@ func TestEveryTrialOfAColdLoopDeviceStartsCold(t *testing.T) {
 	if code, _, errs := p.run("run", p.experiment(`
 name: cold
 question: Does each trial start cold?
-repeat: 3
+repeat: 2
+trials: 2
+control: false
 runtime: 300ms
 seed: 1
 stacks:

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"plimsoll/internal/hosttest"
 	"plimsoll/internal/journal"
@@ -25,6 +24,8 @@ const contained = `
 name: contained
 question: What happens when a run in a container is stopped?
 repeat: 1
+trials: 1
+control: false
 runtime: 1h
 seed: 1
 stacks:
@@ -42,7 +43,7 @@ func (p *program) killed(text string) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	within(p.t, time.Minute, "the first trial is under way", func() bool {
+	within(p.t, hang, "the first trial is under way", func() bool {
 		select {
 		case err := <-ended:
 			p.t.Fatalf("the run ended (%v): %s", err, stderr)
@@ -56,9 +57,14 @@ func (p *program) killed(text string) {
 	}
 }
 
-// pending lists the steps in the only journal that are not undone, newest
-// first.
-func (p *program) pending() []int {
+// record is a line of a journal.
+type record struct {
+	Seq         int
+	State, Kind string
+}
+
+// records are the lines of the only journal.
+func (p *program) records() (all []record) {
 	p.t.Helper()
 	files, err := filepath.Glob(filepath.Join(p.state, "journal", "*.jsonl"))
 	if err != nil || len(files) != 1 {
@@ -69,15 +75,22 @@ func (p *program) pending() []int {
 		p.t.Fatal(err)
 	}
 	defer f.Close()
-	var seqs []int
 	for in := bufio.NewScanner(f); in.Scan(); {
-		var r struct {
-			Seq   int
-			State string
-		}
+		var r record
 		if err := json.Unmarshal(in.Bytes(), &r); err != nil {
 			p.t.Fatal(err)
 		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// pending lists the steps in the only journal that are not undone, newest
+// first.
+func (p *program) pending() []int {
+	p.t.Helper()
+	var seqs []int
+	for _, r := range p.records() {
 		seqs = slices.DeleteFunc(seqs, func(s int) bool { return s == r.Seq })
 		if r.State != "undone" {
 			seqs = append(seqs, r.Seq)
@@ -121,7 +134,9 @@ func TestContainerdDiesInTheMiddleOfATrial(t *testing.T) {
 name: containerd-dies
 question: Does a dead containerd end the run?
 repeat: 2
-runtime: 4s
+trials: 1
+control: false
+runtime: 2s
 seed: 1
 stacks:
   v: loop(size=48MiB) > ext4 > volume
@@ -131,7 +146,7 @@ workloads:
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, time.Minute, "the first trial is under way",
+	within(t, hang, "the first trial is under way",
 		func() bool { return p.exists("plimsoll-runs/*/artifacts/001-*/job.fio") })
 	killed := false
 	for _, pid := range marked(t, p.state) {
@@ -252,7 +267,7 @@ func startUsersEngine(t *testing.T) *usersEngine {
 			rmdir /run/containerd/s /run/containerd /run/docker/plugins /run/docker /opt/containerd/* /opt/containerd 2>/dev/null
 			for d in /sys/fs/cgroup/plimsoll-test-docker /sys/fs/cgroup/*/plimsoll-test-docker; do [ ! -d $d ] || rmdir $d; done`)
 	})
-	within(t, time.Minute, "the user's engine answers", func() bool {
+	within(t, hang, "the user's engine answers", func() bool {
 		return exec.Command("docker", "-H", e.socket, "version").Run() == nil
 	})
 	shell(t, `tar -C / -chf - bin/sleep $(ldd /bin/sleep | grep -o '/[^ ]*') | docker -H `+e.socket+" import - sleeper")

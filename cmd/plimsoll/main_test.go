@@ -123,7 +123,8 @@ func (p *program) cleanUp() {
 	}
 }
 
-// within waits until something comes true.
+// within waits until something comes true. The limit ends a hang: it is long enough for a
+// host that is busy with other things.
 func within(t *testing.T, limit time.Duration, what string, test func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(limit); !test(); time.Sleep(20 * time.Millisecond) {

@@ -40,7 +40,7 @@ mixes:
 // TestAMixIsHeldToTheLimitsOfItsTenants: limits are set, read back, and seen to
 // bite, each for the tenant that has it and for no other.
 func TestAMixIsHeldToTheLimitsOfItsTenants(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	p := newProgram(t)
 	code, out, errs := p.run("run", p.experiment(limitedMix), "--quiet")
 	if code != 0 {
@@ -105,7 +105,7 @@ func leastShare() float64 {
 // TestLimitsOfOneMixAreNotThoseOfTheNext: mixes share the places of a stack that is up,
 // and in two rounds each of them comes after the other.
 func TestLimitsOfOneMixAreNotThoseOfTheNext(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	p := newProgram(t)
 	code, out, errs := p.run("run", p.experiment(`
 name: in-turn
@@ -142,7 +142,7 @@ mixes:
 // TestAPolicyHoldsInstancesToTheirShares: limits on devices of instances and those that a
 // miniature shares take turns on one stack, also where control groups know one or the other.
 func TestAPolicyHoldsInstancesToTheirShares(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	p := newProgram(t)
 	code, out, errs := p.run("run", p.experiment(`
 name: policies
@@ -227,9 +227,9 @@ host: {cpus: 1, memory: 512MiB, read-iops: 100000}
 
 func TestACrashOfAMixAtAnyStepIsUndone(t *testing.T) {
 	hosttest.Exclusive(t)
-	// Work directory, file, loop device, mkfs, directory, mount; miniature, two
-	// groups and two directories.
-	crashAtEveryStep(t, smallMix, 2*11)
+	// Behind work directory, presence, file, loop device, mkfs, directory and mount come the
+	// miniature, two groups and two directories, and processes on the host.
+	crashAtEveryStep(t, smallMix, 8, []string{"cgroup", "dir", "process"})
 }
 
 // TestAnInstanceThatIsKilledIsAResult: it has its reason, the others keep what they

@@ -41,7 +41,7 @@ func startNeighbour(t *testing.T, perSecond int) *neighbour {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.stop)
-	for deadline := time.Now().Add(time.Minute); n.read() == 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(hang); n.read() == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the neighbour reads nothing")
 		}
@@ -133,7 +133,7 @@ func off(own, did, more uint64) bool {
 // A neighbour's I/O is told from the trials' own, whatever the stack, and named
 // in the verdict; so is a process that only computes.
 func TestANeighbourIsToldFromTheTrials(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	canTrace(t)
 	burner := exec.Command("sh", "-c", "while :; do :; done")
 	burner.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -147,6 +147,8 @@ func TestANeighbourIsToldFromTheTrials(t *testing.T) {
 name: beside
 question: Who does it?
 repeat: 1
+trials: 1
+control: false
 seed: 1
 runtime: 500ms
 stacks:
@@ -202,6 +204,8 @@ func TestNeighboursWithoutRoot(t *testing.T) {
 name: beside
 question: Who does it?
 repeat: 1
+trials: 1
+control: false
 runtime: 500ms
 stacks: {dir: "dir:`+dir+`"}
 workloads: {RR: {fio: {rw: randread, bs: 4KiB, iodepth: 4, size: 16MiB}}}
@@ -235,6 +239,16 @@ workloads: {RR: {fio: {rw: randread, bs: 4KiB, iodepth: 4, size: 16MiB}}}
 	}
 }
 
+// begun are the trials that a run has begun to measure, each by a file of it.
+func (p *program) begun() []string {
+	p.t.Helper()
+	all, err := filepath.Glob(filepath.Join(p.dir, store.RunsDir, "*/artifacts/*/command"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return all
+}
+
 // Two runs at once say so, at the start and in both results. What one has for
 // itself, the other is refused before anything is touched; one that was killed
 // stands in nobody's way.
@@ -245,6 +259,8 @@ func TestTwoRunsAtOnce(t *testing.T) {
 name: %s
 question: Who else is there?
 repeat: 1
+trials: 1
+control: false
 runtime: 200ms
 stacks: {s: "%s"}
 workloads: {RR: {fio: {rw: randread, size: 8MiB}}}
@@ -261,8 +277,8 @@ workloads: {RR: {fio: {rw: randread, size: 8MiB}}}
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-			if begun, _ := filepath.Glob(filepath.Join(p.dir, store.RunsDir, "*/artifacts/*/command")); len(begun) > 0 {
+		for deadline := time.Now().Add(hang); ; time.Sleep(20 * time.Millisecond) {
+			if len(p.begun()) > 0 {
 				return cmd
 			}
 			if time.Now().After(deadline) {
@@ -270,14 +286,21 @@ workloads: {RR: {fio: {rw: randread, size: 8MiB}}}
 			}
 		}
 	}
-	before := underWay(earlier, "4s", earlier.experiment(fmt.Sprintf(text, "earlier", "loop(size=16MiB)")))
+	before := underWay(earlier, "200ms", earlier.experiment(fmt.Sprintf(text, "earlier", "loop(size=16MiB)")),
+		"--repeat", "1000")
 	long := []string{first.experiment(fmt.Sprintf(text, "first", device)), "--destroy", device}
 	cmd := underWay(first, "60s", long...)
-	if code := exitCode(t, before.Wait()); code != 0 {
+	// Whole trials of the earlier one pass while the first measures.
+	begun := len(earlier.begun())
+	within(t, hang, "the earlier run goes on", func() bool { return len(earlier.begun()) > begun+2 })
+	if err := before.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitCode(t, before.Wait()); code != exitInterrupted {
 		t.Errorf("the earlier run ends with %d", code)
 	}
 	_, run := earlier.result()
-	if n := run.Trials[0].Neighbours; n == nil || len(n.Runs) != 1 || !strings.HasPrefix(n.Runs[0], "first-") {
+	if n := run.Trials[begun].Neighbours; n == nil || len(n.Runs) != 1 || !strings.HasPrefix(n.Runs[0], "first-") {
 		t.Errorf("the run that was under way before says of others %+v", n)
 	}
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/hosttest"
+	"plimsoll/internal/image"
 	"plimsoll/internal/result"
 )
 
@@ -25,6 +26,7 @@ question: What does PostgreSQL do beside other servers?
 repeat: 1
 trials: 2
 runtime: %s
+ramp: 100ms
 seed: 1
 stacks:
   disk: %s
@@ -56,11 +58,14 @@ func TestPostgresqlIsMeasured(t *testing.T) {
 	if code, out, errs := p.run("run", file, "--dry-run"); code != 0 || !strings.Contains(out, build) {
 		t.Errorf("a dry run ends with %d: %s%s", code, out, errs)
 	}
-	if code, _, errs := p.run("image", "build", "postgresql", "--quiet"); code != 0 {
-		t.Fatalf("building an image ends with %d: %s", code, errs)
+	p.keepImages()
+	if _, err := image.In(filepath.Join(p.state, "images")).Find("postgresql"); err != nil {
+		if code, _, errs := p.run("image", "build", "postgresql", "--quiet"); code != 0 {
+			t.Fatalf("building an image ends with %d: %s", code, errs)
+		}
 	}
 	killed := make(chan string, 1)
-	go func() { killed <- killServer("postgres", 2) }()
+	go func() { killed <- killServer(p.dir, "postgres") }()
 	code, out, errs = p.run("run", file, "--quiet")
 	if why := <-killed; why != "" {
 		t.Fatal(why)
@@ -102,21 +107,32 @@ func TestPostgresqlIsMeasured(t *testing.T) {
 	}
 }
 
-// killServer kills the first of so many servers of a program that are measured. It returns why it
-// could not.
-func killServer(program string, of int) string {
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+// keepImages makes the program's images those that tests keep.
+func (p *program) keepImages() {
+	p.t.Helper()
+	kept, images := hosttest.Kept(p.t, "images", "../../internal/image"), filepath.Join(p.state, "images")
+	if err := os.RemoveAll(images); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.Symlink(kept, images); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// killServer kills the first of two servers of a program that are measured. It returns why it could
+// not.
+func killServer(dir, program string) string {
+	for deadline := time.Now().Add(hang); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		servers := servers(program)
-		if len(servers) < of {
+		if len(servers) < 2 || measuring(dir) < 2 {
 			continue
 		}
-		time.Sleep(2 * time.Second)
 		if err := unix.Kill(servers[0], unix.SIGKILL); err != nil {
 			return err.Error()
 		}
 		return ""
 	}
-	return "no servers were there within a minute: " + program
+	return "no servers were measured in time: " + program
 }
 
 // servers are the processes of a program that serve data in containers, by what they were

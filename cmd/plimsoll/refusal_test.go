@@ -19,6 +19,8 @@ const onDevice = `
 name: on-device
 question: Is a device in use left alone?
 repeat: 1
+trials: 1
+control: false
 runtime: 200ms
 stacks:
   fine: loop(size=32MiB)
@@ -50,6 +52,8 @@ func TestStacksTakeTurnsOnOneDevice(t *testing.T) {
 name: turns
 question: Do stacks share a device?
 repeat: 2
+trials: 1
+control: false
 runtime: 200ms
 stacks:
   raw: `+device+`

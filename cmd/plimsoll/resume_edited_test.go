@@ -20,6 +20,8 @@ func TestAnEditedJobFileIsNotMixedIn(t *testing.T) {
 name: mine
 question: Is it the same job to the end?
 repeat: 2
+trials: 1
+control: false
 runtime: 200ms
 stacks: {here: "dir:."}
 workloads: {mine: {fio: {file: mine.fio}}}
@@ -28,13 +30,13 @@ workloads: {mine: {fio: {file: mine.fio}}}
 		t.Fatalf("the run ends with %d: %s", code, errs)
 	}
 	p.file("mine.fio", job+"rwmixread=50\n")
-	code, _, errs := p.run("run", "--resume", "last", "--budget", "+3s", "--quiet")
+	code, _, errs := p.run("run", "--resume", "last", "--budget", "+2s", "--quiet")
 	if code != exitUsage {
 		t.Errorf("with an edited file it ends with %d", code)
 	}
 	contains(t, errs, "mine.fio changed since run plimsoll-runs/", "put back what it was", "run.json")
 	p.file("mine.fio", job)
-	if code, _, errs := p.run("run", "--resume", "last", "--budget", "+3s", "--quiet"); code != 0 {
+	if code, _, errs := p.run("run", "--resume", "last", "--budget", "+2s", "--quiet"); code != 0 {
 		t.Errorf("with the file as it was it ends with %d: %s", code, errs)
 	}
 	for _, name := range []string{"mine.fio", name} { // the run has the texts of both

@@ -23,6 +23,7 @@ question: What does a hardship leave of a server that is written to?
 repeat: 1
 trials: 2
 runtime: 3s
+ramp: 100ms
 seed: 1
 stacks:
   disk: loop(size=768MiB) > ext4
@@ -39,18 +40,18 @@ func TestAFullDeviceEndsATrialOfServers(t *testing.T) {
 	// While it is measured, a busy disk may take long until there is too little room.
 	patient := strings.NewReplacer("runtime: 3s", "runtime: 60s", "trials: 2", "trials: 1")
 	for _, test := range []struct {
-		when, process string
-		wait          time.Duration
-		experiment    string
+		when       string
+		is         func(dir string) bool
+		experiment string
 	}{
-		{"load", "load-pebble", 0, fmt.Sprintf(writers, "")},
-		{"measurement", "generate", time.Second, patient.Replace(fmt.Sprintf(writers, ""))},
+		{"load", func(dir string) bool { return len(processesBelow(dir, "load-pebble")) > 0 }, fmt.Sprintf(writers, "")},
+		{"measurement", func(dir string) bool { return measuring(dir) > 0 }, patient.Replace(fmt.Sprintf(writers, ""))},
 	} {
 		t.Run(test.when, func(t *testing.T) {
 			before := hosttest.Look()
 			p := newProgram(t)
 			filled := make(chan error, 1)
-			go func() { filled <- fillWhen(p.dir, test.process, test.wait) }()
+			go func() { filled <- fillWhen(p.dir, test.is) }()
 			code, out, errs := p.run("run", p.experiment(test.experiment), "--quiet")
 			if err := <-filled; err != nil {
 				t.Fatalf("%v: %s%s", err, out, errs)
@@ -112,7 +113,7 @@ mixes:
 // fillWhenLoaded fills the file system of a run's data once all of it is loaded.
 func fillWhenLoaded(dir string) error {
 	at := ""
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(hang); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		if at == "" {
 			at, _ = dataBelow(dir) // not there yet
 			continue
@@ -125,7 +126,7 @@ func fillWhenLoaded(dir string) error {
 			return fill(filepath.Join(at, "neighbour"))
 		}
 	}
-	return errors.New("nothing was loaded within a minute")
+	return errors.New("nothing was loaded in time")
 }
 
 // TestAServerWithoutMemoryIsAResult: one that the OOM killer ends for its own limit.
@@ -149,20 +150,19 @@ func TestAServerWithoutMemoryIsAResult(t *testing.T) {
 	}
 }
 
-// fillWhen fills the file system of a run's data once a process of the run is there.
-func fillWhen(dir, process string, wait time.Duration) error {
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		if len(processesBelow(dir, process)) == 0 {
+// fillWhen fills the file system of a run's data once it is time to.
+func fillWhen(dir string, is func(dir string) bool) error {
+	for deadline := time.Now().Add(hang); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		if !is(dir) {
 			continue
 		}
-		time.Sleep(wait)
 		at, err := dataBelow(dir)
 		if err != nil {
 			return err
 		}
 		return fill(filepath.Join(at, "neighbour"))
 	}
-	return fmt.Errorf("no process %s was there within 30 seconds", process)
+	return fmt.Errorf("it was not time to fill the device within %s", hang)
 }
 
 // dataBelow is the directory of the data that a server of a run serves, or that is loaded.

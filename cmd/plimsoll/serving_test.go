@@ -26,6 +26,7 @@ question: What do servers do beside each other?
 repeat: 1
 trials: 2
 runtime: %s
+ramp: 100ms
 seed: 1
 stacks:
   disk: %s
@@ -95,7 +96,8 @@ func TestLoadedDataIsKeptForLaterRuns(t *testing.T) {
 	hosttest.Exclusive(t)
 	before := hosttest.Look()
 	p := newProgram(t)
-	file := p.experiment(serversOn("loop(size=512MiB) > xfs", 300*time.Millisecond))
+	text := serversOn("loop(size=512MiB) > xfs", 300*time.Millisecond)
+	file := p.experiment(strings.Replace(text, "trials: 2", "trials: 1", 1))
 	loads := func(how ...string) (loaded bool) {
 		t.Helper()
 		dir := filepath.Join(t.TempDir(), "run")
@@ -145,10 +147,11 @@ func TestLoadedDataIsKeptForLaterRuns(t *testing.T) {
 // TestACrashOfServersAtAnyStepIsUndone kills plimsoll at each step of trials with servers.
 func TestACrashOfServersAtAnyStepIsUndone(t *testing.T) {
 	hosttest.Exclusive(t)
-	// Work directory, file, loop device, mkfs, directory, mount; miniature, two groups and
-	// directories, golden data twice, group of what drives, and processes.
+	// Behind work directory, presence, file, loop device, mkfs, directory and mount come the
+	// miniature, two groups and directories, golden data twice, a group of what drives, and
+	// processes.
 	crashAtEveryStep(t, strings.Replace(serversOn("loop(size=512MiB) > ext4", 200*time.Millisecond),
-		"trials: 2", "trials: 1", 1), 2*16, "--keep-data", "0")
+		"trials: 2", "trials: 1", 1), 8, []string{"cgroup", "dir", "process"}, "--keep-data", "0")
 }
 
 // TestARunOfServersThatWasKilledGoesOn: what it was at is undone, and done again.
@@ -162,7 +165,7 @@ func TestARunOfServersThatWasKilledGoesOn(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	within(t, time.Minute, "servers are measured", func() bool {
+	within(t, hang, "servers are measured", func() bool {
 		select {
 		case err := <-ended:
 			t.Fatalf("the run ended (%v): %s", err, said)
@@ -207,7 +210,7 @@ func TestAServerThatIsKilledIsAResult(t *testing.T) {
 			p := newProgram(t)
 			killed := make(chan string, 1)
 			go func() { killed <- killWhenMeasured(p.dir, test.victim) }()
-			code, out, errs := p.run("run", p.experiment(serversOn("loop(size=512MiB) > ext4", 4*time.Second)), "--quiet")
+			code, out, errs := p.run("run", p.experiment(serversOn("loop(size=512MiB) > ext4", 3*time.Second)), "--quiet")
 			if why := <-killed; why != "" {
 				t.Fatal(why)
 			}
@@ -238,24 +241,38 @@ func TestAServerThatIsKilledIsAResult(t *testing.T) {
 	}
 }
 
-// killWhenMeasured kills the first process whose command line has a word, once something is
-// measured below a directory. It returns why it could not.
+// hang is how long something may take that a busy host delays, and that comes by itself.
+const hang = 3 * time.Minute
+
+// killWhenMeasured kills the first process whose command line has a word, once both instances
+// measure below a directory. It returns why it could not.
 func killWhenMeasured(dir, word string) string {
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		pids := map[string][]int{}
-		for _, kind := range []string{"serve-pebble", "generate"} {
-			pids[kind] = processesBelow(dir, kind)
-		}
-		if len(pids["serve-pebble"]) < 2 || len(pids["generate"]) < 2 {
+	for deadline := time.Now().Add(hang); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		pids := processesBelow(dir, word)
+		if measuring(dir) < 2 || len(pids) == 0 {
 			continue
 		}
-		time.Sleep(time.Second) // behind the barrier
-		if err := unix.Kill(pids[word][0], unix.SIGKILL); err != nil {
+		if err := unix.Kill(pids[0], unix.SIGKILL); err != nil {
 			return err.Error()
 		}
 		return ""
 	}
-	return "nothing was measured within 20 seconds"
+	return fmt.Sprintf("nothing was measured within %s", hang)
+}
+
+// measuring returns how many instances of the first trial of a run below a directory have
+// told what they did: load generators do at the end of their ramp, and at their own.
+func measuring(dir string) (instances int) {
+	trial := filepath.Join(dir, "plimsoll-runs/*/artifacts/001-*")
+	alone, _ := filepath.Glob(filepath.Join(trial, "load.ndjson"))
+	several, _ := filepath.Glob(filepath.Join(trial, "instance-*/load.ndjson"))
+	for _, name := range slices.Concat(alone, several) {
+		info, err := os.Stat(name)
+		if err == nil && info.Size() > 0 {
+			instances++
+		}
+	}
+	return instances
 }
 
 // processesBelow are processes with a word in their command line whose working directory is

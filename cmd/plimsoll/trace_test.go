@@ -115,6 +115,8 @@ func TestAStackWithoutADeviceIsNotTraced(t *testing.T) {
 name: memory
 question: What is there to trace without a device?
 repeat: 2
+trials: 1
+control: false
 runtime: 100ms
 stacks: {mem: tmpfs(size=16MiB)}
 workloads: {RR: {fio: {rw: randread, size: 4MiB}}}
@@ -141,7 +143,7 @@ workloads: {RR: {fio: {rw: randread, size: 4MiB}}}
 // beside a neighbour on the same disk that is a fio as well, in the control group
 // that we are in.
 func TestTheAccountCloses(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	canTrace(t)
 	n := startNeighbour(t, 300)
 	const workloads = `
@@ -153,6 +155,8 @@ workloads:
 	const head = `
 question: Does the account close?
 repeat: 1
+trials: 1
+control: false
 seed: 1
 trace: true
 `

@@ -193,7 +193,7 @@ func TestALimitThatCannotBeHad(t *testing.T) {
 }
 
 func TestALimitOfProcessorTimeBites(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	g := groups(t)("cpu", Options{Limits: true})
 	burn := func() (used time.Duration) {
 		before := usage(t, g)
@@ -324,7 +324,7 @@ func writes(t *testing.T, g *Group, path, block string, count int) time.Duration
 }
 
 func TestLimitsOnADeviceBite(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	path, number := device(t)
 	g := groups(t)("device", Options{Limits: true})
 	free := reads(t, g, path, "4k", 300)

@@ -75,12 +75,16 @@ func (c *engineChange) makeDirs() error {
 	})
 }
 
-// Undo stops the engine, which stops its containers; then ends whatever
-// outlived it (shims carry the mark, and what runs in a container is in the
-// engine's control group); then takes away what it left mounted, and its
-// exec-root.
+// Undo stops the engine, which stops its containers, unless its containerd is
+// gone: it would wait for that; then ends whatever outlived it (shims carry the
+// mark, and what runs in a container is in the engine's control group); then takes
+// away what it left mounted, and its exec-root.
 func (c *engineChange) Undo(ctx context.Context, mark string) error {
-	if err := journal.EndAll(ctx, 15*time.Second, func() []int {
+	grace := 15 * time.Second
+	if !listens(filepath.Join(c.ExecRoot, containerdSocket)) {
+		grace = 0
+	}
+	if err := journal.EndAll(ctx, grace, func() []int {
 		return slices.DeleteFunc(journal.Marked(mark), func(pid int) bool { return journal.CommandName(pid) != "dockerd" })
 	}); err != nil {
 		return err
@@ -252,11 +256,36 @@ func (c *containerChange) Check(s journal.Scope) error {
 		s.Matches("container's name", c.Name, containerName))
 }
 
-// Undo asks the engine, which may be dead or ill, and takes no for an answer:
+// Undo asks the engine, which may be dead or ill, and takes no for an answer. It
+// does not ask one whose containerd is gone, which would not answer:
 // undoing the engine, which follows, ends the container's processes, and its
 // files go away with the data-root. Where its control group is not below that of
 // the engine, its processes are ended here.
 func (c *containerChange) Undo(ctx context.Context, _ string) error {
+	if listens(filepath.Join(filepath.Dir(c.Socket), containerdSocket)) {
+		if err := c.remove(ctx); err != nil {
+			return err
+		}
+	}
+	if c.Cgroup == "" {
+		return nil
+	}
+	return journal.EndAll(context.WithoutCancel(ctx), 0, func() []int { return journal.InGroup(c.Cgroup) })
+}
+
+// listens reports whether a program listens on a unix socket. One that ended leaves
+// no more than the file.
+func listens(socket string) bool {
+	conn, err := net.DialTimeout("unix", socket, time.Second)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return !errors.Is(err, unix.ECONNREFUSED) && !errors.Is(err, unix.ENOENT)
+}
+
+// remove asks the engine to remove the container. Only a request that cannot be made is
+// an error.
+func (c *containerChange) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	client := http.Client{Transport: &http.Transport{
@@ -273,8 +302,5 @@ func (c *containerChange) Undo(ctx context.Context, _ string) error {
 	if resp, err := client.Do(req); err == nil {
 		_ = resp.Body.Close()
 	}
-	if c.Cgroup == "" {
-		return nil
-	}
-	return journal.EndAll(context.WithoutCancel(ctx), 0, func() []int { return journal.InGroup(c.Cgroup) })
+	return nil
 }

@@ -169,7 +169,7 @@ func (e *Engine) start(ctx context.Context, cfg Config, p programs, mark string)
 		// The only way to keep dockerd from writing /etc/docker/key.json; newer
 		// ones, which write none, ignore it.
 		"daemon.json":     fmt.Sprintf("{%q: %q}\n", "deprecated-key-path", at("key.json")),
-		"containerd.toml": fmt.Sprintf(containerdConfig, at("containerd"), at("containerd/state"), at("containerd.sock")),
+		"containerd.toml": fmt.Sprintf(containerdConfig, at("containerd"), at("containerd/state"), at(containerdSocket)),
 	}
 	for name, content := range files {
 		if err := os.WriteFile(at(name), []byte(content), 0o600); err != nil {
@@ -203,7 +203,7 @@ func Command(cfg Config, execRoot, cgroup string) []string {
 		"--exec-root", at("d"),
 		"--pidfile", at("docker.pid"),
 		"--host", "unix://" + at(socketName),
-		"--containerd", at("containerd.sock"),
+		"--containerd", at(containerdSocket),
 		"--storage-driver", cfg.Driver,
 		"--exec-opt", "native.cgroupdriver=cgroupfs",
 		"--cgroup-parent", "/" + cgroup,
@@ -217,8 +217,11 @@ func Command(cfg Config, execRoot, cgroup string) []string {
 	return argv
 }
 
-// socketName is where an engine listens, in its exec-root.
-const socketName = "docker.sock"
+// These are where an engine and its containerd listen, in the exec-root.
+const (
+	socketName       = "docker.sock"
+	containerdSocket = "containerd.sock"
+)
 
 // containerdConfig leaves out what Docker does not use, most of all the
 // plugins that make directories elsewhere.

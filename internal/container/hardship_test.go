@@ -1,9 +1,14 @@
 package container
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/journal"
 	"plimsoll/internal/workload"
 )
 
@@ -77,7 +83,7 @@ func TestTheEngineDoesNotNoticeThatAProcessEnded(t *testing.T) {
 				if !noticed && (err == nil || !strings.Contains(err.Error(), "engine")) {
 					t.Errorf("got %v, %+v, want word of the engine", err, exit)
 				}
-			case <-time.After(30 * time.Second):
+			case <-time.After(hang):
 				t.Error("it waits forever")
 			}
 			test.after(shim)
@@ -131,4 +137,85 @@ func TestContainerdDiesAsAProcessIsStarted(t *testing.T) {
 	if err := errors.Join(c.Remove(t.Context()), e.Stop(t.Context())); err != nil {
 		t.Error(err)
 	}
+}
+
+// An engine whose containerd is gone is not asked for anything, as it would wait for that.
+// One whose containerd is there is asked, and told to end before it is killed.
+func TestAnEngineWithoutContainerdIsNotWaitedFor(t *testing.T) {
+	for name, containerd := range map[string]func(t *testing.T, socket string){
+		"there": func(t *testing.T, socket string) { listen(t, socket) },
+		"dead": func(t *testing.T, socket string) { // which leaves its socket
+			listening := listen(t, socket)
+			listening.(*net.UnixListener).SetUnlinkOnClose(false)
+			if err := listening.Close(); err != nil {
+				t.Error(err)
+			}
+		},
+		"never started": func(*testing.T, string) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			root, asked := filepath.Join(b.dir, "exec"), filepath.Join(b.dir, "asked")
+			if err := os.Mkdir(root, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			containerd(t, filepath.Join(root, containerdSocket))
+			requests := 0
+			api := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests++ })}
+			go func(l net.Listener) { _ = api.Serve(l) }(listen(t, filepath.Join(root, socketName)))
+			c := &containerChange{Socket: filepath.Join(root, socketName), Name: "x"}
+			if err := c.Undo(t.Context(), ""); err != nil {
+				t.Error(err)
+			}
+			if err := api.Close(); err != nil {
+				t.Error(err)
+			}
+
+			mark := filepath.Join(b.dir, "mark")
+			dockerd := startAs(t, "dockerd", mark,
+				"trap 'echo x > "+asked+"; exit' TERM; echo ready; while :; do sleep 0.05; done")
+			e := &engineChange{DataRoot: filepath.Join(b.dir, "data"), ExecRoot: root, Cgroup: "plimsoll-test-none"}
+			if err := e.Undo(t.Context(), mark); err != nil {
+				t.Error(err)
+			}
+			_ = dockerd.Wait() // it was ended, in one way or the other
+			_, err := os.Stat(asked)
+			if is := name == "there"; is != (err == nil) || is != (requests == 1) {
+				t.Errorf("it got %d requests; that it was asked to end: %v", requests, err)
+			}
+		})
+	}
+}
+
+func listen(t *testing.T, socket string) net.Listener {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() }) // or the test did
+	return l
+}
+
+// startAs starts a shell that is called so and carries a mark, and returns once it says
+// something.
+func startAs(t *testing.T, name, mark, script string) *exec.Cmd {
+	t.Helper()
+	shell := filepath.Join(t.TempDir(), name)
+	if out, err := exec.Command("cp", "/bin/sh", shell).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := exec.Command(shell, "-c", script)
+	cmd.Env = append(os.Environ(), journal.MarkVariable+"="+mark)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
 }

@@ -64,7 +64,8 @@ func (p *parser) readMixes(mixes, workloads []*declared, stackNames, loadNames [
 // readHost reads the miniature, at all levels that it depends on. Where these
 // are several, there is none of the experiment, but one of each mix.
 func (p *parser) readHost(brief bool) {
-	if p.hostNode == nil {
+	if p.hostNode == nil || p.asked.host.None {
+		p.hostNode, p.e.Host = nil, p.hostAsked(nil)
 		return
 	}
 	broken := false
@@ -93,7 +94,7 @@ func (p *parser) readHost(brief bool) {
 		p.problems = nil
 		limits := p.limits(c.fill(p.hostNode), "the host")
 		problems = append(problems, p.problems)
-		p.e.Host = &limits
+		p.e.Host = p.hostAsked(&limits)
 	}
 	p.problems = said
 	p.problems = append(p.problems, together(made, problems)...)
@@ -110,7 +111,7 @@ func (p *parser) hostAt(c choice) *result.Limits {
 	said := p.problems // with what is wrong with the host
 	limits := p.limits(c.fill(p.hostNode), "the host")
 	p.problems = said
-	return &limits
+	return p.hostAsked(&limits)
 }
 
 // mix reads one mix at given levels.
@@ -356,7 +357,7 @@ func (r *mixReader) checkTenants(n *yaml.Node, of string, m Mix) {
 		if m.Host == nil {
 			continue
 		}
-		cpu, ok := outside(t.Limits.CPUSet, m.Host.CPUSet)
+		cpu, ok := Outside(t.Limits.CPUSet, m.Host.CPUSet)
 		if ok {
 			r.problem(n, fmt.Sprintf("tenant %s of %s may run on processor %d, which the host has not: its cpuset is "+
 				"%s", t.Name, of, cpu, m.Host.CPUSet),

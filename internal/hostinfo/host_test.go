@@ -194,7 +194,7 @@ func TestRunningEngine(t *testing.T) {
 	h := New()
 	h.DockerHost = "unix://" + at("sock")
 	var item Item
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		item = askEngine(context.Background(), h.DockerHost)
 		if item.OK == Yes {
 			break

@@ -53,17 +53,48 @@ func Alone(t testing.TB) {
 	if testing.Short() {
 		t.Skip("touches the host, which go test -short leaves alone")
 	}
-	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "plimsoll-hosttest.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := os.OpenFile(lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrPermission) {
 		return // root's: the tests that it is for need root
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	asked := time.Now()
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
+	if waited := time.Since(asked); waited > time.Second { // part of what the test seems to take
+		t.Logf("others had the host for %s", waited.Round(time.Second/10))
+	}
 	t.Cleanup(func() { lock.Close() })
+}
+
+func lockFile() string { return filepath.Join(os.TempDir(), "plimsoll-hosttest.lock") }
+
+// Measures gives the test the host as Exclusive does, and says that its result holds
+// only while nothing else runs, of this house or not: it compares rates, latencies or
+// times, or counts what others do to the host too. A test says so directly in its own
+// body, where scripts/run-tests finds it: these tests run first, and nothing beside
+// them. Those that use Exclusive or Alone run beside the other suites.
+func Measures(t testing.TB) {
+	t.Helper()
+	Exclusive(t)
+}
+
+// SoakVariable has the tests run that take long by nature, when it is set.
+const SoakVariable = "PLIMSOLL_TEST_SOAK"
+
+// SoakReason is what a test says that Soak skips.
+const SoakReason = "takes long by nature: make soak runs it"
+
+// Soak skips a test that takes long by nature, unless make soak runs it. A shorter one
+// shows the same of what breaks most. A test says so directly in its own body.
+func Soak(t testing.TB) {
+	t.Helper()
+	if os.Getenv(SoakVariable) == "" {
+		t.Skip(SoakReason)
+	}
 }
 
 // State is what a host must look like again after a run.

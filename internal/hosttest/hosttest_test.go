@@ -1,11 +1,44 @@
 package hosttest
 
 import (
+	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
+
+// What measures has the host for itself until it ends, and what takes long waits for
+// who asks for it.
+func TestMeasuresAndSoak(t *testing.T) {
+	t.Run("measures", func(t *testing.T) {
+		Measures(t)
+		lock, err := os.Open(lockFile())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lock.Close()
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			t.Errorf("another test can have the host meanwhile: %v", err)
+		}
+	})
+	for _, asked := range []string{"", "1"} {
+		t.Setenv(SoakVariable, asked)
+		skipped := false
+		t.Run("soak "+asked, func(t *testing.T) {
+			defer func() { skipped = t.Skipped() }()
+			Soak(t)
+		})
+		if skipped != (asked == "") {
+			t.Errorf("with %s=%q, it is skipped: %t", SoakVariable, asked, skipped)
+		}
+	}
+}
 
 // Modules that are loaded change what a setting offers, and not what it is.
 func TestChosen(t *testing.T) {
@@ -52,5 +85,41 @@ func TestProcessesOfOthersAreNotLooked(t *testing.T) {
 				t.Errorf("seen: %t, want %t: %s", seen, c.seen, diff)
 			}
 		})
+	}
+}
+
+func TestKept(t *testing.T) {
+	cache, sources := t.TempDir(), t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(sources, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("make.go", "package one")
+	first := Kept(t, "images", sources)
+	if !strings.HasPrefix(first, cache) || Kept(t, "images", sources) != first {
+		t.Errorf("it is kept in %s", first)
+	}
+	write("make_test.go", "package two")
+	if other := Kept(t, "images", sources); other != first {
+		t.Errorf("a test makes it another one, %s beside %s", other, first)
+	}
+	write("make.go", "package two")
+	second := Kept(t, "images", sources)
+	if second == first {
+		t.Errorf("other sources are kept in %s, too", second)
+	}
+	old := time.Now().AddDate(0, 0, -15)
+	if err := os.Chtimes(first, old, old); err != nil {
+		t.Fatal(err)
+	}
+	Kept(t, "images", sources)
+	if _, err := os.Stat(first); err == nil {
+		t.Errorf("%s is kept for ever", first)
+	}
+	if _, err := os.Stat(second); err != nil {
+		t.Error(err)
 	}
 }

@@ -116,7 +116,7 @@ func cpuTime(t *testing.T, pid int) time.Duration {
 // A busy loop uses one processor, or as much of it as others leave; a process that sleeps uses none. When both have
 // ended, sampling goes on.
 func TestABusyLoopUsesAProcessor(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	busyDirs, idleDirs := makeGroups(t, "plimsoll-observe-busy"), makeGroups(t, "plimsoll-observe-idle")
 	busy := startIn(t, busyDirs, "sh", "-c", "while :; do :; done")
 	idle := startIn(t, idleDirs, "sleep", "1000")
@@ -183,7 +183,7 @@ func TestABusyLoopUsesAProcessor(t *testing.T) {
 // What a group reads from a loop device is told of the group, by whichever means the kernel has, and of the device. The
 // process that reads has ended, and been waited for, when sampling stops.
 func TestReadsOfAGroup(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	const mib = 64
 	file := filepath.Join(t.TempDir(), "disk.img")
 	if err := os.WriteFile(file, make([]byte, mib<<20), 0o600); err != nil {

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -37,12 +38,27 @@ type browser struct {
 	requests   []string // all but the page itself
 }
 
-// startBrowser gives a tab that ends with the test.
-func startBrowser(t testing.TB) *browser {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("opens a browser, which go test -short leaves out")
+// chromium is one for all tests, whose tabs are those of one test each.
+var chromium struct {
+	once    sync.Once
+	ctx     context.Context
+	dir     string
+	problem error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if chromium.ctx != nil {
+		if err := errors.Join(chromedp.Cancel(chromium.ctx), os.RemoveAll(chromium.dir)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
 	}
+	os.Exit(code)
+}
+
+// startChromium starts it, without a page.
+func startChromium() error {
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -51,19 +67,33 @@ func startBrowser(t testing.TB) *browser {
 		}
 	}
 	if program == "" {
-		t.Skip("SKIPPED, the report was not looked at: no chromium in PATH (apt-get install chromium)")
+		return errors.New("no chromium in PATH (apt-get install chromium)")
 	}
 	// Chromium leaves its socket's directory there when it is ended. A short
 	// name: a socket's path has at most 107 letters.
-	temporary, err := os.MkdirTemp("", "browser-")
-	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(temporary)) })
-	ctx, stop := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
+	var err error
+	if chromium.dir, err = os.MkdirTemp("", "browser-"); err != nil {
+		return err
+	}
+	ctx, _ := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
-		chromedp.Env("TMPDIR="+temporary), chromedp.UserDataDir(t.TempDir()))...)
-	t.Cleanup(stop)
-	ctx, cancel := chromedp.NewContext(ctx)
+		chromedp.Env("TMPDIR="+chromium.dir), chromedp.UserDataDir(filepath.Join(chromium.dir, "profile")))...)
+	chromium.ctx, _ = chromedp.NewContext(ctx)
+	return chromedp.Do(chromium.ctx)
+}
+
+// startBrowser returns a tab that ends with the test.
+func startBrowser(t testing.TB) *browser {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("opens a browser, which go test -short leaves out")
+	}
+	chromium.once.Do(func() { chromium.problem = startChromium() })
+	if chromium.problem != nil {
+		t.Skipf("SKIPPED, the report was not looked at: %v", chromium.problem)
+	}
+	ctx, cancel := chromedp.NewContext(chromium.ctx)
 	t.Cleanup(cancel)
 
 	b := &browser{ctx: ctx}
@@ -207,21 +237,24 @@ func (b *browser) overflowing(t *testing.T) []string {
 	})()`)
 }
 
-// screenshots is where pictures of the report go: PLIMSOLL_SCREENSHOTS, or the
-// test's artifacts (kept with go test -artifacts).
-func screenshots(t *testing.T) string {
+// picture writes what the page looks like where PLIMSOLL_SCREENSHOTS says, for people to see.
+func (b *browser) picture(t *testing.T, name string) {
+	b.pictureBy(t, name, chromedp.FullScreenshot(100))
+}
+
+// pictureBy does so with an action that draws.
+func (b *browser) pictureBy(t *testing.T, name string, draw chromedp.Action[[]byte]) {
 	t.Helper()
 	dir := os.Getenv("PLIMSOLL_SCREENSHOTS")
 	if dir == "" {
-		return t.ArtifactDir()
+		return
 	}
 	must(t, os.MkdirAll(dir, 0o755))
-	return dir
+	must(t, os.WriteFile(filepath.Join(dir, name), do(t, b, draw), 0o644))
 }
 
 func TestBrowserShowsTheReport(t *testing.T) {
 	b := startBrowser(t)
-	dir := screenshots(t)
 	run := sampleRun()
 	findings := finding.All(run)
 	points := finding.Points(run)
@@ -271,14 +304,13 @@ func TestBrowserShowsTheReport(t *testing.T) {
 			for _, e := range b.overflowing(t) {
 				t.Errorf("wider than the window: %s", e)
 			}
-			png := do(t, b, chromedp.FullScreenshot(100))
-			writeArtifact(t, dir, "report-"+v.name+".png", png)
+			b.picture(t, "report-"+v.name+".png")
 		})
 	}
 
 	t.Run("first screen", func(t *testing.T) {
 		b.look(t, view{width: 1280, height: 1180, scheme: "light"})
-		writeArtifact(t, dir, "report-first-screen.png", do(t, b, chromedp.CaptureScreenshot()))
+		b.pictureBy(t, "report-first-screen.png", chromedp.CaptureScreenshot())
 		if bottom := eval[float64](t, b, `document.querySelector('.verdict').getBoundingClientRect().bottom`); bottom > 1180 {
 			t.Errorf("the verdict ends at %.0f px, below the first screen", bottom)
 		}
@@ -288,7 +320,6 @@ func TestBrowserShowsTheReport(t *testing.T) {
 		b.look(t, views[0])
 		call(t, b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
 		pdf := do(t, b, chromedp.PrintToPDF(chromedp.PDFPreferCSSPageSize(), chromedp.PDFPrintBackground()))
-		writeArtifact(t, dir, "report.pdf", pdf)
 		if !bytes.HasPrefix(pdf, []byte("%PDF-")) {
 			t.Errorf("no PDF: %.20q", pdf)
 		}
@@ -339,11 +370,6 @@ func TestBrowserShowsTheReport(t *testing.T) {
 	b.quiet(t)
 }
 
-func writeArtifact(t *testing.T, dir, name string, content []byte) {
-	t.Helper()
-	must(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
-}
-
 func countMemory(points []fact.Point) int {
 	n := 0
 	for _, p := range points {
@@ -368,7 +394,6 @@ func countDone(run *result.Run) int {
 // may leave the window, on a phone, a desk or paper.
 func TestBrowserUnusualRuns(t *testing.T) {
 	b := startBrowser(t)
-	dir := screenshots(t)
 	for _, u := range unusualRuns() {
 		t.Run(u.name, func(t *testing.T) {
 			b.open(t, u.run, finding.All(u.run))
@@ -387,8 +412,7 @@ func TestBrowserUnusualRuns(t *testing.T) {
 				for _, e := range b.overflowing(t) {
 					t.Errorf("%s: wider than the window: %s", v.name, e)
 				}
-				png := do(t, b, chromedp.CaptureScreenshot())
-				writeArtifact(t, dir, "unusual-"+strings.ReplaceAll(u.name, " ", "-")+"-"+v.name+".png", png)
+				b.pictureBy(t, "unusual-"+strings.ReplaceAll(u.name, " ", "-")+"-"+v.name+".png", chromedp.CaptureScreenshot())
 			}
 			b.quiet(t)
 		})

@@ -147,12 +147,21 @@ func (t *terminal) held(c *model.Fitted) {
 	t.table(columns, rows)
 }
 
+// notKnown stands for an interval that says nothing.
+const notKnown = "not known"
+
+// widestKnown is how many times its lower end the upper end of an interval may be that says anything.
+const widestKnown = 100
+
 // ends is an interval, by its ends.
 func ends(e model.Estimate, format func(float64) string) string {
+	if !(float64(e.High) <= widestKnown*float64(e.Low)) {
+		return notKnown
+	}
 	return format(float64(e.Low)) + " to " + format(float64(e.High))
 }
 
-func secondsText(seconds float64) string { return units.Latency(seconds * 1e9) }
+func secondsText(seconds float64) string { return latencyText(seconds * 1e9) }
 
 // resourceTexts are what people call what binds.
 var resourceTexts = map[model.Resource]string{

@@ -66,7 +66,6 @@ func manyTrace() *iotrace.Account {
 
 func TestBrowserShowsTraces(t *testing.T) {
 	b := startBrowser(t)
-	dir := screenshots(t)
 	script := web.ReportScript
 	empty := &iotrace.Account{Recorder: "BPF"}
 	for name, a := range map[string]*iotrace.Account{"sample": sampleTrace(), "nvme": nvmeTrace(), "long": longTrace(),
@@ -82,7 +81,7 @@ func TestBrowserShowsTraces(t *testing.T) {
 					t.Errorf("%s: wider than the window: %s", v.name, e)
 				}
 				if name == "sample" || v == views[1] {
-					writeArtifact(t, dir, "trace-"+name+"-"+v.name+".png", do(t, b, chromedp.FullScreenshot(100)))
+					b.picture(t, "trace-"+name+"-"+v.name+".png")
 				}
 			}
 			b.quiet(t)
@@ -163,7 +162,6 @@ func (b *browser) violations(t testing.TB, axe string) []string {
 
 func TestBrowserShowsTracedRuns(t *testing.T) {
 	b := startBrowser(t)
-	dir := screenshots(t)
 	run := tracedRun()
 	b.open(t, run, finding.All(run))
 	for _, v := range views {
@@ -172,7 +170,7 @@ func TestBrowserShowsTracedRuns(t *testing.T) {
 			t.Errorf("%s: wider than the window: %s", v.name, e)
 		}
 		if v == views[0] || v == views[1] {
-			writeArtifact(t, dir, "traced-run-"+v.name+".png", do(t, b, chromedp.FullScreenshot(100)))
+			b.picture(t, "traced-run-"+v.name+".png")
 		}
 	}
 	b.quiet(t)

@@ -187,9 +187,13 @@ func Needs(w Workload) *Image {
 	return nil
 }
 
+// Records are those of a database: how many, and how many bytes the values of each have.
+type Records struct{ Count, Bytes int64 }
+
 // Scaling is how the load of a workload is made to fit a host.
 type Scaling struct {
-	Jobs int // threads or processes that do I/O at the same time
+	Jobs    int     // threads or processes that do I/O at the same time
+	Records Records // that the data consists of; none of what has no records
 	// To returns the workload with so many jobs, on a file of so many bytes; 0
 	// leaves either as it is. The error is why there can be no such one.
 	To func(jobs int, bytes int64) (Workload, error)

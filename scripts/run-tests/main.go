@@ -3,9 +3,11 @@
 //
 //	go run ./scripts/run-tests [-list] [SUITE...]
 //
-// Without names it runs every suite. What a suite prints is passed on as it comes;
-// of Go tests that pass only their packages are shown, except in the lab, where a
-// test takes minutes. The names of all tests that failed stand below the table.
+// Without names it runs every suite of make test; -list names them all. What suites print
+// is passed on as it comes, behind their names, since several run beside each other; of Go
+// tests that pass only their packages are shown, except in the lab, where a test takes
+// minutes. The names of all tests that failed stand below the table. The JUnit file of each
+// suite is in bin/tests, with the events of its tests (gotestsum tool slowest reads them).
 //
 // EXIT STATUS: 0 when no suite failed, 1 when one did, 2 for a name that is none.
 package main
@@ -23,7 +25,7 @@ func main() {
 	list := flag.Bool("list", false, "list the suites, and run none")
 	flag.Parse()
 	if *list {
-		for _, s := range suites() {
+		for _, s := range flat(suites()) {
 			fmt.Printf("%-8s %s\n", s.name, s.what)
 		}
 		return
@@ -41,19 +43,36 @@ func main() {
 	}
 }
 
-// choose returns the suites of these names, in the order in which they run; without
-// names those of make test.
-func choose(all []suite, names []string) (chosen []suite, err error) {
+// choose returns the stages with the suites of these names alone; without names those of
+// make test.
+func choose(all []stage, names []string) (chosen []stage, err error) {
 	var unknown []error
 	for _, name := range names {
-		if !slices.ContainsFunc(all, func(s suite) bool { return s.name == name }) {
+		if !slices.ContainsFunc(flat(all), func(s suite) bool { return s.name == name }) {
 			unknown = append(unknown, fmt.Errorf("no suite is called %q", name))
 		}
 	}
-	for _, s := range all {
-		if slices.Contains(names, s.name) || len(names) == 0 && !s.daily {
-			chosen = append(chosen, s)
+	for _, lanes := range all {
+		var some stage
+		for _, l := range lanes {
+			l = slices.DeleteFunc(slices.Clone(l), func(s suite) bool {
+				return !slices.Contains(names, s.name) && (len(names) > 0 || s.byName)
+			})
+			if len(l) > 0 {
+				some = append(some, l)
+			}
+		}
+		if len(some) > 0 {
+			chosen = append(chosen, some)
 		}
 	}
 	return chosen, errors.Join(unknown...)
+}
+
+// flat returns the suites of all stages.
+func flat(stages []stage) (all []suite) {
+	for _, lanes := range stages {
+		all = append(all, slices.Concat(lanes...)...)
+	}
+	return all
 }

@@ -2,12 +2,16 @@ package main
 
 import (
 	"bufio"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -17,10 +21,9 @@ type suite struct {
 	what string // the suite does, or shows
 	argv []string
 
-	goTests bool   // it prints what go test -json does
-	verbose bool   // what its Go tests print is shown as it comes
-	daily   bool   // it is of make check alone: the suites of make test do the same and more
-	until   string // the suite that waits for it; those before it run meanwhile. "" for one that all wait for
+	goTests bool // it prints what go test -json does
+	verbose bool // each of its Go tests is shown as it ends, and not only each package
+	byName  bool // it runs only where it is named: make test does without it, or does the same and more
 }
 
 // outcome is how a suite ended.
@@ -32,9 +35,15 @@ type outcome struct {
 	skipped string // why nothing was tested; "" when it was
 }
 
-func (o outcome) failed() bool { return o.problem != "" || len(o.tests.failures) > 0 }
+// tests is what became of the Go tests of a suite, their parts included.
+type tests struct {
+	passed, skipped int
+	failed          []string // "internal/stack TestX/part"
+}
 
-// verdict returns the result in a word or two.
+func (o outcome) failed() bool { return o.problem != "" || len(o.tests.failed) > 0 }
+
+// verdict returns the result in a word.
 func (o outcome) verdict() string {
 	switch {
 	case o.failed():
@@ -49,73 +58,64 @@ func (o outcome) verdict() string {
 // before the reason.
 const skipMark = "TESTS SKIPPED: "
 
-// runAll runs the suites one after the other, and passes on what they print.
-func runAll(chosen []suite, out io.Writer) (outcomes []outcome) {
-	var begun []*background
-	for i, s := range chosen {
-		if s.until != "" && i < len(chosen)-1 {
-			begun = append(begun, inBackground(s))
-			continue
+// runAll runs the stages, and passes on what their suites print, each line with the name
+// of its suite. The outcomes are in the order of the suites.
+func runAll(stages []stage, out io.Writer) []outcome {
+	shared := &lines{out: out}
+	var all []outcome
+	for _, lanes := range stages {
+		outcomes := make([][]outcome, len(lanes))
+		var running sync.WaitGroup
+		for i, l := range lanes {
+			running.Go(func() {
+				for _, s := range l {
+					outcomes[i] = append(outcomes[i], s.run(shared))
+				}
+			})
 		}
-		for len(begun) > 0 && (begun[0].suite.until == s.name) {
-			outcomes = append(outcomes, begun[0].show(out))
-			begun = begun[1:]
-		}
-		announce(out, s)
-		o := s.run(out)
-		conclude(out, o)
-		outcomes = append(outcomes, o)
+		running.Wait()
+		all = append(all, slices.Concat(outcomes...)...)
 	}
-	for _, b := range begun {
-		outcomes = append(outcomes, b.show(out))
-	}
-	return outcomes
+	return all
 }
 
-func announce(out io.Writer, s suite) { fmt.Fprintf(out, "\n=== %s: %s\n", s.name, s.what) }
-
-func conclude(out io.Writer, o outcome) {
-	fmt.Fprintf(out, "=== %s: %s in %s\n", o.suite.name, o.verdict(), o.took.Round(time.Second))
+// lines writes whole lines of suites that run beside each other.
+type lines struct {
+	mu  sync.Mutex
+	out io.Writer
 }
 
-// background is a suite that runs beside others.
-type background struct {
-	suite   suite
-	printed strings.Builder
-	outcome outcome
-	done    chan struct{}
+func (l *lines) print(name, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintln(l.out, strings.TrimRight(fmt.Sprintf("%-8s | %s", name, text), " "))
 }
 
-func inBackground(s suite) *background {
-	b := &background{suite: s, done: make(chan struct{})}
-	go func() {
-		defer close(b.done)
-		b.outcome = s.run(&b.printed)
-	}()
-	return b
-}
-
-// show waits for its end, and passes on what it printed.
-func (b *background) show(out io.Writer) outcome {
-	<-b.done
-	announce(out, b.suite)
-	fmt.Fprint(out, b.printed.String())
-	conclude(out, b.outcome)
-	return b.outcome
-}
-
-// run runs the suite's command.
-func (s suite) run(out io.Writer) (o outcome) {
+// run runs the suite's command to its end.
+func (s suite) run(out *lines) (o outcome) {
 	o.suite = s
 	began := time.Now()
-	defer func() { o.took = time.Since(began) }()
+	out.print(s.name, "=== "+s.what)
+	defer func() {
+		o.took = time.Since(began)
+		out.print(s.name, "=== "+o.verdict()+" in "+o.took.Round(time.Second).String())
+	}()
+	argv, report := s.argv, ""
+	if s.goTests {
+		argv, report = s.underGotestsum()
+		err := os.Remove(report)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			o.problem = err.Error()
+			return o
+		}
+	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		o.problem = err.Error()
 		return o
 	}
 	defer r.Close()
-	cmd := exec.Command(s.argv[0], s.argv[1:]...)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = w, w
 	err = cmd.Start()
 	w.Close() // the command has its own
@@ -123,18 +123,15 @@ func (s suite) run(out io.Writer) (o outcome) {
 		o.problem = err.Error()
 		return o
 	}
-	reader := newReader(out, s.verbose)
-	lines := bufio.NewReader(r)
+	printed := bufio.NewReader(r)
 	for err == nil {
 		var line string
-		line, err = lines.ReadString('\n')
-		if s.goTests && reader.take(line) {
-			continue
-		}
+		line, err = printed.ReadString('\n')
 		if line != "" {
-			fmt.Fprintln(out, strings.TrimSuffix(line, "\n"))
+			out.print(s.name, strings.TrimSuffix(line, "\n"))
 		}
-		if _, why, found := strings.Cut(strings.TrimSpace(line), skipMark); found {
+		_, why, found := strings.Cut(strings.TrimSpace(line), skipMark)
+		if found {
 			o.skipped = why
 		}
 	}
@@ -142,9 +139,78 @@ func (s suite) run(out io.Writer) (o outcome) {
 		o.problem = err.Error()
 	}
 	err = cmd.Wait()
-	o.tests = reader.end()
-	if err != nil && len(o.tests.failures) == 0 {
+	if s.goTests {
+		o.tests = readJUnit(report)
+	}
+	if err != nil && len(o.tests.failed) == 0 {
 		o.problem = err.Error()
 	}
 	return o
+}
+
+// reports is where the JUnit file of each suite goes, and the events of its tests, which
+// gotestsum tool slowest reads.
+const reports = "bin/tests"
+
+// underGotestsum returns the suite's command as gotestsum runs it, and the path of the
+// JUnit file that it writes.
+func (s suite) underGotestsum() (argv []string, junit string) {
+	format := "pkgname"
+	if s.verbose {
+		format = "testname"
+	}
+	base := filepath.Join(reports, s.name)
+	return append([]string{"scripts/with-go", "go", "tool", "-modfile=tools/go.mod", "gotestsum",
+		"--format", format, "--hide-summary", "skipped", "--ignore-non-json-output-lines",
+		"--junitfile", base + ".xml", "--jsonfile", base + ".json", "--raw-command", "--"}, s.argv...), base + ".xml"
+}
+
+// readJUnit reads the report of gotestsum. Where there is none, there are no tests: the
+// command says why.
+func readJUnit(path string) (t tests) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return t
+	}
+	var report struct {
+		Packages []struct {
+			Name  string `xml:"name,attr"`
+			Tests []struct {
+				Name    string    `xml:"name,attr"`
+				Failed  *struct{} `xml:"failure"`
+				Skipped *struct{} `xml:"skipped"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	if err == nil {
+		err = xml.Unmarshal(text, &report)
+	}
+	if err != nil {
+		t.failed = []string{fmt.Sprintf("the report cannot be read: %v", err)}
+		return t
+	}
+	for _, p := range report.Packages {
+		var failed []string
+		for _, test := range p.Tests {
+			switch {
+			case test.Failed != nil:
+				failed = append(failed, test.Name)
+			case test.Skipped != nil:
+				t.skipped++
+			default:
+				t.passed++
+			}
+		}
+		for _, test := range innermost(failed) {
+			t.failed = append(t.failed, strings.TrimPrefix(p.Name, "plimsoll/")+" "+test)
+		}
+	}
+	return t
+}
+
+// innermost returns the tests without those that failed for a part of theirs.
+func innermost(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(test string) bool {
+		return slices.ContainsFunc(names, func(other string) bool { return strings.HasPrefix(other, test+"/") })
+	})
 }

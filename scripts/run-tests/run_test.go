@@ -13,32 +13,42 @@ import (
 
 // What a CI log shows of suites that pass, fail, cannot start and test nothing:
 // testdata/suites. Each line of input is a suite: its name, what more is known of it, and a
-// shell's command.
+// shell's command. Suites are lanes beside each other where the story says so.
 func TestSuites(t *testing.T) {
-	datadriven.RunTest(t, "testdata/suites", func(t *testing.T, d *datadriven.TestData) string {
-		var all []suite
+	stories, err := filepath.Abs("testdata/suites")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("../..") // where suites run
+	datadriven.RunTest(t, stories, func(t *testing.T, d *datadriven.TestData) string {
+		var all []lane
 		for line := range strings.Lines(d.Input) {
 			name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 			options, command, _ := strings.Cut(rest, ":")
-			s := suite{name: name, what: "a test", argv: []string{"sh", "-c", command}}
+			s := suite{name: "test-" + name, what: "a test", argv: []string{"bash", "-c", command}}
 			for _, o := range strings.Fields(options) {
 				switch key, value, _ := strings.Cut(o, "="); key {
 				case "go":
 					s.goTests = true
 				case "verbose":
 					s.verbose = true
-				case "until":
-					s.until = value
 				case "missing":
 					s.argv = []string{"/nowhere/" + value}
 				default:
 					t.Fatalf("%q is no option", o)
 				}
 			}
-			all = append(all, s)
+			all = append(all, lane{s})
+		}
+		stages := []stage{{slices.Concat(all...)}}
+		if d.HasArg("beside") {
+			stages = []stage{all}
 		}
 		var out strings.Builder
-		outcomes := runAll(all, &out)
+		outcomes := runAll(stages, &out)
+		if len(stages[0]) > 1 {
+			out.Reset() // whose lines have no order
+		}
 		writeTable(&out, outcomes, 0)
 		if failed := slices.ContainsFunc(outcomes, outcome.failed); failed != (d.Cmd == "fails") {
 			t.Errorf("failed: %t", failed)
@@ -47,27 +57,11 @@ func TestSuites(t *testing.T) {
 	})
 }
 
-var times = regexp.MustCompile(`\b[0-9]+(:[0-9]{2}|(m[0-9]+)?s)\b`)
-
-// What go test -json prints, and what becomes of it: testdata/gotests.
-func TestGoTests(t *testing.T) {
-	datadriven.RunTest(t, "testdata/gotests", func(_ *testing.T, d *datadriven.TestData) string {
-		var out strings.Builder
-		r := newReader(&out, d.HasArg("verbose"))
-		for line := range strings.Lines(d.Input) {
-			if !r.take(line) {
-				out.WriteString("not an event: " + line + "\n")
-			}
-		}
-		o := outcome{suite: suite{name: "x", goTests: true}, tests: r.end()}
-		writeTable(&out, []outcome{o}, 0)
-		return out.String()
-	})
-}
+var times = regexp.MustCompile(`\b[0-9.]+(:[0-9]{2}|(m[0-9]+)?s)\b`)
 
 func TestChoose(t *testing.T) {
-	names := func(chosen []suite) (all []string) {
-		for _, s := range chosen {
+	names := func(chosen []stage) (all []string) {
+		for _, s := range flat(chosen) {
 			all = append(all, s.name)
 		}
 		return all
@@ -92,7 +86,7 @@ func TestSuitesAreThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range suites() {
+	for _, s := range flat(suites()) {
 		if s.argv[0] == "make" {
 			target := s.argv[len(s.argv)-1]
 			if !regexp.MustCompile(`(?m)^` + target + `:`).Match(makefile) {
@@ -100,9 +94,6 @@ func TestSuitesAreThere(t *testing.T) {
 			}
 		} else if info, err := os.Stat(filepath.Join("../..", s.argv[0])); err != nil || info.Mode()&0o111 == 0 {
 			t.Errorf("%s: %s is no program: %v", s.name, s.argv[0], err)
-		}
-		if s.until != "" && !slices.ContainsFunc(suites(), func(other suite) bool { return other.name == s.until }) {
-			t.Errorf("%s goes on until %s, which is none", s.name, s.until)
 		}
 	}
 }

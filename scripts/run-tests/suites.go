@@ -1,27 +1,53 @@
 package main
 
-// suites returns all suites in the order in which they run: what is over soon
-// comes first, and what measures runs when nothing else does.
-func suites() []suite {
+// stage is a set of lanes that run beside each other. A stage begins when the one before
+// it has ended.
+type stage []lane
+
+// lane is suites that run one after the other.
+type lane []suite
+
+// suites returns all suites in the order in which they run. Those that measure have the
+// machine to themselves; what waits for the disk or for emulated machines runs beside what
+// keeps processors busy.
+func suites() []stage {
 	mk := func(target string) []string { return []string{"make", "--no-print-directory", target} }
-	return []suite{
-		{name: "setup", what: "install what is missing", argv: []string{"scripts/setup.sh", "test"}},
-		{name: "build", what: "build ./plimsoll", argv: mk("build")},
-		// It waits for the network more than it works.
-		{name: "image", what: "make the lab's image", argv: []string{"scripts/lab-test.sh", "--image"}, until: "lab"},
-		{name: "format", what: "every Go file is formatted", argv: mk("format")},
-		{name: "vet", what: "go vet", argv: mk("vet")},
-		{name: "static", what: "the binaries are static", argv: mk("static")},
-		{name: "lint", what: "golangci-lint", argv: mk("lint")},
-		{name: "layers", what: "the linter's layering rules bite", argv: mk("layers")},
-		{name: "toys", what: "a workload, a layer, a sampler, a finding are one file and one line", argv: mk("toys")},
-		{name: "quick", what: "Go tests, without those that touch the host or take long",
-			argv: []string{"scripts/go-test.sh", "quick"}, goTests: true, daily: true},
-		{name: "pure", what: "Go tests of packages that leave the host alone",
-			argv: []string{"scripts/go-test.sh", "pure"}, goTests: true},
-		{name: "host", what: "Go tests that touch the host, one package at a time",
-			argv: []string{"scripts/go-test.sh", "host"}, goTests: true},
-		{name: "lab", what: "tests in virtual machines", argv: []string{"scripts/lab-test.sh", "-json"}, goTests: true,
-			verbose: true},
+	goTests := func(share string) []string { return []string{"scripts/go-test.sh", share} }
+	return []stage{
+		{{{name: "setup", what: "install what is missing", argv: []string{"scripts/setup.sh", "test"}}}},
+		{{{name: "build", what: "build ./plimsoll", argv: mk("build")}}},
+		{
+			// It waits for the network more than it works.
+			{{name: "image", what: "make the lab's image, where it is not kept",
+				argv: []string{"scripts/lab-test.sh", "--image"}}},
+			{
+				{name: "format", what: "every Go file is formatted", argv: mk("format")},
+				{name: "lint", what: "golangci-lint, go vet included", argv: mk("lint")},
+				{name: "layers", what: "the linter's layering rules bite", argv: mk("layers")},
+			},
+		},
+		{{{name: "measures", what: "Go tests that measure, with nothing beside them",
+			argv: goTests("measures"), goTests: true}}},
+		{
+			{{name: "lab", what: "tests in virtual machines", argv: []string{"scripts/lab-test.sh", "-json"}, goTests: true,
+				verbose: true}},
+			{{name: "host", what: "all other Go tests of packages that touch the host, one package at a time",
+				argv: goTests("host"), goTests: true}},
+			{
+				{name: "pure", what: "Go tests of packages that leave the host alone", argv: goTests("pure"), goTests: true},
+				{name: "toys", what: "a workload, a layer, a sampler, a finding are one file and one line", argv: mk("toys")},
+				{name: "static", what: "the binary is static", argv: mk("static")},
+			},
+		},
+		{{{name: "quick", what: "Go tests, without those that touch the host or take long", argv: goTests("quick"),
+			goTests: true, byName: true}}},
+		{{
+			{name: "soak", what: "Go tests that take long by nature", argv: goTests("soak"), goTests: true, byName: true},
+			{name: "soak-lab", what: "all tests in virtual machines, the long ones included",
+				argv: []string{"scripts/lab-test.sh", "--soak", "-json"}, goTests: true, verbose: true, byName: true},
+			{name: "arm64", what: "the binary for arm64 is static", argv: mk("static-arm64"), byName: true},
+			{name: "fuzz", what: "each fuzz target for two minutes",
+				argv: []string{"make", "--no-print-directory", "FUZZTIME=2m", "fuzz"}, byName: true},
+		}},
 	}
 }

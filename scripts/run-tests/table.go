@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -30,18 +29,10 @@ func writeTable(out io.Writer, outcomes []outcome, took time.Duration) {
 		if o.problem != "" {
 			fmt.Fprintf(out, "    %s\n", o.problem)
 		}
-		for _, f := range o.tests.failures {
-			fmt.Fprintf(out, "    %s\n", f)
+		for _, test := range o.tests.failed {
+			fmt.Fprintf(out, "    %s\n", test)
 		}
 	}
-}
-
-func (f failure) String() string {
-	text := strings.TrimPrefix(f.pkg, "plimsoll/") + " " + cmp.Or(f.test, "(no test)")
-	if f.why != "" {
-		text += ": " + f.why
-	}
-	return text
 }
 
 // count returns how many tests there were, or why there were none.
@@ -56,7 +47,7 @@ func (o outcome) count() string {
 	for _, c := range []struct {
 		n    int
 		what string
-	}{{o.tests.passed, "passed"}, {len(o.tests.failures), "failed"}, {o.tests.skipped, "skipped"}} {
+	}{{o.tests.passed, "passed"}, {len(o.tests.failed), "failed"}, {o.tests.skipped, "skipped"}} {
 		if c.n > 0 {
 			all = append(all, fmt.Sprintf("%d %s", c.n, c.what))
 		}

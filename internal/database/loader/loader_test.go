@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -66,45 +65,21 @@ func named(name string) known {
 	return databases[slices.IndexFunc(databases, func(d known) bool { return d.name == name })]
 }
 
-// images are those that are made, each once.
-var images struct {
-	sync.Mutex
-	dir  string
-	made map[string]image.Image
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if images.dir != "" {
-		_ = os.RemoveAll(images.dir)
-	}
-	os.Exit(code)
-}
-
-// made returns an image, which is made when it is asked for first, and the store that has it.
+// made returns an image, which is made when it is asked for first in a week, and the store that has it.
 func made(t *testing.T, r image.Recipe) (image.Image, *image.Store) {
 	t.Helper()
-	images.Lock()
-	defer images.Unlock()
-	if images.dir == "" {
-		dir, err := os.MkdirTemp("", "plimsoll-images-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		images.dir, images.made = dir, map[string]image.Image{}
-	}
-	store := image.In(images.dir)
-	if of, ok := images.made[r.Name]; ok {
+	store := image.In(hosttest.Kept(t, "images", "../../image"))
+	of, err := store.Find(r.Name)
+	if err == nil {
 		return of, store
 	}
-	of, err := store.Build(t.Context(), r, quiet{})
+	of, err = store.Build(t.Context(), r, quiet{})
 	if away := (*url.Error)(nil); errors.As(err, &away) {
 		t.Skipf("where the archive is cannot be reached from here: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	images.made[r.Name] = of
 	return of, store
 }
 

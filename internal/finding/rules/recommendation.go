@@ -30,6 +30,7 @@ type candidate struct {
 func Recommend(v *measured.View) []fact.Finding {
 	for _, about := range []func(*measured.View) (fact.Finding, bool){carries, policed, shared, keeps} {
 		if f, ok := about(v); ok {
+			settle(v, &f)
 			return []fact.Finding{f}
 		}
 	}

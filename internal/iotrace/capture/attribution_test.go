@@ -73,7 +73,7 @@ func idOf(t *testing.T, pid int) uint64 {
 // what it asked for. What one of them writes without waiting is charged to it
 // where it flushes by itself, or to nobody, but to none of the others.
 func TestEachGroupIsChargedWithItsOwn(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	device, number := loop(t)
 	reads, reader := group(t, "reader")
 	writes, writer := group(t, "writer")

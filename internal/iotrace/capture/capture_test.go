@@ -112,7 +112,7 @@ func sum(a *iotrace.Account, op iotrace.Op) (requests, bytes uint64, intervals [
 }
 
 func TestAccountHoldsWhatTheApplicationDid(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	device, number := loop(t)
 	for _, kind := range []string{"btf", "raw"} {
 		for _, o := range []Options{{All: true}, {Application: true}, {Application: true, Stages: true}} {
@@ -163,7 +163,7 @@ func TestAccountHoldsWhatTheApplicationDid(t *testing.T) {
 // At high rates requests are counted one by one, and timed by samples, which
 // stand for all. Bios that are merged leave nothing behind.
 func TestAllAreCountedAndSomeAreTimed(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	device, number := loop(t)
 	random := []string{"--rw=randrw", "--io_size=3g", "--norandommap"}
 	merged := []string{"--rw=rw", "--io_size=3g", "--iodepth_batch=16"}

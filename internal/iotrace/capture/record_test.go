@@ -42,7 +42,7 @@ func stat(t testing.TB, device string) (reads, writes, flushes uint64) {
 }
 
 func TestAccountHoldsWhatTheDeviceCounted(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	device, number := loop(t)
 	var r0, w0, f0, r1, w1, f1 uint64
 	a := recorded(t, func() *iotrace.Account {
@@ -81,7 +81,7 @@ func TestAccountHoldsWhatTheDeviceCounted(t *testing.T) {
 }
 
 func TestEveryRequestIsGiven(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	device, number := loop(t)
 	var seen, bytes uint64
 	each := func(io *iotrace.IO) {
@@ -112,7 +112,7 @@ func TestEveryRequestIsGiven(t *testing.T) {
 
 // Both ways make a capture that tells the same, also to others' programs.
 func TestCapturesAreReadByOthers(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	device, number := loop(t)
 	for _, way := range []string{"bpf", "bpf raw", "tracefs"} {
 		t.Run(way, func(t *testing.T) {
@@ -235,7 +235,7 @@ func compareBtt(t *testing.T, base string, ios uint64) {
 }
 
 func TestTracefsGivesAnAccount(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	device, number := loop(t)
 	var did job
 	a := recorded(t, func() *iotrace.Account {

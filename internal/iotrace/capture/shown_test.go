@@ -16,7 +16,7 @@ import (
 
 // An end that the kernel does not show is told of, however it was recorded.
 func TestWhatIsNotShownIsTold(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	device, number := loop(t)
 	for name, o := range map[string]Options{
 		"default": {}, "all": {All: true}, "requests": {Requests: func(*iotrace.IO) {}},
@@ -64,7 +64,7 @@ func whatIsNotShown(t *testing.T, o Options, device string) string {
 
 // What begins at the address of one whose end was not shown has times of its own.
 func TestHiddenEndsSpoilNoTimes(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	device, number := loop(t)
 	for _, kind := range []string{"btf", "raw"} {
 		t.Run(kind, func(t *testing.T) {

@@ -33,7 +33,7 @@ func TestLayoutOfTheTally(t *testing.T) {
 // Two groups and this process use a device. Each of them is told with what it
 // asked for, to the byte.
 func TestTheTallyTellsWhoAsked(t *testing.T) {
-	hosttest.Exclusive(t)
+	hosttest.Measures(t)
 	for _, kind := range []string{"btf", "raw"} {
 		t.Run(kind, func(t *testing.T) {
 			forceRaw = kind == "raw"

@@ -271,6 +271,7 @@ func TestWatchAcceptsTheEndThatWasAskedFor(t *testing.T) {
 // The real fio, with many jobs at full speed: its rates add up to its I/Os,
 // and what comes after the warm-up is the rest.
 func TestWatchRealFio(t *testing.T) {
+	hosttest.Measures(t)
 	if _, err := exec.LookPath("fio"); err != nil {
 		t.Skip("fio is not installed: apt-get install fio")
 	}
@@ -278,7 +279,6 @@ func TestWatchRealFio(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(tell(problems))
 	}
-	hosttest.Alone(t)
 	target := workload.Target{Path: t.TempDir()}
 	step, err := w.Prepare(target)
 	if err != nil {

@@ -167,7 +167,7 @@ func (w *driven) Abilities() workload.Abilities {
 	return workload.Abilities{
 		Watch:   func(workload.Timing) workload.Watch { return &watch{reader: w.reader()} },
 		Warm:    w.warm,
-		Scaling: &workload.Scaling{Jobs: w.Threads, To: w.scale},
+		Scaling: &workload.Scaling{Jobs: w.Threads, Records: w.records(), To: w.scale},
 		Serving: &workload.Serving{
 			Data:     w.Layout(),
 			Content:  w.content(),

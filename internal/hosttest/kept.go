@@ -1,0 +1,69 @@
+package hosttest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	owners "plimsoll/internal/owner"
+)
+
+// Kept returns a directory, in the cache of the user, for what tests of every clone make of
+// packages of the distribution at some cost: images. It is another one each week, for newer
+// packages, and whenever a Go file of the source directories changes, which make what is in
+// it. Those of weeks before the last one are removed.
+func Kept(t testing.TB, what string, sources ...string) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.New()
+	for _, dir := range sources {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no Go files: %v", dir, err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintln(sum, filepath.Base(file), len(text))
+			_, _ = sum.Write(text) // never fails
+		}
+	}
+	year, week := time.Now().ISOWeek()
+	base := filepath.Join(cache, "plimsoll", "tests", what)
+	dir := filepath.Join(base, fmt.Sprintf("%d-%02d-%x", year, week, sum.Sum(nil)[:8]))
+	if _, err := owners.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	removeOld(t, base, time.Now().AddDate(0, 0, -14))
+	return dir
+}
+
+// removeOld removes the directories that nobody changed since.
+func removeOld(t testing.TB, base string, since time.Time) {
+	t.Helper()
+	kept, err := os.ReadDir(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range kept {
+		info, err := k.Info()
+		if err != nil || info.ModTime().After(since) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(base, k.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
