@@ -70,5 +70,5 @@ type Server interface {
 
 // All returns every kind of database; the first is taken where none is named.
 func All() []Kind {
-	return append([]Kind{pebbleKind, postgresqlKind}, mysqlKinds()...)
+	return append([]Kind{pebbleKind, cassandraKind, postgresqlKind}, mysqlKinds()...)
 }

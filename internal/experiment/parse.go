@@ -224,6 +224,7 @@ func (p *parser) file(root *yaml.Node) {
 		p.checkSpace()
 	}
 	p.checkTargets()
+	p.checkMemory()
 	p.checkObjective()
 	p.checkElasticity()
 	p.checkRounds()

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/suggest"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload"
 )
 
@@ -536,6 +538,42 @@ func (p *parser) checkSpace() {
 		}
 		if all > room.usable && !alone {
 			short(what, all)
+		}
+	}
+}
+
+// checkMemory compares the memory of instances, and of the host, with the least that their servers can
+// run in, before a run finds out.
+func (p *parser) checkMemory() {
+	workloads := p.e.workloads()
+	said := map[string]bool{}
+	refuse := func(who string, has, least int64) {
+		what := fmt.Sprintf("%s has %s of memory, less than the %s that its servers take at least", who,
+			units.FormatSize(has), units.FormatSize(least))
+		if !said[what] {
+			p.problem(cmp.Or(p.mixNode, p.hostNode, p.workloadNode), what,
+				fmt.Sprintf("give it %s or more, or its servers less, such as a smaller heap", units.FormatSize(least)))
+		}
+		said[what] = true
+	}
+	for _, m := range p.e.Mixes {
+		var all int64
+		for _, t := range m.Tenants {
+			w, ok := workloads[t.Workload]
+			if !ok {
+				continue
+			}
+			serving := w.Abilities().Serving
+			if serving == nil || serving.Memory == 0 {
+				continue
+			}
+			if has := t.Limits.MemoryBytes; has > 0 && has < serving.Memory {
+				refuse(fmt.Sprintf("an instance of %s in mix %s", t.Name, m.Name), has, serving.Memory)
+			}
+			all += int64(t.Count) * serving.Memory
+		}
+		if m.Host != nil && m.Host.MemoryBytes > 0 && m.Host.MemoryBytes < all {
+			refuse("the host of mix "+m.Name, m.Host.MemoryBytes, all)
 		}
 	}
 }
