@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -111,7 +112,7 @@ func TestPostgresqlIsMeasured(t *testing.T) {
 func (p *program) keepImages() {
 	p.t.Helper()
 	kept, images := hosttest.Kept(p.t, "images", "../../internal/image"), filepath.Join(p.state, "images")
-	if err := os.RemoveAll(images); err != nil {
+	if err := errors.Join(os.MkdirAll(p.state, 0o755), os.RemoveAll(images)); err != nil {
 		p.t.Fatal(err)
 	}
 	if err := os.Symlink(kept, images); err != nil {
