@@ -228,7 +228,8 @@ func fit(text string, width int) string {
 	return fmt.Sprintf("%-*s", width, text)
 }
 
-// eachUpTo is how many trials a run may have for each to get a line, where no person watches; of more, every tenth does.
+// eachUpTo is how many trials a run may have for each to get a line, where no person watches; of
+// more, every tenth does.
 const eachUpTo = 20
 
 // lines prints a line for each trial that ends, or for every tenth, and for those that were not measured.
