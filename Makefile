@@ -101,7 +101,7 @@ layers: setup-build ## prove that the linter's layering rules bite
 	scripts/lint-layers-test.sh
 
 .PHONY: toys
-toys: setup-build ## prove that a new workload, layer, sampler or finding is one file and one line of a table
+toys: setup-build ## prove that a new workload, database, layer, sampler or finding is one file and one line of each table
 	scripts/toys-test.sh
 
 .PHONY: fuzz

@@ -35,7 +35,8 @@ func suites() []stage {
 				argv: goTests("host"), goTests: true}},
 			{
 				{name: "pure", what: "Go tests of packages that leave the host alone", argv: goTests("pure"), goTests: true},
-				{name: "toys", what: "a workload, a layer, a sampler, a finding are one file and one line", argv: mk("toys")},
+				{name: "toys", what: "a workload, a database, a layer, a sampler, a finding are one file and one line of a table",
+					argv: mk("toys")},
 				{name: "static", what: "the binary is static", argv: mk("static")},
 			},
 		},
