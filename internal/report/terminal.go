@@ -40,6 +40,7 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	t.heading(opt.Dir)
 	t.verdict()
 	t.tables(points)
+	t.policiesOver(points)
 	t.underPolicies(points)
 	t.whoSuffers()
 	t.offeredRates()
