@@ -97,6 +97,9 @@ type instances struct {
 	clients float64 // of each
 	think   float64 // s
 	memory  float64 // of each, in bytes; 0 for as much as there may be
+
+	fixed float64 // of its memory that no shortage takes from it; 0 where nobody knows
+	held  float64 // the most that one was seen to hold
 }
 
 // flow returns the instances as the network sees them.
