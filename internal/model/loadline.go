@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -34,6 +35,9 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 		return line, err
 	}
 	q := newQuestion(ask, []*Fitted{f})
+	if limit > 0 && len(f.Params.Tail) == 0 {
+		return line, fmt.Errorf("no point of %s has a p99, so nobody knows which numbers meet an objective of it", f.Name)
+	}
 	t := &ask.Tenants[0]
 	if t.Clients == 0 {
 		t.Clients = f.Points[0].Clients

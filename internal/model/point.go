@@ -136,6 +136,15 @@ func (p Point) median(of func(*Unit) *Number) float64 {
 	return stats.Median(all)
 }
 
+// latency is the median of the mean latency; by Little's law where nobody measured it. It is not above 0
+// where clients think longer than their rate leaves time for.
+func (p Point) latency() float64 {
+	if mean := p.median(func(u *Unit) *Number { return &u.Mean }); mean > 0 {
+		return mean
+	}
+	return float64(p.Clients*p.Instances)/p.Rate() - p.Think
+}
+
 // Rate is the median of operations per second over bring-ups.
 func (p Point) Rate() float64 { return p.median(func(u *Unit) *Number { return &u.Rate }) }
 

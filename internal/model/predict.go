@@ -40,6 +40,7 @@ type Answer struct {
 	Binds    Resource `json:"binds"`              // more of which would let them do most more
 	Worth    []Worth  `json:"worth"`              // of each resource, most first
 	Used     []Use    `json:"used"`               // of what is limited
+	Unknown  []string `json:"unknown,omitempty"`  // what plays no part in it, since points do not tell
 	Outside  []string `json:"outside,omitempty"`  // why it lies outside of what was measured: extrapolated
 	Memories []Number `json:"memories,omitempty"` // of an instance of each tenant, bytes
 }
@@ -110,6 +111,12 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 	}
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
+	}
+	for _, f := range classes {
+		if f.Params.Inferred && ask.Host.Read != f.Measured().Read {
+			a.Unknown = append(a.Unknown, fmt.Sprintf("how often %s reads the device, which no point says: other reads a "+
+				"second change nothing here. Points with a column `reads`, or a `plimsoll run` of it, would tell", f.Name))
+		}
 	}
 	off, points := 0.0, math.MaxInt
 	for i, f := range classes {
