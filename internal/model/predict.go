@@ -274,7 +274,8 @@ func share(all int64, tenants []instances, rates []float64) []float64 {
 		return memories
 	}
 	fixed, cache := make([]float64, len(tenants)), make([]float64, len(tenants)) // of an instance, at most
-	turns := make([]float64, len(tenants))                                       // how often a second its cache is read; NaN where nobody knows
+	// how often a second its cache is read; NaN where nobody knows
+	turns := make([]float64, len(tenants))
 	wanted, known, sum := 0.0, 0, 0.0
 	for i, in := range tenants {
 		wants := in.wants()
