@@ -79,7 +79,8 @@ func TestWhatThroughputDoesNotTell(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
-	if _, err := fit(points(2000, 2000, 2000), nil); err == nil || !strings.Contains(err.Error(), "at most 1.60k a second") {
+	_, err := fit(points(2000, 2000, 2000), nil)
+	if err == nil || !strings.Contains(err.Error(), "at most 1.60k a second") {
 		t.Errorf("8 clients that think 5 ms do 2000 operations a second: %v", err)
 	}
 }
