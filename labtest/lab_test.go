@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"plimsoll/examples"
+	"plimsoll/internal/hosttest"
 	"plimsoll/internal/lab"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
@@ -22,13 +24,6 @@ type labRan struct {
 	dir       string // of the run that was brought out
 	run       *result.Run
 	out, errs string
-}
-
-// labRun has plimsoll lab run a command that measures, on so many machines, and
-// that must end well.
-func labRun(t *testing.T, machines int, args ...string) (ran labRan) {
-	t.Helper()
-	return labRunEnding(t, machines, 0, "", args...)
 }
 
 // labOfItsOwn returns a directory with the image in which no other lab runs.
@@ -44,18 +39,50 @@ func labOfItsOwn(t *testing.T) string {
 			t.Error(err)
 		}
 	})
-	if err := os.Symlink(filepath.Join(labDir(t), "images"), filepath.Join(dir, "images")); err != nil {
-		t.Fatal(err)
+	// The image, and whether KVM works, which takes a while to find out.
+	for _, name := range []string{"images", "accelerator.json"} {
+		if err := os.Symlink(filepath.Join(labDir(t), name), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }
+
+// part returns a built-in experiment, or, unless all is asked for (make soak), the part of
+// it that is left when each text given is replaced by the one behind it.
+func part(t *testing.T, name string, replace ...string) string {
+	t.Helper()
+	whole, ok := examples.Find(name)
+	if !ok {
+		t.Fatalf("no experiment is called %s", name)
+	}
+	text := string(whole)
+	for i := 0; i < len(replace) && !soak(); i += 2 {
+		if !strings.Contains(text, replace[i]) {
+			t.Fatalf("%s has no %q", name, replace[i])
+		}
+		text = strings.Replace(text, replace[i], replace[i+1], 1)
+	}
+	return text
+}
+
+// quickOr returns the first text, and the second one where tests take their time.
+func quickOr(quick, all string) string {
+	if soak() {
+		return all
+	}
+	return quick
+}
+
+// soak reports whether tests take their time, for all that they could show.
+func soak() bool { return os.Getenv(hosttest.SoakVariable) != "" }
 
 // labRunEnding has plimsoll lab run a command that ends with a status; in its
 // working directory, when not "", lies the text of experiment.yaml.
 func labRunEnding(t *testing.T, machines, status int, experiment string, args ...string) (ran labRan) {
 	t.Helper()
 	dir, work := labOfItsOwn(t), t.TempDir()
-	takePlaces(t, machines)
+	beside(t, machines).takePlaces(t)
 	if experiment != "" {
 		if err := os.WriteFile(filepath.Join(work, "experiment.yaml"), []byte(experiment), 0o644); err != nil {
 			t.Fatal(err)
@@ -96,7 +123,6 @@ workloads:
 
 // TestARunInTheLab starts a machine once and looks at all that it promises.
 func TestARunInTheLab(t *testing.T) {
-	t.Parallel()
 	const limit = 200 // I/Os per second, far below what the emulated drive reaches
 	ran := labRunEnding(t, 1, 40, inTheLab, "--drives", "1", "--size", "256MiB", "--memory", "1GiB", "--profile",
 		fmt.Sprintf("iops-read=%d", limit),
@@ -125,9 +151,8 @@ func TestARunInTheLab(t *testing.T) {
 
 // TestALabDiesWithItsOwner kills plimsoll without a chance to undo anything.
 func TestALabDiesWithItsOwner(t *testing.T) {
-	t.Parallel()
 	dir, plimsoll := labOfItsOwn(t), program(t)
-	takePlaces(t, 1)
+	beside(t, 1).takePlaces(t)
 	cmd := exec.Command(plimsoll, "lab", "run", "--dir", dir, "--drives", "1", "--size", "64MiB", "--memory", "1GiB",
 		"--", "true")
 	cmd.Dir = t.TempDir()

@@ -47,23 +47,57 @@ var (
 	places    = min(max(runtime.NumCPU(), 2)+1, 5)
 	placing   sync.Mutex
 	placeLeft = sync.NewCond(&placing)
+	waiting   []*suite // for their places, those of most machines first
 )
 
-// takePlaces waits until there is room for so many machines, and keeps it until the
-// test ends. Suites run beside each other as far as there is room; those of one
-// machine do not wait for those of two.
-func takePlaces(t *testing.T, machines int) {
+// suite is a test that starts so many machines.
+type suite struct{ machines int }
+
+// beside has a test of so many machines run beside others, as far as there is room.
+// All of them have called it before the first one goes on: those of most machines
+// begin, else they would wait until the end for several places to be free at a time.
+func beside(t *testing.T, machines int) *suite {
+	t.Helper()
+	s := &suite{machines}
+	placing.Lock()
+	waiting = append(waiting, s)
+	slices.SortStableFunc(waiting, func(a, b *suite) int { return b.machines - a.machines })
+	placing.Unlock()
+	t.Cleanup(s.begins) // one that ended before it could
+	t.Parallel()
+	return s
+}
+
+// begins takes a suite from those that wait.
+func (s *suite) begins() {
+	placing.Lock()
+	waiting = slices.DeleteFunc(waiting, func(w *suite) bool { return w == s })
+	placing.Unlock()
+	placeLeft.Broadcast()
+}
+
+// takePlaces waits until there is room for its machines, and keeps it until the test
+// ends. It leaves room to those before it, if that is enough for them.
+func (s *suite) takePlaces(t *testing.T) {
 	t.Helper()
 	began := time.Now()
+	next := func() *suite {
+		at := slices.IndexFunc(waiting, func(w *suite) bool { return w.machines <= places })
+		if at < 0 {
+			return nil
+		}
+		return waiting[at]
+	}
 	placing.Lock()
-	for places < machines {
+	for next() != s {
 		placeLeft.Wait()
 	}
-	places -= machines
+	places -= s.machines
 	placing.Unlock()
+	s.begins()
 	t.Cleanup(func() {
 		placing.Lock()
-		places += machines
+		places += s.machines
 		placing.Unlock()
 		placeLeft.Broadcast()
 	})
@@ -109,7 +143,8 @@ func compiled(t *testing.T, pkg string, tests bool) string {
 		return path
 	}
 	// Without tables for debuggers it is smaller to carry.
-	cmd := exec.Command("go", append(args, "-buildvcs=false", "-ldflags=-s -w", "-o", path, "plimsoll/"+pkg)...)
+	args = append(args, "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", path, "plimsoll/"+pkg)
+	cmd := exec.Command("go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("compile %s: %v: %s", pkg, err, out)
@@ -130,11 +165,11 @@ type guest struct {
 }
 
 // start starts machines, which end with the test, and gives them in the order
-// given.
+// given. The test runs beside others.
 func start(t *testing.T, machines ...lab.Machine) []*guest {
 	t.Helper()
 	dir := labDir(t)
-	takePlaces(t, len(machines))
+	beside(t, len(machines)).takePlaces(t)
 	began := time.Now()
 	l, err := lab.Start(t.Context(), lab.Options{
 		Dir: dir, Binary: program(t), Machines: machines, Note: func(text string) { t.Log("lab: " + text) },

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"plimsoll/internal/hosttest"
 	"plimsoll/internal/lab"
 )
 
@@ -20,7 +22,7 @@ type goTests struct {
 	Package string   // "internal/stack"
 	Run     string   // which of them, as -test.run takes it
 	Env     []string // beside the guest's own
-	Skips   []string // tests that may be skipped there; a skip is a failure otherwise
+	Skips   []string // tests that may be skipped there; a skip is a failure otherwise, but for hosttest.Soak
 	Limit   time.Duration
 }
 
@@ -54,7 +56,7 @@ func (g *guest) runs(t *testing.T, tests goTests) {
 			Args: []string{"sh", "-c", `mkdir -p /work/tmp && TMPDIR=/work/tmp exec "$@" 2>&1`, "sh",
 				"/work/" + binary[strings.LastIndex(binary, "/")+1:], "-test.v=test2json", "-test.run", tests.Run,
 				"-test.timeout", limit.String()},
-			Env: tests.Env,
+			Env: append(slices.Clone(tests.Env), hosttest.SoakVariable+"="+os.Getenv(hosttest.SoakVariable)),
 		}, lab.Streams{Stdout: w, Stderr: w})
 		_ = w.Close() // a pipe has nothing to lose
 		over <- ending{code, err}
@@ -159,7 +161,7 @@ func (n *told) tell(t *testing.T, name string, skips []string) bool {
 		case "FAIL":
 			t.Error("failed in the guest, after " + n.took)
 		case "SKIP":
-			if !slices.Contains(skips, name) {
+			if !slices.Contains(skips, name) && !strings.Contains(n.text.String(), hosttest.SoakReason) {
 				t.Error("skipped in the guest, which has what it needs")
 			}
 			t.Skip("SKIPPED in the guest, with the reason above")

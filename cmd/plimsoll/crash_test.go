@@ -15,7 +15,7 @@ import (
 	"plimsoll/internal/result"
 )
 
-// everyChange brings each kind of change with it: files, directories, a loop
+// everyChange brings each kind of change with it: directories, a loop
 // device, its I/O scheduler, a file system, mounts, an engine, its cgroup, a container, and
 // processes in it. Those on the host are a mix's.
 const everyChange = `
@@ -36,7 +36,7 @@ workloads:
 // change of a run, in turn, and has plimsoll clean bring the host back.
 func TestACrashAtAnyStepIsUndone(t *testing.T) {
 	hosttest.Exclusive(t)
-	crashAtEveryStep(t, everyChange, 1, []string{"dir", "presence", "file", "loop", "setting", "mkfs", "mount",
+	crashAtEveryStep(t, everyChange, 1, []string{"dir", "presence", "loop", "setting", "mkfs", "mount",
 		"cgroup", "engine", "container", "process"})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,6 +27,7 @@ question: What does PostgreSQL do beside other servers?
 repeat: 1
 trials: 2
 runtime: %s
+ramp: 100ms
 seed: 1
 stacks:
   disk: %s
@@ -64,7 +66,7 @@ func TestPostgresqlIsMeasured(t *testing.T) {
 		}
 	}
 	killed := make(chan string, 1)
-	go func() { killed <- killPostgresql(p.dir) }()
+	go func() { killed <- killServer(p.dir, "postgres") }()
 	code, out, errs = p.run("run", file, "--quiet")
 	if why := <-killed; why != "" {
 		t.Fatal(why)
@@ -110,7 +112,7 @@ func TestPostgresqlIsMeasured(t *testing.T) {
 func (p *program) keepImages() {
 	p.t.Helper()
 	kept, images := hosttest.Kept(p.t, "images", "../../internal/image"), filepath.Join(p.state, "images")
-	if err := os.RemoveAll(images); err != nil {
+	if err := errors.Join(os.MkdirAll(p.state, 0o755), os.RemoveAll(images)); err != nil {
 		p.t.Fatal(err)
 	}
 	if err := os.Symlink(kept, images); err != nil {
@@ -118,11 +120,11 @@ func (p *program) keepImages() {
 	}
 }
 
-// killPostgresql kills the first server of PostgreSQL that is measured. It returns why it could
+// killServer kills the first of two servers of a program that are measured. It returns why it could
 // not.
-func killPostgresql(dir string) string {
+func killServer(dir, program string) string {
 	for deadline := time.Now().Add(hang); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		servers := postgresqlServers()
+		servers := servers(program)
 		if len(servers) < 2 || measuring(dir) < 2 {
 			continue
 		}
@@ -131,18 +133,18 @@ func killPostgresql(dir string) string {
 		}
 		return ""
 	}
-	return "no servers of PostgreSQL were measured in time"
+	return "no servers were measured in time: " + program
 }
 
-// postgresqlServers are the processes that serve data in containers, by what they were
+// servers are the processes of a program that serve data in containers, by what they were
 // started with.
-func postgresqlServers() (pids []int) {
+func servers(program string) (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range all {
 		line, err := os.ReadFile(file)
 		words := strings.Split(string(line), "\x00")
-		served := func(word string) bool { return strings.HasPrefix(word, "/data/plimsoll-postgresql-") }
-		if err != nil || words[0] != "postgres" || !slices.ContainsFunc(words, served) {
+		served := func(word string) bool { return strings.Contains(word, "/data/plimsoll-") }
+		if err != nil || words[0] != program || !slices.ContainsFunc(words, served) {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
@@ -51,6 +52,10 @@ func newProgress(w io.Writer, quiet bool, o trial.Options) progress {
 	}
 	for _, why := range o.LeftOut {
 		fmt.Fprintf(w, "left out: %s\n", why)
+	}
+	asks, ok := o.Experiment.PlanHost(hostinfo.New().Has())
+	if ok && !o.Experiment.HostAsked.Nothing() {
+		fmt.Fprintf(w, "%s\n", indented(asks.String()))
 	}
 	switch {
 	case o.Resume:
@@ -223,7 +228,11 @@ func fit(text string, width int) string {
 	return fmt.Sprintf("%-*s", width, text)
 }
 
-// lines prints a line for each trial that ends.
+// eachUpTo is how many trials a run may have for each to get a line, where no person watches; of
+// more, every tenth does.
+const eachUpTo = 20
+
+// lines prints a line for each trial that ends, or for every tenth, and for those that were not measured.
 type lines struct {
 	pace
 	w io.Writer
@@ -235,6 +244,9 @@ func (l *lines) Begin(_ result.Trial, done, all int) { l.begin(done, all) }
 
 func (l *lines) End(t result.Trial, done, all int) {
 	l.begin(done, all)
+	if all > eachUpTo && done%10 != 0 && done != 1 && done != all && t.Measured() != nil {
+		return
+	}
 	what := string(t.Status)
 	switch {
 	case t.Measured() != nil:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
@@ -28,7 +29,8 @@ type plan struct {
 	LeftOut []string       `json:"left_out,omitempty"`
 	Stacks  []plannedStack `json:"stacks"`
 	// what runs at the same time, where that is more than each workload alone
-	Mixes []result.Mix `json:"mixes,omitempty"`
+	Mixes []result.Mix         `json:"mixes,omitempty"`
+	Host  *experiment.HostPlan `json:"host,omitempty"` // what servers ask of the host; nil where none run
 	// that servers run from
 	Images []trial.NeededImage `json:"images,omitempty"`
 	// what is written besides, and taken back at the end; RUN stands for the run's id
@@ -74,6 +76,10 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 		ElasticitySeconds: elasticity.Seconds(), BudgetSeconds: e.Budget.Seconds(), LeftOut: o.LeftOut, Trace: e.Trace,
 		Writes: trial.OwnWrites(o)}
 	p.Mixes, p.Images = e.ResultMixes(), trial.NeededImages(o)
+	asks, ok := e.PlanHost(hostinfo.New().Has())
+	if ok {
+		p.Host = &asks
+	}
 	for i, s := range e.Stacks {
 		p.Stacks = append(p.Stacks,
 			plannedStack{Name: s.Name, Line: s.Line.String(), Changes: previews[i].Changes, Writes: previews[i].Writes,
@@ -137,6 +143,9 @@ func (p plan) text(e *experiment.Experiment, dir string) string {
 		out.WriteString("traced: block requests are recorded while trials are measured (--no-trace measures without)\n")
 	}
 	writeMixes(&out, e)
+	if p.Host != nil {
+		fmt.Fprintf(&out, "\nServers on this host:\n%s\n", indented(p.Host.String()))
+	}
 	p.writeImages(&out)
 	out.WriteString("\nWould change on this host, and undo at the end:\n")
 	for _, s := range p.Stacks {

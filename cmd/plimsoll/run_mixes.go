@@ -10,6 +10,9 @@ import (
 
 // writeMixes says what runs at the same time, and on how small a host.
 func writeMixes(out *strings.Builder, e *experiment.Experiment) {
+	if e.Host == nil && e.HostAsked.None {
+		out.WriteString("\nEverything runs on the whole host: no miniature, and no limits.\n")
+	}
 	if e.Host != nil {
 		fmt.Fprintf(out, "\nEverything runs in a miniature, a smaller host made of this one: %s.\n", describeHost(*e.Host))
 	}

@@ -12,6 +12,7 @@ import (
 	"plimsoll/internal/blockdev"
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/hostfs"
+	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/steady"
@@ -86,6 +87,11 @@ func settings(e *experiment.Experiment, t *trial.Options, o runOptions) error {
 	}
 	for _, s := range experiment.Flags() {
 		r.setting(e, o, s)
+	}
+	host := hostinfo.New()
+	r.problems = append(r.problems, checkHost(e.HostAsked, host)...)
+	if known {
+		e.Proportion(host.Has())
 	}
 	scale := r.scale(o, e.Scaled)
 	remotes := r.remotes(o.remotes, scale.Catalog)

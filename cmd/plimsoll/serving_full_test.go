@@ -23,6 +23,7 @@ question: What does a hardship leave of a server that is written to?
 repeat: 1
 trials: 2
 runtime: 3s
+ramp: 100ms
 seed: 1
 stacks:
   disk: loop(size=768MiB) > ext4

@@ -26,6 +26,7 @@ question: What do servers do beside each other?
 repeat: 1
 trials: 2
 runtime: %s
+ramp: 100ms
 seed: 1
 stacks:
   disk: %s
@@ -260,10 +261,12 @@ func killWhenMeasured(dir, word string) string {
 }
 
 // measuring returns how many instances of the first trial of a run below a directory have
-// told what they did.
+// told what they did: load generators do at the end of their ramp, and at their own.
 func measuring(dir string) (instances int) {
-	told, _ := filepath.Glob(filepath.Join(dir, "plimsoll-runs/*/artifacts/001-*/instance-*/load.ndjson"))
-	for _, name := range told {
+	trial := filepath.Join(dir, "plimsoll-runs/*/artifacts/001-*")
+	alone, _ := filepath.Glob(filepath.Join(trial, "load.ndjson"))
+	several, _ := filepath.Glob(filepath.Join(trial, "instance-*/load.ndjson"))
+	for _, name := range slices.Concat(alone, several) {
 		info, err := os.Stat(name)
 		if err == nil && info.Size() > 0 {
 			instances++

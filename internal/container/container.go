@@ -133,6 +133,7 @@ func (e *Engine) creation(cfg ContainerConfig) (client.ContainerCreateOptions, e
 		Name: cfg.Name,
 		Config: &container.Config{
 			Image:      cfg.Image.Ref,
+			Hostname:   "localhost", // which is known where no other name is
 			WorkingDir: cfg.WorkingDir,
 			Env:        cfg.Env,
 			User:       cfg.User,

@@ -2,11 +2,14 @@ package database
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"plimsoll/internal/workload"
@@ -25,6 +28,8 @@ type LoadPlan struct {
 	Codes   []int      `json:"codes,omitempty"` // that it may exit with then, beside 0
 	// Patience is how long it may take until it answers; 0 for workload.DefaultPatience.
 	Patience time.Duration     `json:"patience,omitempty"`
+	Finish   [][]string        `json:"finish,omitempty"`  // programs that run when records are loaded, while it serves
+	Files    map[string]string `json:"files,omitempty"`   // in the scratch directory, by base name
 	Options  map[string]string `json:"options,omitempty"` // of the client's
 }
 
@@ -40,6 +45,16 @@ const (
 	LoadImage    = "load-image"
 	LoadPlanName = "layout.json"
 )
+
+// Serving returns the plan with a server that a step starts.
+func (p LoadPlan) Serving(s workload.Step) LoadPlan {
+	p.Serve, p.Ends, p.Codes, p.Patience = s.Argv, cmp.Or(s.Ends, "TERM"), s.EndCodes, s.Patience
+	p.Files = map[string]string{}
+	for name, content := range s.Files {
+		p.Files[name] = string(content)
+	}
+	return p
+}
 
 // step is the process that lays the data out in a directory.
 func (p LoadPlan) step(dir string) workload.Step {
@@ -74,9 +89,14 @@ func ReadLoadPlan(text []byte) (p LoadPlan, err error) {
 	if p.Client == "" || p.Ends == "" || len(p.Serve) == 0 {
 		problems = append(problems, errors.New("client, ends or serve is missing"))
 	}
-	for _, argv := range p.Make {
+	for _, argv := range slices.Concat(p.Make, p.Finish) {
 		if len(argv) == 0 {
-			problems = append(problems, errors.New("make has an empty command"))
+			problems = append(problems, errors.New("make or finish has an empty command"))
+		}
+	}
+	for name := range p.Files {
+		if path.Base(name) != name || !filepath.IsLocal(name) || name == workload.ServerDir {
+			problems = append(problems, fmt.Errorf("file %q is to be a base name", name))
 		}
 	}
 	return p, errors.Join(append(problems, p.Dataset.Check())...)

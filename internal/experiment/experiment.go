@@ -41,10 +41,16 @@ type Experiment struct {
 	Workloads  []Workload        // in the order of the file: what mixes are made of
 	Mixes      []Mix             // all that runs, in the order of the file; workloads that run alone are mixes as well
 	// the miniature that all mixes run in; nil for none, or for one that depends on a factor: see Mix.Host
-	Host   *result.Limits
-	Source string             // text of the file
-	File   string             // name of the file, as Parse was given it
-	Files  []result.InputFile // that its workloads were read from, by the names that it gives them
+	Host      *result.Limits
+	HostAsked result.HostAsked   // what a command line says of it
+	Instances int                // of the mix with most, as a command line says; 0 for as many as in the file
+	Source    string             // text of the file
+	File      string             // name of the file, as Parse was given it
+	Files     []result.InputFile // that its workloads were read from, by the names that it gives them
+
+	proportioned bool // Proportion said how many instances or records there are
+
+	parsed *Options // what it was read with; nil for one that was not read from a file
 }
 
 // Stack is a named stack.

@@ -27,10 +27,12 @@ func times(limit int64, by float64) int64 { return int64(math.Round(by * float64
 // limitKey is one key of limits, as "limits:" of a tenant and "host:" have it.
 type limitKey struct {
 	key         string
+	flag        string // what the flag of the miniature's takes, with the name of its value between back quotes
 	description string
 	pattern     string // of its text, for editors
 	number      bool   // a bare number does as well
 	set         func(p *parser, n *yaml.Node, of string, l *result.Limits)
+	lift        func(l *result.Limits) // takes the limit away
 	// scale makes the limit so many times what it is; nil for one that has no size
 	scale func(l *result.Limits, by float64)
 }
@@ -38,7 +40,8 @@ type limitKey struct {
 // limitKeys are all keys of limits.
 var limitKeys = []limitKey{
 	{
-		"cpus", "Processors' worth of time: 0.5 is half of one.", "", true,
+		"cpus", "`number` of processors' worth of time",
+		"Processors' worth of time: 0.5 is half of one.", "", true,
 		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
 			cpus, err := strconv.ParseFloat(n.Value, 64)
 			const least = 0.01 // what engines and the kernel's periods can tell from nothing
@@ -50,10 +53,12 @@ var limitKeys = []limitKey{
 			}
 			l.CPUs = cpus
 		},
+		func(l *result.Limits) { l.CPUs = 0 },
 		func(l *result.Limits, by float64) { l.CPUs = math.Round(1000*by*l.CPUs) / 1000 },
 	},
 	{
-		"cpuset", "Processors that it may run on: 0-3,8.", `^[0-9]+(-[0-9]+)?(, *[0-9]+(-[0-9]+)?)*$`, true,
+		"cpuset", "`processors`, such as 0-3,8,",
+		"Processors that it may run on: 0-3,8.", `^[0-9]+(-[0-9]+)?(, *[0-9]+(-[0-9]+)?)*$`, true,
 		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
 			set := strings.ReplaceAll(n.Value, " ", "")
 			if _, ok := processors(set); n.Kind != yaml.ScalarNode || !ok {
@@ -62,10 +67,12 @@ var limitKeys = []limitKey{
 			}
 			l.CPUSet = set
 		},
+		func(l *result.Limits) { l.CPUSet = "" },
 		nil,
 	},
 	{
-		"memory", "Memory, page cache included; there is no swap on top.", sizePattern, true,
+		"memory", "`size` of the memory, page cache included, such as 64GiB,",
+		"Memory, page cache included; there is no swap on top.", sizePattern, true,
 		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
 			bytes, ok := p.size(n, "memory of "+of, "")
 			if ok && bytes < leastMemory {
@@ -76,37 +83,46 @@ var limitKeys = []limitKey{
 			}
 			l.MemoryBytes = bytes
 		},
+		func(l *result.Limits) { l.MemoryBytes = 0 },
 		// Whole pages of memory, as the kernel has it.
 		func(l *result.Limits, by float64) { l.MemoryBytes = times(l.MemoryBytes, by) &^ (pageBytes - 1) },
 	},
 	{
-		"read-iops", "Reads a second from each device that it stands on.", "", true,
+		"read-iops", "`number` of reads a second of each device",
+		"Reads a second from each device that it stands on.", "", true,
 		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
 			l.Read.OperationsPerSecond = p.iops(n, "read-iops of "+of)
 		},
+		func(l *result.Limits) { l.Read.OperationsPerSecond = 0 },
 		func(l *result.Limits, by float64) { l.Read.OperationsPerSecond = times(l.Read.OperationsPerSecond, by) },
 	},
 	{
-		"write-iops", "Writes a second to each device that it stands on.", "", true,
+		"write-iops", "`number` of writes a second of each device",
+		"Writes a second to each device that it stands on.", "", true,
 		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
 			l.Write.OperationsPerSecond = p.iops(n, "write-iops of "+of)
 		},
+		func(l *result.Limits) { l.Write.OperationsPerSecond = 0 },
 		func(l *result.Limits, by float64) {
 			l.Write.OperationsPerSecond = times(l.Write.OperationsPerSecond, by)
 		},
 	},
 	{
-		"read-bandwidth", "Bytes a second from each device that it stands on.", bandwidthPattern, true,
+		"read-bandwidth", "`size` of what each device reads in a second, such as 500MiB/s,",
+		"Bytes a second from each device that it stands on.", bandwidthPattern, true,
 		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
 			l.Read.BytesPerSecond, _ = p.size(n, "read-bandwidth of "+of, "/s")
 		},
+		func(l *result.Limits) { l.Read.BytesPerSecond = 0 },
 		func(l *result.Limits, by float64) { l.Read.BytesPerSecond = times(l.Read.BytesPerSecond, by) },
 	},
 	{
-		"write-bandwidth", "Bytes a second to each device that it stands on.", bandwidthPattern, true,
+		"write-bandwidth", "`size` of what each device writes in a second, such as 500MiB/s,",
+		"Bytes a second to each device that it stands on.", bandwidthPattern, true,
 		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
 			l.Write.BytesPerSecond, _ = p.size(n, "write-bandwidth of "+of, "/s")
 		},
+		func(l *result.Limits) { l.Write.BytesPerSecond = 0 },
 		func(l *result.Limits, by float64) { l.Write.BytesPerSecond = times(l.Write.BytesPerSecond, by) },
 	},
 }
@@ -182,9 +198,9 @@ func processors(list string) (set map[int]bool, ok bool) {
 	return set, true
 }
 
-// outside returns a processor of one list that is not in another; ok is false
+// Outside returns a processor of one list that is not in another; ok is false
 // when there is none, or either list is empty.
-func outside(list, of string) (cpu int, ok bool) {
+func Outside(list, of string) (cpu int, ok bool) {
 	inner, _ := processors(list)
 	outer, _ := processors(of)
 	if len(outer) == 0 {
@@ -230,10 +246,13 @@ func ParseLimits(of, file string, text []byte) (l result.Limits, err error) {
 	if root := p.root(text); root != nil {
 		l = p.limits(root, of)
 	}
-	if len(p.problems) > 0 {
-		return result.Limits{}, p.problems.Sorted().Within(file)
+	switch {
+	case len(p.problems) == 0:
+		return l, nil
+	case file == "":
+		return result.Limits{}, p.problems.Unplaced().Err()
 	}
-	return l, nil
+	return result.Limits{}, p.problems.Sorted().Within(file)
 }
 
 // LimitsByKey are the keys of limits and what each says, in their order.

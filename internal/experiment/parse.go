@@ -28,11 +28,15 @@ type Options struct {
 	Catalog *line.Catalog                     // what stacks may be made of
 	Kinds   []workload.Kind                   // what may drive load
 	Open    func(name string) ([]byte, error) // reads a file that a workload names, relative to the experiment's folder
+
+	file  string // its name
+	asked asked  // of what mixes are made of
 }
 
 // Parse reads an experiment file. file is its name, for messages. The error
 // is a problem.List with everything that is wrong, in the order of lines.
 func Parse(file string, text []byte, o Options) (*Experiment, error) {
+	o.file = file
 	p := &parser{
 		Options: o, values: map[string]*yaml.Node{},
 		e: &Experiment{
@@ -40,6 +44,7 @@ func Parse(file string, text []byte, o Options) (*Experiment, error) {
 			Timing: workload.Timing{Runtime: DefaultRuntime},
 			Source: string(text),
 			File:   file,
+			parsed: &o,
 		},
 	}
 	if root := p.root(text); root != nil {
@@ -187,6 +192,7 @@ func (p *parser) file(root *yaml.Node) {
 	if factors != nil {
 		p.readFactors(factors)
 	}
+	p.scaleCounts()
 	p.e.Factors = p.typedFactors()
 	var stackDecls, workloadDecls, mixDecls []*declared
 	if stacks != nil {
@@ -214,8 +220,11 @@ func (p *parser) file(root *yaml.Node) {
 	if workloads != nil && stacks != nil {
 		p.readMixes(mixDecls, workloadDecls, names, loads, brief)
 	}
-	p.checkSpace()
+	if p.asked.instances == 0 { // else sources grow with them
+		p.checkSpace()
+	}
 	p.checkTargets()
+	p.checkMemory()
 	p.checkObjective()
 	p.checkElasticity()
 	p.checkRounds()

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/suggest"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload"
 )
 
@@ -62,7 +64,8 @@ func (p *parser) readMixes(mixes, workloads []*declared, stackNames, loadNames [
 // readHost reads the miniature, at all levels that it depends on. Where these
 // are several, there is none of the experiment, but one of each mix.
 func (p *parser) readHost(brief bool) {
-	if p.hostNode == nil {
+	if p.hostNode == nil || p.asked.host.None {
+		p.hostNode, p.e.Host = nil, p.hostAsked(nil)
 		return
 	}
 	broken := false
@@ -91,7 +94,7 @@ func (p *parser) readHost(brief bool) {
 		p.problems = nil
 		limits := p.limits(c.fill(p.hostNode), "the host")
 		problems = append(problems, p.problems)
-		p.e.Host = &limits
+		p.e.Host = p.hostAsked(&limits)
 	}
 	p.problems = said
 	p.problems = append(p.problems, together(made, problems)...)
@@ -108,7 +111,7 @@ func (p *parser) hostAt(c choice) *result.Limits {
 	said := p.problems // with what is wrong with the host
 	limits := p.limits(c.fill(p.hostNode), "the host")
 	p.problems = said
-	return &limits
+	return p.hostAsked(&limits)
 }
 
 // mix reads one mix at given levels.
@@ -354,7 +357,7 @@ func (r *mixReader) checkTenants(n *yaml.Node, of string, m Mix) {
 		if m.Host == nil {
 			continue
 		}
-		cpu, ok := outside(t.Limits.CPUSet, m.Host.CPUSet)
+		cpu, ok := Outside(t.Limits.CPUSet, m.Host.CPUSet)
 		if ok {
 			r.problem(n, fmt.Sprintf("tenant %s of %s may run on processor %d, which the host has not: its cpuset is "+
 				"%s", t.Name, of, cpu, m.Host.CPUSet),
@@ -535,6 +538,42 @@ func (p *parser) checkSpace() {
 		}
 		if all > room.usable && !alone {
 			short(what, all)
+		}
+	}
+}
+
+// checkMemory compares the memory of instances, and of the host, with the least that their servers can
+// run in, before a run finds out.
+func (p *parser) checkMemory() {
+	workloads := p.e.workloads()
+	said := map[string]bool{}
+	refuse := func(who string, has, least int64) {
+		what := fmt.Sprintf("%s has %s of memory, less than the %s that its servers take at least", who,
+			units.FormatSize(has), units.FormatSize(least))
+		if !said[what] {
+			p.problem(cmp.Or(p.mixNode, p.hostNode, p.workloadNode), what,
+				fmt.Sprintf("give it %s or more, or its servers less, such as a smaller heap", units.FormatSize(least)))
+		}
+		said[what] = true
+	}
+	for _, m := range p.e.Mixes {
+		var all int64
+		for _, t := range m.Tenants {
+			w, ok := workloads[t.Workload]
+			if !ok {
+				continue
+			}
+			serving := w.Abilities().Serving
+			if serving == nil || serving.Memory == 0 {
+				continue
+			}
+			if has := t.Limits.MemoryBytes; has > 0 && has < serving.Memory {
+				refuse(fmt.Sprintf("an instance of %s in mix %s", t.Name, m.Name), has, serving.Memory)
+			}
+			all += int64(t.Count) * serving.Memory
+		}
+		if m.Host != nil && m.Host.MemoryBytes > 0 && m.Host.MemoryBytes < all {
+			refuse("the host of mix "+m.Name, m.Host.MemoryBytes, all)
 		}
 	}
 }

@@ -129,6 +129,12 @@ func (r *mixReader) applyPolicies(of string, m *Mix, policies []policy) {
 		if share == 0 {
 			share = 1 / float64(count)
 		}
+		if m.Host == nil && r.asked.host.None {
+			r.problem(has.at, fmt.Sprintf("tenant %s of %s gets a share of the host, and --host none leaves none to have a "+
+				"share of", t.Name, of),
+				"add --host-cpus, --host-memory and --host-read-iops, of what the policies are to share")
+			continue
+		}
 		if m.Host == nil {
 			r.problem(has.at, fmt.Sprintf("tenant %s of %s has a policy, and there is no host to have a share of", t.Name, of),
 				"add host: {cpus: 2, memory: 1GiB, read-iops: 2000}, or give the tenant limits")

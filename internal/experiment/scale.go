@@ -23,6 +23,8 @@ type Scale struct {
 	// Bytes is the size that every workload's file gets. Loop devices and tmpfs
 	// that this would fill grow by as much.
 	Bytes int64
+	// Records is how many each server gets; workloads without records stay as they are.
+	Records int
 	// On takes the place of the stacks' loop devices and, when it is a block
 	// device itself, of the block devices of this host that they name: a directory, or one or
 	// several devices, as the first node of a stack. A stack gets as many of
@@ -39,11 +41,14 @@ type Scale struct {
 // why. It is an error when what remains is no experiment.
 func (s Scale) Apply(e *Experiment) (leftOut []string, err error) {
 	var problems []error
-	if s.Jobs > 0 || s.Bytes > 0 {
-		before := needs(e)
-		leftOut, problems = s.workloads(e)
-		s.grow(e, before)
+	before := needs(e)
+	if err := e.remake(); err != nil {
+		return nil, err
 	}
+	if s.Jobs > 0 || s.Bytes > 0 || s.Records > 0 {
+		leftOut, problems = s.workloads(e)
+	}
+	s.grow(e, before)
 	if len(s.On) > 0 {
 		without, err := s.sources(e)
 		leftOut = append(leftOut, without...)
@@ -84,6 +89,10 @@ func (s Scale) workloads(e *Experiment) (leftOut []string, problems []error) {
 			most = max(most, scaling.Jobs)
 		}
 	}
+	if s.Records > 0 && !slices.ContainsFunc(e.Workloads, Workload.hasRecords) {
+		problems = append(problems, fmt.Errorf("--records %d would change nothing: no workload of %s has records", s.Records,
+			e.Name))
+	}
 	var kept []Workload
 	for _, w := range e.Workloads {
 		scaling := w.Abilities().Scaling
@@ -103,7 +112,11 @@ func (s Scale) workloads(e *Experiment) (leftOut []string, problems []error) {
 		default:
 			jobs = min(jobs, s.Jobs)
 		}
-		scaled, err := scaling.To(jobs, s.Bytes)
+		bytes := s.Bytes
+		if s.Records > 0 {
+			bytes = int64(s.Records) * scaling.Records.Bytes
+		}
+		scaled, err := scaling.To(jobs, bytes)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("workload %s: %w", w.Name, err))
 			continue
@@ -113,6 +126,12 @@ func (s Scale) workloads(e *Experiment) (leftOut []string, problems []error) {
 	}
 	e.Workloads = kept
 	return append(leftOut, e.prune()...), problems
+}
+
+// hasRecords reports whether the data of a workload consists of records.
+func (w Workload) hasRecords() bool {
+	scaling := w.Abilities().Scaling
+	return scaling != nil && scaling.Records.Bytes > 0
 }
 
 // isLevel tells whether a number of jobs is the level of a factor.
@@ -191,7 +210,7 @@ func (s Scale) sources(e *Experiment) (leftOut []string, err error) {
 	replaced := false
 	for _, stack := range e.Stacks {
 		for i, device := range s.On {
-			on, takes, why := s.source(stack.Line, device)
+			on, takes, why := s.source(stack.Line, device, len(e.Stacks) == 1)
 			if !takes && why == "" {
 				kept = append(kept, stack)
 				break // it stays what it is, on whichever device the others are
@@ -323,9 +342,9 @@ func (e *Experiment) levels() (all []map[string]string) {
 	return all
 }
 
-// source puts a device under a stack, unless it takes none. why is the reason
-// when that would be another stack.
-func (s Scale) source(l line.Line, device line.Node) (on line.Line, takes bool, why string) {
+// source puts a device under a stack, unless it takes none. why is the reason when that would be another stack. A
+// stack that is compared with no other one stands on whatever file system a directory lies on.
+func (s Scale) source(l line.Line, device line.Node, alone bool) (on line.Line, takes bool, why string) {
 	sources, devs := l.Sources(), line.Line{Nodes: []line.Node{device}}.Sources()
 	if slices.ContainsFunc(sources, func(n line.Node) bool { return n.Name == nodeRemote }) {
 		return l, false, "" // which device that is, --remote says
@@ -336,7 +355,8 @@ func (s Scale) source(l line.Line, device line.Node) (on line.Line, takes bool, 
 	}
 	for _, source := range sources {
 		for _, o := range source.Options {
-			if o.Key != "size" && o.Key != "dir" {
+			passesCache := o.Key == "direct-io" && o.Value == "on" // as every other device does
+			if o.Key != "size" && o.Key != "dir" && !passesCache {
 				return l, true, fmt.Sprintf("%s=%s is about loop devices", o.Key, o.Value)
 			}
 		}
@@ -348,7 +368,7 @@ func (s Scale) source(l line.Line, device line.Node) (on line.Line, takes bool, 
 			return l, true, fmt.Sprintf("it stands on %d devices, and %s is a directory", len(sources), device.Arg)
 		case len(rest) == 0:
 			return l, true, "a directory has no raw device"
-		case rest[0].Name != s.FileSystem:
+		case rest[0].Name != s.FileSystem && !alone:
 			return l, true, fmt.Sprintf("%s lies on %s", device.Arg, s.FileSystem)
 		case len(rest[0].Options) > 0:
 			return l, true,

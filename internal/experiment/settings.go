@@ -49,7 +49,9 @@ const (
 
 // settings is all that can be said, in the order of docs/experiment-file.md. A new setting is a field of Experiment,
 // one of result.Experiment, and one entry here.
-var settings = []Setting{
+var settings = append(fileSettings, hostSettings()...)
+
+var fileSettings = []Setting{
 	{
 		Key: "name", Description: "Name of the experiment, part of file names.", Required: "add name: my-experiment",
 		value: content{Name(""), func(p *parser, n *yaml.Node) { p.e.Name = p.name(n, "name") }},
@@ -207,6 +209,23 @@ var settings = []Setting{
 	{
 		Flag: "size", Help: "`size` of every workload's file, such as 4GiB; loop devices grow with it",
 		value: fileSize{},
+	},
+	{
+		Flag: "records", Help: "`number` of records of each server; loop devices grow with it",
+		Not: []Conflict{{"size", "both say how large the data of each server is"}},
+		value: number{
+			least:  1,
+			at:     func(e *Experiment) *int { return &e.Scaled.Records },
+			stored: func(r *result.Experiment) *int { return &r.Records },
+		},
+	},
+	{
+		Flag: "instances", Help: "`number` of instances of the mix with most; the numbers of the others follow",
+		value: number{
+			least: 1, most: MaxInstances,
+			at:     func(e *Experiment) *int { return &e.Instances },
+			stored: func(r *result.Experiment) *int { return &r.Instances },
+		},
 	},
 	{
 		Flag: "on",

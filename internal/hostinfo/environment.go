@@ -85,6 +85,16 @@ func (h *Host) cpuInfo(keys ...string) string {
 	return ""
 }
 
+// Has returns what the machine has that limits are of: its processors and its memory.
+func (h *Host) Has() result.Limits {
+	return result.Limits{CPUs: float64(h.cpus()), MemoryBytes: int64(h.memory())}
+}
+
+// Online lists the processors that are online, as "0-3,6".
+func (h *Host) Online() string {
+	return strings.TrimSpace(read(h.Roots.Sys, "devices/system/cpu/online"))
+}
+
 // cpus counts the online logical CPUs, listed as "0-3,6".
 func (h *Host) cpus() int {
 	n := 0

@@ -85,12 +85,15 @@ func Measures(t testing.TB) {
 // SoakVariable has the tests run that take long by nature, when it is set.
 const SoakVariable = "PLIMSOLL_TEST_SOAK"
 
+// SoakReason is what a test says that Soak skips.
+const SoakReason = "takes long by nature: make soak runs it"
+
 // Soak skips a test that takes long by nature, unless make soak runs it. A shorter one
 // shows the same of what breaks most. A test says so directly in its own body.
 func Soak(t testing.TB) {
 	t.Helper()
 	if os.Getenv(SoakVariable) == "" {
-		t.Skip("takes long by nature: make soak runs it")
+		t.Skip(SoakReason)
 	}
 }
 

@@ -36,9 +36,14 @@ const central = "https://repo.maven.apache.org/maven2/"
 const mostArchive = 2 << 30
 
 // fetch downloads an archive to a file, and checks it.
-func (a *Archive) fetch(ctx context.Context, repository, to string, progress Progress) (err error) {
-	what := "archive " + path.Base(a.Artifact)
-	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, repository+a.Artifact, http.NoBody)
+func (a *Archive) fetch(ctx context.Context, repository, to string, progress Progress) error {
+	return fetch(ctx, repository, a.Artifact, a.SHA256, to, progress)
+}
+
+// fetch downloads an artifact of a repository to a new file, and checks it; progress may be nil.
+func fetch(ctx context.Context, repository, artifact, want, to string, progress Progress) (err error) {
+	what := "archive " + path.Base(artifact)
+	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, repository+artifact, http.NoBody)
 	if err != nil {
 		return err
 	}
@@ -53,7 +58,7 @@ func (a *Archive) fetch(ctx context.Context, repository, to string, progress Pro
 		return problem.New(problem.Failed, what, err.Error(), "see that this host reaches "+repository).CausedBy(err)
 	}
 	from := answer.Body
-	if answer.ContentLength > 0 {
+	if answer.ContentLength > 0 && progress != nil {
 		from = &counted{answer.Body, &counting{progress: progress, all: answer.ContentLength}}
 	}
 	defer from.Close()
@@ -69,8 +74,8 @@ func (a *Archive) fetch(ctx context.Context, repository, to string, progress Pro
 		}
 		return problem.New(problem.Failed, what, err.Error(), "try again").CausedBy(err)
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != a.SHA256 {
-		return problem.New(problem.Failed, what, fmt.Sprintf("its SHA-256 is %s, and is to be %s", got, a.SHA256),
+	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+		return problem.New(problem.Failed, what, fmt.Sprintf("its SHA-256 is %s, and is to be %s", got, want),
 			"what came is not what was published: try again, and see who answers for "+repository)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -52,6 +53,11 @@ func (s *Store) Build(ctx context.Context, r Recipe, progress Progress) (image I
 			return Image{}, err
 		}
 	}
+	if r.Jars != nil {
+		if err := r.Jars.fetch(ctx, central, filepath.Join(dir, "work"), progress); err != nil {
+			return Image{}, err
+		}
+	}
 	layer := filepath.Join(dir, "layer.tar")
 	packages, err := r.unpack(ctx, archives, filepath.Join(dir, "work"), layer, progress)
 	if err != nil {
@@ -74,7 +80,11 @@ const archiveName = "archive"
 
 // version is that of an image which is made of these packages.
 func (r *Recipe) version(packages []Package) (string, error) {
-	if r.Versions == "" {
+	switch {
+	case r.Versions != "":
+	case r.Jars != nil:
+		return r.Jars.Version, nil
+	default:
 		return r.Archive.Version, nil
 	}
 	at := slices.IndexFunc(packages, func(p Package) bool { return p.Name == r.Versions })
@@ -151,6 +161,17 @@ func (r *Recipe) unpack(ctx context.Context, archives []string, work, to string,
 			return nil, fmt.Errorf("unpack %s: %w", path.Base(r.Archive.Artifact), err)
 		}
 	}
+	if r.Jars != nil {
+		progress.Step("adding jars", 0.7)
+		if err := r.Jars.add(work, files); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Links)) {
+		if err := errors.Join(files.above(name), files.link(name, r.Links[name])); err != nil {
+			return nil, err
+		}
+	}
 	if err := errors.Join(files.end(), buffered.Flush(), f.Close()); err != nil {
 		return nil, err
 	}
@@ -173,7 +194,7 @@ func oneLayer(r Recipe, path string) (v1.Image, error) {
 	}
 	config = config.DeepCopy()
 	config.Architecture, config.OS = architecture(), "linux"
-	config.Config = v1.Config{User: r.User, Env: []string{"PATH=" + r.Path, "LANG=C.UTF-8"}}
+	config.Config = v1.Config{User: r.User, Env: append([]string{"PATH=" + r.Path, "LANG=C.UTF-8"}, r.Env...)}
 	return mutate.ConfigFile(made, config)
 }
 

@@ -13,6 +13,10 @@ type Recipe struct {
 	UserID   int      // and by number
 	Versions string   // of the package that names the image's version; "" for that of the archive
 	Archive  *Archive // that goes in besides; nil for none
+	Jars     *Jars    // likewise
+	// Links are made besides: where they point to, by their paths below the root.
+	Links map[string]string
+	Env   []string // "NAME=value", that programs see besides PATH
 }
 
 // installers set packages up on a system that is installed; the files of an image are
@@ -34,6 +38,7 @@ func with(packages ...string) []string { return append(slices.Clone(base), packa
 // Recipes returns all, by name.
 func Recipes() []Recipe {
 	return []Recipe{
+		cassandra,
 		{
 			Name: "mariadb", Summary: "MariaDB, as Debian packages it", Packages: with("mariadb-server"),
 			Without: installers, Path: debianPath, User: "mysql", UserID: 999, Versions: "mariadb-server",

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -119,6 +120,42 @@ func TestDo(t *testing.T) {
 	}
 	if _, err := os.Stat(state); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an empty state directory stays behind: %v", err)
+	}
+}
+
+// stuck is a change that cannot be undone.
+type stuck struct{}
+
+func init() { Register("stuck", func() Change { return new(stuck) }) }
+
+func (*stuck) What() string                       { return "be stuck" }
+func (*stuck) Prepare() error                     { return nil }
+func (*stuck) Check(Scope) error                  { return nil }
+func (*stuck) Undo(context.Context, string) error { return errors.New("it does not move") }
+
+// What cannot be undone is told, and keeps nothing else from being undone.
+func TestCleanGoesOnAfterAFailure(t *testing.T) {
+	state := t.TempDir()
+	j, err := Create(state, "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(state, "plimsoll-run-dir")
+	_, err = j.Do(t.Context(), &Dir{dir}, func(string) error { return os.Mkdir(dir, 0o700) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = j.Do(t.Context(), &stuck{}, func(string) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.file.Close() // a crash
+	reports, err := Clean(t.Context(), state)
+	if err == nil || len(reports) != 1 || len(reports[0].Failed) != 1 || len(reports[0].Undone) != 1 {
+		t.Errorf("got %+v, %v", reports, err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what was made before it stays: %v", err)
 	}
 }
 

@@ -226,14 +226,21 @@ func TestALoadThatIsAskedToEnd(t *testing.T) {
 			p := planOf(change)
 			p.Runtime, p.Sample = time.Hour, 50*time.Millisecond
 			s := newStore(p.Dataset)
-			s.answer = func(context.Context, string, int) error { time.Sleep(5 * time.Millisecond); return nil }
-			ctx, cancel := context.WithTimeout(t.Context(), 220*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
+			s.answer = func(_ context.Context, _ string, n int) error {
+				if n == 20 || n == 1 && (name == "open" || name == "closed") {
+					cancel()
+				}
+				time.Sleep(5 * time.Millisecond)
+				return nil
+			}
 			began := time.Now()
 			lines, _ := generated(ctx, t, p, s)
 			took := time.Since(began)
 			all := sum(lines)
-			if took > 3*time.Second || !all.End.Stopped || all.End.Overdue > 0 || int(done(all, ycsb.Read).Count) != s.count {
+			if took > 50*time.Second || s.count == 0 || !all.End.Stopped || all.End.Overdue > 0 ||
+				int(done(all, ycsb.Read).Count) != s.count {
 				t.Errorf("after %v: %d operations of %d, %+v", took, done(all, ycsb.Read).Count, s.count, all.End)
 			}
 			if last := lines[len(lines)-1]; last.Ramp != (name == "ramp") || !last.Rest {
@@ -266,14 +273,22 @@ func TestOperationsRepeat(t *testing.T) {
 	asked := func(seed uint64, threads int, slow bool) []string {
 		p := planOf(func(p *ycsb.Plan) {
 			p.Seed, p.Threads, p.Mix = seed, threads, ycsb.Mix{ycsb.Read: 0.4, ycsb.Update: 0.3, ycsb.Scan: 0.3}
-			p.MaxScan, p.Distribution, p.ReadOne = 9, ycsb.Zipfian, true
+			p.MaxScan, p.Distribution, p.ReadOne, p.Runtime = 9, ycsb.Zipfian, true, time.Hour
 		})
 		s := newStore(p.Dataset)
 		s.keep = true
-		if slow {
-			s.answer = func(context.Context, string, int) error { time.Sleep(time.Millisecond); return nil }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		s.answer = func(_ context.Context, _ string, n int) error {
+			if n == 50 {
+				cancel()
+			}
+			if slow {
+				time.Sleep(time.Millisecond)
+			}
+			return nil
 		}
-		generated(context.Background(), t, p, s)
+		generated(ctx, t, p, s)
 		return s.asked[:50]
 	}
 	first := asked(1, 1, false)

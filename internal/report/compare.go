@@ -78,16 +78,16 @@ func (t *terminal) differences(all []compare.Difference) {
 	}
 }
 
-// comparedRows prints a section per workload, and in it a table per metric.
+// comparedRows prints a section per workload, or curve of several, and in it a table per metric.
 func (t *terminal) comparedRows(c compare.Comparison) {
 	var workloads []string
 	for _, r := range c.Rows {
-		if !slices.Contains(workloads, r.Workload) {
-			workloads = append(workloads, r.Workload)
+		if w := cmp.Or(r.Curve, r.Workload); !slices.Contains(workloads, w) {
+			workloads = append(workloads, w)
 		}
 	}
 	for _, w := range workloads {
-		under := slices.DeleteFunc(slices.Clone(c.Rows), func(r compare.Row) bool { return r.Workload != w })
+		under := slices.DeleteFunc(slices.Clone(c.Rows), func(r compare.Row) bool { return cmp.Or(r.Curve, r.Workload) != w })
 		title := w
 		if s := under[0].Summary; s != "" {
 			title += ": " + s
@@ -131,15 +131,23 @@ func (t *terminal) comparedTable(m cell.Metric, under []compare.Row, tags map[st
 		{head: "verdict", left: true},
 	}
 	var rows []tableRow
-	decides := false
+	decides, metric := false, ""
 	for _, r := range under {
 		if r.Metric != m.ID {
 			continue
 		}
 		decides = r.Decides
+		named := r.MetricName(m)
+		if metric != "" && named != metric {
+			named = m.Name
+		}
+		metric = named
 		name := r.Stack
 		if r.StackB != "" {
 			name += " / " + r.StackB
+		}
+		if r.Curve != "" {
+			name += " " + r.Workload
 		}
 		cells := []string{
 			printable.Line(name) + tags[r.Stack],
@@ -165,7 +173,7 @@ func (t *terminal) comparedTable(m cell.Metric, under []compare.Row, tags map[st
 	if !decides {
 		direction += "; does not decide"
 	}
-	t.text("  ", "  ", m.Name+", "+direction, t.style.dim)
+	t.text("  ", "  ", metric+", "+direction, t.style.dim)
 	t.table(columns, rows)
 }
 
@@ -175,7 +183,7 @@ func (t *terminal) compareLegend(c compare.Comparison) {
 	n, coverage := math.MaxInt, 1.0
 	for _, r := range c.Rows {
 		for _, s := range []compare.Sample{r.A, r.B} {
-			if s.N > 0 {
+			if s.N > 0 && s.Coverage > 0 {
 				n, coverage = min(n, s.N), min(coverage, s.Coverage)
 			}
 		}
@@ -192,6 +200,10 @@ func (t *terminal) compareLegend(c compare.Comparison) {
 	}
 	say(fmt.Sprintf("ok: the interval excludes a regression beyond %s; too noisy: it does not; too few: so few trials "+
 		"cannot differ significantly", units.Setting(c.Threshold)))
+	if slices.ContainsFunc(c.Rows, func(r compare.Row) bool { return r.Points > 0 }) {
+		say("a curve of several numbers of instances is judged in one row: ranks within each number, the geometric mean of " +
+			"all ratios; one number decides only where it is worse by itself")
+	}
 	if len(t.dropped) > 0 {
 		say("left out to fit the terminal: " + strings.Join(t.dropped, ", "))
 	}
@@ -230,7 +242,7 @@ func medianText(m cell.Metric, s compare.Sample) string {
 
 // spreadText gives the farther end of an interval: "±18%".
 func spreadText(s compare.Sample) string {
-	if s.N < 2 || !(s.Median > 0) {
+	if s.Coverage == 0 || !(s.Median > 0) {
 		return ""
 	}
 	return fmt.Sprintf("±%.0f%%", 100*max(s.High-s.Median, s.Median-s.Low)/s.Median)

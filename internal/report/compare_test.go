@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"plimsoll/internal/finding/compare"
+	"plimsoll/internal/finding/story"
 	"plimsoll/internal/result"
 )
 
@@ -89,5 +90,26 @@ func TestCompareGolden(t *testing.T) {
 				t.Error("what steers the terminal came through")
 			}
 		})
+	}
+}
+
+// Two runs of density are compared as one curve, in one table, and what servers do is called so.
+func TestCompareDensity(t *testing.T) {
+	var b bytes.Buffer
+	c := compare.Runs(story.Density(true), story.Density(true), compare.Options{Threshold: 0.05, Alpha: 0.01})
+	must(t, Compare(&b, c, TerminalOptions{Width: 120}))
+	text := b.String()
+	for _, want := range []string{"\nC, 1 to 8 instances\n", "ops/s, higher is better", "  disk C-5 ", " 28+28 "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("without %q:\n%s", want, text)
+		}
+	}
+	table, _, _ := strings.Cut(text, "A, B: medians")
+	tables := strings.Count(text, "higher is better")
+	if strings.Contains(table, "too few") || strings.Contains(text, "IOPS") || tables != 1 {
+		t.Errorf("too few, IOPS or several tables:\n%s", text)
+	}
+	if c.Verdict != compare.Holds {
+		t.Errorf("%s: %s", c.Verdict, c.Title)
 	}
 }

@@ -212,7 +212,11 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 		all[i].assign(who)
 	}
 	// What instances do together has no stacks that a verdict chooses from.
-	return identified(append(scalingSections(run, findings), all...))
+	var over []section
+	for _, o := range fact.AllPoliciesOver(findings) {
+		over = append(over, policiesOver(o, runRateHead(points, o)))
+	}
+	return identified(slices.Concat(over, scalingSections(run, findings), all))
 }
 
 // identified names the elements of sections and their figures.

@@ -400,9 +400,11 @@ func TestBrowserLabelsKeepApart(t *testing.T) {
 	b.quiet(t)
 }
 
-// focus gives a figure the focus, as the tabulator key would.
+// focus gives a figure the focus, as the tabulator key would, and takes the pointer away:
+// what scrolls under it shows what it holds, a moment later.
 func focus(t *testing.T, b *browser, figure string) {
 	t.Helper()
+	do(t, b, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, 1, 1))
 	if !eval[bool](t, b, fmt.Sprintf(`(() => { const e = document.querySelector('%s .frame'); e.scrollIntoView({block: 'center'}); e.focus({focusVisible: true}); return document.activeElement === e; })()`, figure)) {
 		t.Fatalf("%s cannot have the focus", figure)
 	}

@@ -79,6 +79,7 @@ type page struct {
 	Run       *result.Run
 	Declared  []result.Workload // of which mixes are made
 	Miniature string            // that everything was measured in; "" for the host itself
+	WholeHost string            // what the host has, where a run was to measure all of it; "" for any other
 	Ran       []section         // what instances did, and what was sampled meanwhile
 	Elapsed   string
 	Command   string
@@ -133,7 +134,7 @@ func newPage(run *result.Run, findings []fact.Finding, points []fact.Point, opt 
 			Sections: sections(run, points, findings)},
 		Run:       run,
 		Declared:  declared,
-		Miniature: miniatureOf(run),
+		Miniature: miniatureOf(run), WholeHost: wholeHost(run),
 		Command:   commandLine(run.Command),
 		Unit:      unit(run),
 		Workloads: workloadViews(run, points, findings),

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -197,11 +198,20 @@ func miniatureOf(run *result.Run) string {
 	return ""
 }
 
+// wholeHost says of a run that was to measure the host itself what that has; "" for any other.
+func wholeHost(run *result.Run) string {
+	if !run.Experiment.HostAsked.None || miniatureOf(run) != "" {
+		return ""
+	}
+	return fmt.Sprintf("on the whole host: %s, %s of memory, and none of it limited",
+		plural.Count(run.Environment.CPUs, "CPU"), units.Bytes(run.Environment.MemoryBytes))
+}
+
 // noteIn puts the miniature that numbers were measured in before a note on them.
 func noteIn(run *result.Run, note string) string {
-	miniature := miniatureOf(run)
-	if miniature == "" {
+	where := cmp.Or(miniatureOf(run), wholeHost(run))
+	if where == "" {
 		return note
 	}
-	return "Measured " + miniature + ". " + note
+	return "Measured " + where + ". " + note
 }

@@ -14,6 +14,40 @@ import (
 //go:embed testdata/policies.story
 var policies string
 
+//go:embed testdata/policies-over.story
+var policiesOverStory string
+
+// Policies that were measured at several numbers of instances are drawn over these: throughput,
+// disk bandwidth and p99, a line for each policy. The verdict is about what they cost where those
+// without limits do most, and each curve says whose it is.
+func TestPoliciesOverInstances(t *testing.T) {
+	run := story.Tell(t, policiesOverStory)
+	s := figuresOf(t, run, "C under policies, over the number of instances")
+	var titles []string
+	for _, f := range s.Figures {
+		titles = append(titles, f.Title)
+		if len(f.Marks) != 6 || f.Marks[1].Name != "mem" {
+			t.Errorf("%s has marks %+v", f.Title, f.Marks)
+		}
+	}
+	if got := strings.Join(titles, "; "); got != "Throughput, IOPS; Disk bandwidth; p99" || len(s.Table.Rows) != 9 {
+		t.Errorf("figures %s, and %d rows", got, len(s.Table.Rows))
+	}
+	var out bytes.Buffer
+	if err := Terminal(&out, run, finding.All(run), TerminalOptions{Width: 120}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"with 4 instances of C, policy mem costs most", "C under mem over the number of instances",
+		"\n  instances   none    mem\n          1  1,549  1,049\n          4  6,049  3,049\n          8  2,043  3,149\n",
+		"\n  p99\n  instances     none      mem\n          1  1.17 ms  12.0 ms\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("without %q:\n%s", want, out.String())
+		}
+	}
+}
+
 // What policies cost is drawn once, as ratios to none, and not as bars of each mix again.
 func TestFiguresOfPolicies(t *testing.T) {
 	run := story.Tell(t, policies)

@@ -40,6 +40,7 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	t.heading(opt.Dir)
 	t.verdict()
 	t.tables(points)
+	t.policiesOver(points)
 	t.underPolicies(points)
 	t.whoSuffers()
 	t.offeredRates()
@@ -171,6 +172,8 @@ func (t *terminal) heading(dir string) {
 	t.text("", "", s, t.style.plain)
 	if miniature := miniatureOf(t.run); miniature != "" {
 		t.text("", "", "Every number was measured "+miniature+": a smaller host, made of this one", t.style.warn)
+	} else if whole := wholeHost(t.run); whole != "" {
+		t.text("", "", "Every number was measured "+whole, t.style.plain)
 	}
 	if ended := pointsEnded(t.run); ended != "" {
 		t.text("", "", "Points stopped: "+ended, t.style.plain)

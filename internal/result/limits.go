@@ -28,6 +28,16 @@ type Rate struct {
 // None reports whether nothing is limited.
 func (l Limits) None() bool { return l == Limits{} }
 
+// HostAsked is what a command line said of the miniature, beside what the experiment's file says.
+type HostAsked struct {
+	None   bool     `json:"none,omitempty"` // the file's limits did not hold
+	Limits Limits   `json:"limits,omitzero"`
+	Lifted []string `json:"lifted,omitempty"` // limits that did not hold, by their keys in files
+}
+
+// Nothing reports whether nothing was said.
+func (h HostAsked) Nothing() bool { return !h.None && h.Limits.None() && len(h.Lifted) == 0 }
+
 // With returns the limits with those of others in place of its own, where these have any.
 func (l Limits) With(others Limits) Limits {
 	return Limits{

@@ -95,6 +95,10 @@ type Experiment struct {
 	Jobs int `json:"jobs,omitempty"`
 	// that workloads' files were given; 0 when they have their own
 	SizeBytes int64 `json:"size_bytes,omitempty"`
+	Records   int   `json:"records,omitempty"`   // that each server was given; 0 when they have their own
+	Instances int   `json:"instances,omitempty"` // of the mix with most, where it was not to be the file's
+	// what was said of the miniature beside what the file says
+	HostAsked HostAsked `json:"host_asked,omitzero"`
 	// by which share each limit of the miniature is varied at the load line; 0 where none is
 	Elasticity float64 `json:"elasticity,omitempty"`
 	// what was asked for beyond one pass over the files, as experiment files write it

@@ -76,7 +76,7 @@ func TestAStepEndsOnceEnoughIsKnown(t *testing.T) {
 				t.Fatalf("%+v, %v", exit, err)
 			}
 			t.Logf("ended %s after it was asked to", took)
-			if took > 10*time.Second { // of the minute; well within one second on an idle host
+			if took > 40*time.Second { // of the minute; well within one second on an idle host
 				t.Errorf("it took %s to end", took)
 			}
 			if len(outputs) != 0 {

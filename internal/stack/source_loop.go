@@ -55,7 +55,7 @@ var loopSource = &layer{
 		s.makes(someLoop + ", a new loop device on it")
 		s.block = someLoop
 	},
-	check: func(_ context.Context, _ *Env, n line.Node, _ int64) error {
+	check: func(_ context.Context, e *Env, n line.Node, _ int64) error {
 		if err := needRoot("loop"); err != nil {
 			return err
 		}
@@ -63,11 +63,15 @@ var loopSource = &layer{
 			return problem.New(problem.Unsupported, "loop device", "this kernel has no loop devices: "+err.Error(),
 				"modprobe loop, or use a directory (dir:PATH) as the source").CausedBy(err)
 		}
+		size, err := sizeOption(n, "size", defaultLoopSize)
+		if err != nil {
+			return err
+		}
 		dir, ok := n.Option("dir")
 		if !ok {
-			return nil
+			return checkFree(nearest(e.State), size)
 		}
-		if err := checkDirectory(dir, 0); err != nil {
+		if err := checkDirectory(dir, size); err != nil {
 			return err
 		}
 		if _, cold := n.Option("cold"); cold {
@@ -76,6 +80,17 @@ var loopSource = &layer{
 		return nil
 	},
 	up: upLoop,
+}
+
+// nearest returns the directory itself, or that above it which is there already.
+func nearest(dir string) string {
+	for {
+		_, err := os.Stat(dir)
+		if !errors.Is(err, os.ErrNotExist) || dir == filepath.Dir(dir) {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 func upLoop(ctx context.Context, b *build, n line.Node) error {

@@ -23,6 +23,7 @@ import (
 type Env struct {
 	Journal  *journal.Journal
 	RunID    string   // part of every name that is made
+	State    string   // the directory that Work is made below; checks look there before it is
 	Work     string   // the run's own directory on disk, journalled by the runner
 	Scratch  string   // holds the scratch directories of steps; seen by containers too
 	Programs []string // what steps start; images carry them

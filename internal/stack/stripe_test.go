@@ -80,13 +80,23 @@ const (
 func TestAStripeServesFromAllItsDevices(t *testing.T) {
 	hosttest.Exclusive(t)
 	needKernel(t, "dm-mod", "md-mod", "raid0")
-	for _, over := range []string{
-		"lvm-stripe", "lvm-stripe(stripe=16KiB) > xfs", "lvm-stripe(stripe=256KiB) > ext4 > volume",
-		"raid0(chunk=64KiB)", "raid0(chunk=16KiB) > xfs", "raid0(chunk=4KiB) > ext4 > overlay2",
+	for _, test := range []struct {
+		over string
+		soak bool
+	}{
+		{"lvm-stripe", true},
+		{"lvm-stripe(stripe=16KiB) > xfs", false},
+		{"lvm-stripe(stripe=256KiB) > ext4 > volume", true},
+		{"raid0(chunk=64KiB)", false},
+		{"raid0(chunk=16KiB) > xfs", true},
+		{"raid0(chunk=4KiB) > ext4 > overlay2", true},
 	} {
-		t.Run(over, func(t *testing.T) {
+		t.Run(test.over, func(t *testing.T) {
+			if test.soak {
+				hosttest.Soak(t)
+			}
 			e := newEnv(t)
-			s := up(t, e, threeDevices(e, "160MiB")+" > "+over)
+			s := up(t, e, threeDevices(e, "160MiB")+" > "+test.over)
 			if s.factNamed("stripe") == "" {
 				t.Errorf("nothing is told of the stripe: %+v", s.Facts)
 			}
@@ -144,12 +154,16 @@ func TestThinPools(t *testing.T) {
 	for _, test := range []struct {
 		line   string
 		source result.Source
+		soak   bool
 	}{
-		{device + " > thin(direct-lvm) > devicemapper", result.SourceDevice},
-		{device + " > ext4 > thin(loop-lvm) > devicemapper", result.SourceMemory},
-		{device + " > xfs > devicemapper", result.SourceMemory},
+		{device + " > thin(direct-lvm) > devicemapper", result.SourceDevice, false},
+		{device + " > ext4 > thin(loop-lvm) > devicemapper", result.SourceMemory, true},
+		{device + " > xfs > devicemapper", result.SourceMemory, true},
 	} {
 		t.Run(strings.ReplaceAll(test.line, "/", "-"), func(t *testing.T) {
+			if test.soak {
+				hosttest.Soak(t)
+			}
 			e := newEnv(t)
 			for _, d := range hosttest.Spare(4) {
 				e.Allow = append(e.Allow, Permission{Device: d})

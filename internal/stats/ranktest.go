@@ -91,11 +91,27 @@ func midranks(x, y []float64) (doubled []int, ties float64) {
 
 // exactP counts, for every rank sum, the subsets of n ranks that have it.
 func exactP(ranks []int, n int) float64 {
-	observed, most := 0, 0
-	for i, r := range ranks {
-		if i < n {
-			observed += r
+	observed := 0
+	for _, r := range ranks[:n] {
+		observed += r
+	}
+	var below, above, total float64 // both with the observed one
+	for s, w := range subsets(ranks, n) {
+		total += w
+		if s <= observed {
+			below += w
 		}
+		if s >= observed {
+			above += w
+		}
+	}
+	return min(1, 2*min(below, above)/total)
+}
+
+// subsets counts the subsets of n ranks by their sum.
+func subsets(ranks []int, n int) []float64 {
+	most := 0
+	for _, r := range ranks {
 		most += r
 	}
 	ways := make([][]float64, n+1) // by size of the subset and doubled rank sum
@@ -112,17 +128,7 @@ func exactP(ranks []int, n int) float64 {
 			}
 		}
 	}
-	var below, above, total float64 // both with the observed one
-	for s, w := range ways[n] {
-		total += w
-		if s <= observed {
-			below += w
-		}
-		if s >= observed {
-			above += w
-		}
-	}
-	return min(1, 2*min(below, above)/total)
+	return ways[n]
 }
 
 func normalP(ranks []int, n int, ties float64) float64 {

@@ -156,7 +156,8 @@ func newRunner(o Options) *runner {
 		r.Self, _ = os.Executable() // where it cannot be told, the steps that need it say so
 	}
 	r.env = &stack.Env{
-		Host: r.host, Allow: o.Allow, Programs: r.programs(), Self: r.Self,
+		State: o.State,
+		Host:  r.host, Allow: o.Allow, Programs: r.programs(), Self: r.Self,
 		Regions: stack.NewRegions(up, blocks(o.Experiment)),
 	}
 	return r

@@ -71,6 +71,8 @@ type Step struct {
 	Ends     string        // the signal that ends it well: "INT"; "" for "TERM"
 	EndCodes []int         // what it may exit with then, beside 0
 	Patience time.Duration // how long it may take until it is ready; 0 for DefaultPatience
+	// MemoryBytes is the least memory that it can run in; 0 where that is not known.
+	MemoryBytes int64
 }
 
 // DefaultPatience is how long a server may take until it answers that does not say: it may have
@@ -152,6 +154,8 @@ type Serving struct {
 	Content string
 	// Image is what the server runs from; nil for this program.
 	Image *Image
+	// Memory is the least that the server can run in; 0 where that is not known.
+	Memory int64
 	// Bytes is the space that it takes while no server has it open.
 	Bytes int64
 	// ReadOnly tells that what is driven leaves the data as it was, so that the next trial
@@ -183,9 +187,13 @@ func Needs(w Workload) *Image {
 	return nil
 }
 
+// Records are those of a database: how many, and how many bytes the values of each have.
+type Records struct{ Count, Bytes int64 }
+
 // Scaling is how the load of a workload is made to fit a host.
 type Scaling struct {
-	Jobs int // threads or processes that do I/O at the same time
+	Jobs    int     // threads or processes that do I/O at the same time
+	Records Records // that the data consists of; none of what has no records
 	// To returns the workload with so many jobs, on a file of so many bytes; 0
 	// leaves either as it is. The error is why there can be no such one.
 	To func(jobs int, bytes int64) (Workload, error)

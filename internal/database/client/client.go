@@ -83,6 +83,7 @@ var protocols = map[string]protocol{
 	"pebble":     {dial: dialPebble},
 	"postgresql": {dialPostgresql, loadPostgresql, postgresqlAnswers, postgresqlDialect},
 	"mysql":      {dialMysql, loadMysql, mysqlAnswers, mysqlDialect},
+	"cassandra":  {dialCassandra, loadCassandra, cassandraAnswers, nil},
 }
 
 // Dial connects to a database with the client of that name.

@@ -45,7 +45,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := c.Account.Own(c.Dir); err != nil {
 		return err
 	}
-	return c.serve(ctx, c.Plan.Make, func(ctx context.Context, at database.Address) error {
+	return c.serve(ctx, c.Plan.Make, c.Plan.Finish, func(ctx context.Context, at database.Address) error {
 		return client.Load(ctx, c.Plan.Client, at, c.Plan.Dataset, c.Plan.Options)
 	})
 }
@@ -54,8 +54,8 @@ func Run(ctx context.Context, c Config) error {
 type task func(ctx context.Context, at database.Address) error
 
 // serve runs programs one after the other in the image's root, and then the server, until what
-// is to be done while it answers is done.
-func (c *Config) serve(ctx context.Context, before [][]string, do task) error {
+// is to be done while it answers is done, and programs have run after that.
+func (c *Config) serve(ctx context.Context, before, after [][]string, do task) error {
 	if os.Geteuid() != 0 {
 		return errors.New("only root can run a database in an image's root")
 	}
@@ -70,7 +70,7 @@ func (c *Config) serve(ctx context.Context, before [][]string, do task) error {
 	ended := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends, and its namespaces
-		ended <- c.inRoot(ctx, in, sockets, before, do)
+		ended <- c.inRoot(ctx, in, sockets, before, after, do)
 	}()
 	err := <-ended
 	return errors.Join(err, os.RemoveAll(sockets), os.Remove(in))
@@ -78,7 +78,7 @@ func (c *Config) serve(ctx context.Context, before [][]string, do task) error {
 
 // inRoot makes the root and runs the programs in it. It changes the thread that it runs on for
 // good.
-func (c *Config) inRoot(ctx context.Context, in, sockets string, before [][]string, do task) error {
+func (c *Config) inRoot(ctx context.Context, in, sockets string, before, after [][]string, do task) error {
 	err := enter(in, c.Root, map[string]string{database.DataDir: c.Dir, path(workload.ServerDir): sockets})
 	if err != nil {
 		return fmt.Errorf("make a root of %s: %w", c.Root, err)
@@ -90,14 +90,14 @@ func (c *Config) inRoot(ctx context.Context, in, sockets string, before [][]stri
 	defer network.Close()
 	at := c.Plan.At.In(c.Scratch)
 	at.Network = fmt.Sprintf("/proc/self/fd/%d", network.Fd())
-	for _, argv := range before {
-		p, err := c.start(ctx, in, argv)
-		if err == nil {
-			err = p.wait()
-		}
-		if err != nil {
+	for name, text := range c.Plan.Files {
+		at := filepath.Join(in, path(name))
+		if err := os.WriteFile(at, []byte(text), 0o644); err != nil { //nolint:gosec // another user reads it
 			return err
 		}
+	}
+	if err := c.runAll(ctx, in, before); err != nil {
+		return err
 	}
 	server, err := c.start(ctx, in, c.Plan.Serve)
 	if err != nil {
@@ -118,7 +118,25 @@ func (c *Config) inRoot(ctx context.Context, in, sockets string, before [][]stri
 		server.kill()
 		return err
 	}
+	if err := c.runAll(ctx, in, after); err != nil {
+		server.kill()
+		return err
+	}
 	return server.end(c.Plan.Ends, c.Plan.Codes)
+}
+
+// runAll runs programs in the root, one after the other.
+func (c *Config) runAll(ctx context.Context, in string, all [][]string) error {
+	for _, argv := range all {
+		p, err := c.start(ctx, in, argv)
+		if err == nil {
+			err = p.wait()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // path is where the server sees a directory of the scratch directory.

@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -105,13 +104,17 @@ func (l *last) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// told is the last line behind a colon; "" where there is none.
+// told is the last line behind a colon, but for those of a stack trace; "" where there is none.
 func (l *last) told() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lines := strings.Split(string(bytes.TrimSpace(l.text)), "\n")
-	if said := strings.TrimSpace(lines[len(lines)-1]); said != "" {
-		return ": " + said
+	said := ""
+	for line := range strings.Lines(string(l.text)) {
+		line = strings.TrimSpace(line)
+		traced := strings.HasPrefix(line, "at ") || strings.HasPrefix(line, "... ") // from where Java called what broke
+		if line != "" && !traced {
+			said = ": " + line
+		}
 	}
-	return ""
+	return said
 }

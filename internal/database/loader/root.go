@@ -16,12 +16,18 @@ var ours = []string{"dev", "proc", "run", "sys", "tmp"}
 // devices are those that programs expect.
 var devices = []string{"null", "zero", "full", "random", "urandom"}
 
-// enter gives the thread a mount namespace of its own, in which dir is a root file system:
+// hostname is what programs take this host for: a name that is known where no other is.
+const hostname = "localhost"
+
+// enter gives the thread a mount namespace of its own, in which dir is a root file system, and a host of its own name:
 // what the image has, to read, and directories of this host in it, by the paths that they
 // have there, to write to. All of it goes with the thread.
 func enter(dir, image string, writable map[string]string) error {
-	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("get a mount namespace: %w", err)
+	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_NEWUTS); err != nil {
+		return fmt.Errorf("get namespaces of mounts and of the host's name: %w", err)
+	}
+	if err := unix.Sethostname([]byte(hostname)); err != nil {
+		return fmt.Errorf("name the host: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("part from the host's mounts: %w", err)

@@ -37,6 +37,7 @@ type Verdict string
 const (
 	Regression  Verdict = "regression"    // significantly worse, and by more than the threshold
 	TooFew      Verdict = "too few"       // so few trials cannot differ significantly, however far apart
+	InCurve     Verdict = "see its curve" // of a point that is not clear by itself: its curve decides
 	TooNoisy    Verdict = "too noisy"     // a regression beyond the threshold lies within the interval
 	Holds       Verdict = "no regression" // the interval excludes one beyond the threshold
 	Improvement Verdict = "improvement"   // significantly better; all in all, that holds too
@@ -77,6 +78,8 @@ type Row struct {
 	Line      string   `json:"line"`
 	Summary   string   `json:"summary,omitempty"` // of the workload
 	Metric    string   `json:"metric"`            // cell.Metric.ID
+	Curve     string   `json:"curve,omitempty"`   // Workload of the row of all numbers of instances, of which this is one
+	Points    int      `json:"points,omitempty"`  // numbers of instances in the row of a curve
 	Decides   bool     `json:"decides"`           // the verdict of the comparison counts it
 	Source    string   `json:"source"`            // result.Source of both; unknown when either is
 	Marks     []string `json:"marks,omitempty"`
@@ -90,12 +93,15 @@ type Row struct {
 	Differs   bool     `json:"differs"`    // PAdjusted is below Alpha; otherwise shown as ~
 	Verdict   Verdict  `json:"verdict"`
 
-	better float64 // +1 when more is better, else -1
+	better   float64 // +1 when more is better, else -1
+	fewest   int     // bring-ups on a side, of a curve at a point
+	smallest float64 // p that so many can have, before it is corrected
+	leftOut  bool    // a point of Curve with too few trials to be part of it
 }
 
 // Sample is the trials of one run behind a row. All is 0 without them.
 type Sample struct {
-	N        int     `json:"n"`      // bring-ups; trials where bring-ups are not known
+	N        int     `json:"n"`      // bring-ups, of a curve at all points; trials where bring-ups are not known
 	Trials   int     `json:"trials"` // in all of them
 	Median   float64 `json:"median"`
 	Low      float64 `json:"low"` // stats.MedianInterval
@@ -115,10 +121,11 @@ func Metrics() []samples.Metric {
 // compared.
 func Runs(a, b *result.Run, opt Options) Comparison {
 	if opt.Metrics == nil {
-		opt.Metrics = []string{"iops"}
+		opt.Metrics = []string{samples.Rate.ID}
 	}
 	va, vb := measured.New(a), measured.New(b)
 	pairs, apart := pair(unitsOf(va), unitsOf(vb))
+	curves := curvesOf(va, vb, pairs)
 	varied, _ := pair(variedOf(va), variedOf(vb))
 	c := Comparison{
 		A: runOf(va.Run), B: runOf(vb.Run), Threshold: opt.Threshold, Alpha: opt.Alpha,
@@ -143,9 +150,7 @@ func Runs(a, b *result.Run, opt Options) Comparison {
 			if !decides {
 				rows = slices.Concat(rows, varied)
 			}
-			for _, p := range rows {
-				family = append(family, p.row(m, va.Run.Seed^vb.Run.Seed, decides))
-			}
+			family = append(family, rowsOf(m, rows, curves, va.Run.Seed^vb.Run.Seed, decides)...)
 		}
 		n := correct(family)
 		for i := range family {
@@ -193,7 +198,11 @@ func (p comparedPair) row(m samples.Metric, seed uint64, decides bool) Row {
 	if ratio := r.B.Median / r.A.Median; r.B.N > 0 && (ratio == 0 || invertible(ratio)) {
 		r.Ratio = &ratio
 	}
-	enough := min(r.A.N, r.B.N) >= stats.FewestPairs
+	r.fewest, r.smallest = min(r.A.N, r.B.N), 1
+	if r.fewest > 0 {
+		r.smallest = stats.SmallestP(r.A.N, r.B.N)
+	}
+	enough := r.fewest >= stats.FewestPairs
 	if iv, ok := ratioInterval(r.B.values, r.A.values, seed); ok && enough {
 		r.Low, r.High = &iv.Low, &iv.High
 	}
@@ -217,12 +226,17 @@ func sampleOf(u *unit, m samples.Metric) Sample {
 // does not depend on which sample is the subject: A against B is then exactly
 // the inverse of B against A.
 func ratioInterval(subject, baseline []float64, seed uint64) (stats.Interval, bool) {
-	x, y := slices.Sorted(slices.Values(subject)), slices.Sorted(slices.Values(baseline))
-	inverse := slices.Compare(x, y) > 0
+	return ratioOfStrata([][]float64{subject}, [][]float64{baseline}, seed)
+}
+
+// ratioOfStrata is the same of a curve, each of whose points is a stratum.
+func ratioOfStrata(subject, baseline [][]float64, seed uint64) (stats.Interval, bool) {
+	x, y := sorted(subject), sorted(baseline)
+	inverse := slices.CompareFunc(x, y, slices.Compare[[]float64]) > 0
 	if inverse {
 		x, y = y, x
 	}
-	r, ok := stats.RatioOfMedians(x, y, seed)
+	r, ok := stats.RatioOfStrata(x, y, seed)
 	if !ok || !invertible(r.Low) || !invertible(r.High) {
 		return stats.Interval{}, false
 	}
@@ -230,6 +244,14 @@ func ratioInterval(subject, baseline []float64, seed uint64) (stats.Interval, bo
 		r.Low, r.High = 1/r.High, 1/r.Low
 	}
 	return stats.Interval{Low: r.Low, High: r.High, Coverage: stats.Confidence}, true
+}
+
+func sorted(strata [][]float64) [][]float64 {
+	var all [][]float64
+	for _, values := range strata {
+		all = append(all, slices.Sorted(slices.Values(values)))
+	}
+	return all
 }
 
 // invertible reports whether a ratio is a number, and so is its inverse.
@@ -259,12 +281,15 @@ func (r *Row) judge(opt Options, family int) {
 		r.Verdict = Regression
 	case r.Differs && r.better*(r.B.Median-r.A.Median) > 0:
 		r.Verdict = Improvement
-	case !r.Differs && (smallest(r.A.N, r.B.N, family) >= opt.Alpha || min(r.A.N, r.B.N) < stats.FewestPairs):
+	case !r.Differs && (r.smallest*float64(max(1, family)) >= opt.Alpha || r.fewest < stats.FewestPairs):
 		r.Verdict = TooFew
 	case r.Low == nil || r.beyond(r.worst(), opt.Threshold):
 		r.Verdict = TooNoisy
 	default:
 		r.Verdict = Holds
+	}
+	if r.Curve != "" && !r.leftOut && (r.Verdict == TooFew || r.Verdict == TooNoisy) {
+		r.Verdict = InCurve
 	}
 }
 
@@ -282,20 +307,11 @@ func (r *Row) worst() float64 {
 	return *r.High
 }
 
-// smallest is the smallest corrected p of samples of these sizes, when no
-// other row of the family differs.
-func smallest(n, m, family int) float64 {
-	if n == 0 || m == 0 {
-		return 1
-	}
-	return min(1, stats.SmallestP(n, m)*float64(max(1, family)))
-}
-
 // repeatsFor is the smallest number of trials of each side with which a
 // single row of the family can be significant.
 func repeatsFor(family int, alpha float64) int {
 	n := 1
-	for smallest(n, n, family) >= alpha {
+	for stats.SmallestP(n, n)*float64(max(1, family)) >= alpha {
 		n++
 	}
 	return n
@@ -312,5 +328,5 @@ func (r *Row) repeatsAgainstNoise(threshold float64) int {
 		allowed = math.Log(1 + threshold)
 	}
 	half := math.Log(*r.High / *r.Low) / 2
-	return int(math.Ceil(float64(min(r.A.N, r.B.N)) * max(1, (half/allowed)*(half/allowed))))
+	return int(math.Ceil(float64(r.fewest) * max(1, (half/allowed)*(half/allowed))))
 }

@@ -6,19 +6,21 @@ import (
 	"math"
 	"slices"
 
+	samples "plimsoll/internal/cell"
 	"plimsoll/internal/plural"
+	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
 )
 
 // conclude returns a comparison its verdict: the gravest one of the rows that
-// decide. What both runs have and could not be compared counts as a row
+// decide. A point of a curve does so only where it is worse by itself. What both runs have and could not be compared counts as a row
 // without trials.
 func (c *Comparison) conclude() {
 	by := map[Verdict][]Row{}
 	deciding := 0
 	for _, r := range c.Rows {
-		if r.Decides {
+		if r.Decides && (r.Curve == "" || r.Verdict == Regression) {
 			by[r.Verdict] = append(by[r.Verdict], r)
 			deciding++
 		}
@@ -72,13 +74,16 @@ func (c *Comparison) worse(found []Row, deciding int) string {
 
 // tooFew says of the row with the fewest trials what they could show at best.
 func (c *Comparison) tooFew(rows []Row, deciding int) string {
-	least := slices.MinFunc(rows, func(a, b Row) int { return cmp.Compare(min(a.A.N, a.B.N), min(b.A.N, b.B.N)) })
+	least := slices.MinFunc(rows, func(a, b Row) int { return cmp.Compare(a.fewest, b.fewest) })
 	early := fmt.Sprintf("Too early to say whether B is worse, in %d of %s: ", len(rows), plural.Count(deciding, "row"))
 	if min(least.A.N, least.B.N) == 0 {
 		return fmt.Sprintf("%s%s has %s in A and %d in B", early, least.subject(), plural.Count(least.A.N, "trial"), least.B.N)
 	}
 	few := fmt.Sprintf("%s%s against %d", early, plural.Count(least.A.N, "trial"), least.B.N)
-	if small := smallest(least.A.N, least.B.N, c.Family); small < c.Alpha {
+	if least.Points > 0 {
+		few = fmt.Sprintf("%s%s of some of %s", early, plural.Count(least.fewest, "trial"), least.Workload)
+	}
+	if least.smallest*float64(max(1, c.Family)) < c.Alpha {
 		return fmt.Sprintf("%s have no interval; repeat each %d times or more", few, stats.FewestPairs)
 	}
 	together := ""
@@ -118,10 +123,18 @@ func (r Row) width() float64 {
 func (r Row) subject() string {
 	for _, m := range Metrics() {
 		if m.ID == r.Metric {
-			return fmt.Sprintf("%s of %s under %s", m.Name, r.Stack, r.Workload)
+			return fmt.Sprintf("%s of %s under %s", r.MetricName(m), r.Stack, r.Workload)
 		}
 	}
 	return r.Stack + " under " + r.Workload
+}
+
+// MetricName is what a metric is called in the row: servers do operations, and no I/Os.
+func (r Row) MetricName(m samples.Metric) string {
+	if m.ID == samples.Rate.ID && r.Source == string(result.SourceServer) {
+		return "ops/s"
+	}
+	return m.Name
 }
 
 // roundedUp keeps two digits: it is an estimate.

@@ -1,6 +1,9 @@
 package fact
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Policies is what policies of limits cost so many instances, against none.
 type Policies struct {
@@ -20,6 +23,53 @@ func AllPolicies(findings []Finding) (all []*Policies) {
 		}
 	}
 	return all
+}
+
+// PoliciesOver is policies over the number of instances, ascending by it.
+type PoliciesOver []*Policies
+
+// AllPoliciesOver returns the policies that were measured at several numbers of instances.
+func AllPoliciesOver(findings []Finding) (all []PoliciesOver) {
+	for _, p := range AllPolicies(findings) {
+		at := slices.IndexFunc(all, func(o PoliciesOver) bool {
+			return o[0].Stack == p.Stack && o[0].Workload == p.Workload && o[0].Host == p.Host
+		})
+		if at < 0 {
+			all = append(all, PoliciesOver{p})
+			continue
+		}
+		all[at] = append(all[at], p)
+	}
+	all = slices.DeleteFunc(all, func(o PoliciesOver) bool { return len(o) < 2 })
+	for _, o := range all {
+		slices.SortStableFunc(o, func(a, b *Policies) int { return cmp.Compare(a.Instances, b.Instances) })
+	}
+	return all
+}
+
+// Names are the policies that were measured at any number, none first.
+func (o PoliciesOver) Names() []string {
+	names := []string{o[0].None.Name}
+	for _, p := range o {
+		for _, one := range p.Policies {
+			if !slices.Contains(names, one.Name) {
+				names = append(names, one.Name)
+			}
+		}
+	}
+	return names
+}
+
+// Named returns what instances did under a policy of that name; nil for none.
+func (p *Policies) Named(name string) *Policy {
+	if p.None.Name == name {
+		return &p.None
+	}
+	at := slices.IndexFunc(p.Policies, func(one Policy) bool { return one.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return &p.Policies[at]
 }
 
 // Of returns what instances did in a mix; nil for a mix that is of no policy here.
@@ -45,6 +95,7 @@ type Policy struct {
 	Fair        float64 `json:"fair"`         // Jain's index over the rates of instances: 1 where all get the same, 1/n where one gets all
 	Weakest     float64 `json:"weakest"`      // of the slowest instance, as a share of an equal one, 0 to 1
 	DeviceReads float64 `json:"device_reads"` // per operation
+	DeviceBytes float64 `json:"device_bytes"` // that devices moved, per second
 	CacheBytes  float64 `json:"cache_bytes"`  // page cache of an instance
 
 	Throughput *Effect    `json:"throughput,omitempty"` // against none, in pairs of the same block; nil for none itself

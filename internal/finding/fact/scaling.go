@@ -2,8 +2,8 @@ package fact
 
 // Scaling is what a mix does together, over the number of its instances.
 type Scaling struct {
-	Stack    string         `json:"stack,omitempty"` // "" for a mix that names its own
-	Workload string         `json:"workload"`
+	Stack    string         `json:"stack,omitempty"`   // "" for a mix that names its own
+	Workload string         `json:"workload"`          // with the policy of limits, if there is one: "C under mem"
 	Host     string         `json:"host,omitempty"`    // the miniature, for people; "" for the host itself
 	Points   []ScalingPoint `json:"points"`            // ascending by instances
 	Missing  []int          `json:"missing,omitempty"` // numbers of instances that were tried, of which no trial was completed

@@ -128,6 +128,9 @@ func (v *View) policy(of Policied, name string, c *Cell, none fact.ScalingPoint)
 		DeviceReads: point.DeviceReads, CacheBytes: point.CacheBytes,
 	}
 	p.Fair, _ = medianOf(c, fairness)
+	if moved := c.DeviceBandwidth(); len(moved) > 0 {
+		p.DeviceBytes = stats.Median(moved.Means())
+	}
 	s := Scaling{Host: of.Host}
 	_, own := s.limitsOf(c)
 	p.Limits = limitsIn(own)

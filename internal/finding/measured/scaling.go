@@ -49,6 +49,15 @@ func (v *View) failed(stack, mix string) bool {
 	})
 }
 
+// policyOf is the policy of the only tenant of a mix, or "".
+func (v *View) policyOf(mix string) string {
+	at := slices.IndexFunc(v.Run.Mixes, func(m result.Mix) bool { return m.Name == mix })
+	if at < 0 {
+		return ""
+	}
+	return v.Run.Mixes[at].Tenants[0].Policy
+}
+
 // add adds what so many instances did; nothing where c is nil.
 func (s *Scaling) add(count int, c *Cell) {
 	if c == nil {
@@ -89,6 +98,10 @@ func (v *View) scalingOf(s Scaling) fact.Scaling {
 	f := fact.Scaling{
 		Stack: s.Stack.Name, Workload: s.Workload, Missing: s.Missing, Tail: s.tail(seed),
 		Line: s.LoadLine(s.objective(v.Run.Experiment.Objective), seed),
+	}
+	policy := v.policyOf(s.Cells[0].Workload.Name)
+	if policy != "" && policy != noPolicy {
+		f.Workload += " under " + policy
 	}
 	if s.Host != nil {
 		f.Host, f.Memory = s.Host.String(), s.Host.MemoryBytes

@@ -99,7 +99,8 @@ func policedOf(p fact.Policies) *Policed {
 }
 
 // policed draws the verdict of a run that asks what policies of limits cost: on one stack, of
-// mixes that differ in their policy. ok is false for any other run.
+// mixes that differ in their policy. Where they differ in the number of instances, too, it is that
+// at which those without limits do most. ok is false for any other run.
 func policed(v *measured.View) (f fact.Finding, ok bool) {
 	all := v.Policies()
 	if len(all) == 0 {
@@ -110,8 +111,11 @@ func policed(v *measured.View) (f fact.Finding, ok bool) {
 			return f, false
 		}
 	}
-	told := policedOf(v.Policy(all[0]))
-	f = policiesFinding(v, all[0])
+	most := slices.MaxFunc(all, func(a, b measured.Policied) int {
+		return cmp.Compare(v.Policy(a).None.Rate, v.Policy(b).None.Rate)
+	})
+	told := policedOf(v.Policy(most))
+	f = policiesFinding(v, most)
 	f.ID, f.Case, f.Kind, f.Workload, f.Policies = "recommendation", "policed", fact.KindRecommendation, "", nil
 	f.Facts = Verdict{Policed: told}
 	f.Caveats = append(f.Caveats, doubts(v)...)

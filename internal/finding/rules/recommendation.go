@@ -28,8 +28,9 @@ type candidate struct {
 
 // Recommend draws one verdict for the whole run.
 func Recommend(v *measured.View) []fact.Finding {
-	for _, about := range []func(*measured.View) (fact.Finding, bool){carries, policed, shared, keeps} {
+	for _, about := range []func(*measured.View) (fact.Finding, bool){policed, carries, shared, keeps} {
 		if f, ok := about(v); ok {
+			settle(v, &f)
 			return []fact.Finding{f}
 		}
 	}

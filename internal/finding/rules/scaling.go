@@ -52,7 +52,7 @@ func Scaling(v *measured.View) []fact.Finding {
 	for _, s := range v.Scalings() {
 		told := scaledOf(v, s)
 		f := fact.Finding{
-			ID: "scaling/" + s.Stack.Name + "/" + s.Workload, Case: "scaling", Kind: fact.KindScaling, Workload: s.Workload,
+			ID: "scaling/" + s.Stack.Name + "/" + told.Curve.Workload, Case: "scaling", Kind: fact.KindScaling, Workload: s.Workload,
 			Facts: told, Scaling: &told.Curve, Evidence: measured.Points(s.Cells...), Caveats: measured.MarksOf(s.Cells...),
 		}
 		if s.Stack.Name != "" {

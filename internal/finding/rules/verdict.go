@@ -363,18 +363,11 @@ func propose(v *measured.View, r *fact.Recommendation, f *Verdict, blocks int) {
 	if f.Imported || v.Run.ID == "" {
 		return
 	}
-	var spent float64
-	last := 0
-	for _, t := range v.Run.Trials {
-		spent += t.ElapsedSeconds
-		if t.Measured() != nil {
-			last = max(last, t.Block)
-		}
-	}
-	if last == 0 || spent == 0 {
+	last, seconds := spent(v)
+	if last == 0 || seconds == 0 {
 		return
 	}
-	each := spent / float64(last)
+	each := seconds / float64(last)
 	minutes := min(mostMinutes, max(1, math.Ceil(float64(blocks)*each*1.2/60)))
 	r.Seconds = 60 * minutes
 	r.Command = fmt.Sprintf("plimsoll run --resume %s --budget +%.0fm", v.Run.ID, minutes)

@@ -2,6 +2,7 @@ package ycsb
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -110,7 +111,7 @@ type parameter struct {
 
 // parameters are all keys, in the order of Params and of the documentation.
 var parameters = []parameter{
-	{"workload", oneOf(func(p *Params) *string { return &p.Workload }, "A", "B", "C", "D", "E", "F")},
+	{"workload", oneOf(func(p *Params) *string { return &p.Workload }, slices.Sorted(maps.Keys(presets))...)},
 	{"mix", (*decoder).mix},
 	{"records", whole(func(p *Params) *int64 { return &p.Records }, 1, database.MaxRecords)},
 	{"fields", whole(func(p *Params) *int { return &p.Fields }, 1, database.MaxFields)},
@@ -292,7 +293,8 @@ func (d *decoder) mix(node *yaml.Node) error {
 func (d *decoder) check(line int) {
 	p := &d.p
 	if !d.given("workload") && !d.given("mix") {
-		d.problem(line, "ycsb lacks a workload", "write workload: A, B, C, D, E or F; or a mix of your own")
+		d.problem(line, "ycsb lacks a workload",
+			"write workload: A, B, C, D, E, F, stress-write or stress-read; or a mix of your own")
 	}
 	if !d.given("records") {
 		d.problem(line, "ycsb lacks records",
@@ -302,6 +304,9 @@ func (d *decoder) check(line int) {
 		d.problem(line, err.Error(), "")
 	}
 	d.checkPace()
+	if presets[p.Workload].whole && !d.given("update-fields") {
+		p.UpdateFields = all
+	}
 	mix := p.mix()
 	readable := len(mix) > 0
 	if d.given("max-scan") && readable && mix[Scan] == 0 {

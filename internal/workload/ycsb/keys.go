@@ -1,6 +1,7 @@
 package ycsb
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 )
@@ -15,10 +16,11 @@ const (
 	Latest     Distribution = "latest"     // those inserted last most often
 	Hotspot    Distribution = "hotspot"    // a share of them gets a share of the operations
 	Sequential Distribution = "sequential" // one after the other, and over again
+	Gaussian   Distribution = "gaussian"   // those in the middle most often
 )
 
 // distributions are all, in the order of the documentation.
-var distributions = []Distribution{Uniform, Zipfian, Latest, Hotspot, Sequential}
+var distributions = []Distribution{Uniform, Zipfian, Latest, Hotspot, Sequential, Gaussian}
 
 func (d Distribution) known() bool { return slices.Contains(distributions, d) }
 
@@ -37,8 +39,20 @@ func (p *Plan) newKeys(thread int, inserts *Inserts) keys {
 		return newHotspot(records, p.HotSet, p.HotOperations)
 	case Sequential:
 		return &sequential{at: int64(thread) % records, step: int64(p.Threads) % records, records: records}
+	case Gaussian:
+		return gaussian(records)
 	}
 	return uniform(records)
+}
+
+// gaussian draws records around the middle most often, as cassandra-stress does: the first and the
+// last are three standard deviations from it, and what is drawn beyond them is one of these.
+type gaussian int64
+
+func (n gaussian) next(random *rand.Rand) int64 {
+	middle := float64(n-1) / 2
+	drawn := math.Round(middle + random.NormFloat64()*middle/3)
+	return int64(min(max(drawn, 0), float64(n-1)))
 }
 
 // uniform draws each record as often as any other.

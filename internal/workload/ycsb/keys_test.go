@@ -394,3 +394,31 @@ func TestHash(t *testing.T) {
 		}
 	}
 }
+
+// Records in the middle are drawn most often, and the outer thirds as seldom as a normal
+// distribution has what is beyond one of its deviations.
+func TestGaussian(t *testing.T) {
+	for _, records := range []int64{1, 2, 999} {
+		p := plan(records, Gaussian)
+		drawn := p.newKeys(0, NewInserts(records))
+		random := rand.New(rand.NewPCG(1, 2))
+		sum, near := 0.0, 0
+		const times = 20_000
+		for range times {
+			key := drawn.next(random)
+			if key < 0 || key >= records {
+				t.Fatalf("record %d of %d", key, records)
+			}
+			sum += float64(key)
+			if key >= records/3 && key <= 2*records/3 {
+				near++
+			}
+		}
+		if mean, middle := sum/times, float64(records-1)/2; math.Abs(mean-middle) > float64(records)/50 {
+			t.Errorf("the mean of %d records is %.2f, and not %.1f", records, mean, middle)
+		}
+		if share := float64(near) / times; records > 2 && math.Abs(share-0.683) > 0.02 {
+			t.Errorf("%.3f are within a deviation of the middle", share)
+		}
+	}
+}

@@ -86,7 +86,7 @@ func LoadOf(declared string) (l Load, ok bool) {
 func (l Load) Called() string {
 	var called []string
 	for name, of := range presets {
-		equal := true
+		equal := len(name) == 1
 		for _, operation := range Names {
 			equal = equal && math.Abs(of.mix[operation]-l.Mix[operation]) < 1e-6
 		}

@@ -32,21 +32,26 @@ var Names = slices.Concat(ofRecords, []string{NewOrder, Payment, OrderStatus, De
 // Mix is what share of the operations each kind is, by name.
 type Mix map[string]float64
 
-// preset is one of YCSB's own workloads.
+// preset is a workload that has a name.
 type preset struct {
 	mix          Mix
 	distribution Distribution
 	maxScan      int
+	whole        bool // an update is of all fields
 }
 
-// presets are YCSB's workloads A to F.
+// presets are YCSB's workloads A to F, and the writes and reads of cassandra-stress, which are of
+// whole records: its writes go through all of them in order.
 var presets = map[string]preset{
-	"A": {Mix{Read: 0.5, Update: 0.5}, Zipfian, 0},
-	"B": {Mix{Read: 0.95, Update: 0.05}, Zipfian, 0},
-	"C": {Mix{Read: 1}, Zipfian, 0},
-	"D": {Mix{Read: 0.95, Insert: 0.05}, Latest, 0},
-	"E": {Mix{Scan: 0.95, Insert: 0.05}, Zipfian, 100},
-	"F": {Mix{Read: 0.5, ReadModifyWrite: 0.5}, Zipfian, 0},
+	"A": {Mix{Read: 0.5, Update: 0.5}, Zipfian, 0, false},
+	"B": {Mix{Read: 0.95, Update: 0.05}, Zipfian, 0, false},
+	"C": {Mix{Read: 1}, Zipfian, 0, false},
+	"D": {Mix{Read: 0.95, Insert: 0.05}, Latest, 0, false},
+	"E": {Mix{Scan: 0.95, Insert: 0.05}, Zipfian, 100, false},
+	"F": {Mix{Read: 0.5, ReadModifyWrite: 0.5}, Zipfian, 0, false},
+
+	"stress-write": {Mix{Update: 1}, Sequential, 0, true},
+	"stress-read":  {Mix{Read: 1}, Gaussian, 0, true},
 }
 
 // AllFields is the field of whole records, as the clients of databases have it.

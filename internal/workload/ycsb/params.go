@@ -17,12 +17,12 @@ import (
 // Params are the parameters of a YCSB workload in an experiment file. The JSON
 // Schema of experiment files is made from it.
 type Params struct {
-	Workload      string   `yaml:"workload,omitempty" jsonschema:"enum=A,enum=B,enum=C,enum=D,enum=E,enum=F" jsonschema_description:"YCSB's own: A half updates, B 5% updates, C reads alone, D reads of what was inserted last, E short scans, F read-modify-writes; or give a mix"`
+	Workload      string   `yaml:"workload,omitempty" jsonschema:"enum=A,enum=B,enum=C,enum=D,enum=E,enum=F,enum=stress-write,enum=stress-read" jsonschema_description:"YCSB's own: A half updates, B 5% updates, C reads alone, D reads of what was inserted last, E short scans, F read-modify-writes; or cassandra-stress's writes or reads; or give a mix"`
 	Mix           MixParam `yaml:"mix,omitempty" jsonschema_description:"share of each operation, which add up to 1; in place of the workload's"`
 	Records       int64    `yaml:"records,omitempty" jsonschema:"minimum=1,example=1000000" jsonschema_description:"that the database holds when a trial begins"`
 	Fields        int      `yaml:"fields,omitempty" jsonschema:"minimum=1,maximum=1024,default=10" jsonschema_description:"of a record"`
 	FieldSize     Size     `yaml:"field-size,omitempty" jsonschema:"oneof_type=string;integer,default=100,example=100" jsonschema_description:"bytes of a field"`
-	Distribution  string   `yaml:"distribution,omitempty" jsonschema:"enum=uniform,enum=zipfian,enum=latest,enum=hotspot,enum=sequential" jsonschema_description:"which records are asked for; the workload's own unless given, and uniform for a mix"`
+	Distribution  string   `yaml:"distribution,omitempty" jsonschema:"enum=uniform,enum=zipfian,enum=latest,enum=hotspot,enum=sequential,enum=gaussian" jsonschema_description:"which records are asked for; the workload's own unless given, and uniform for a mix"`
 	HotSet        float64  `yaml:"hot-set,omitempty" jsonschema:"minimum=0,maximum=1,default=0.2" jsonschema_description:"share of the records that are hot; hotspot only"`
 	HotOperations float64  `yaml:"hot-operations,omitempty" jsonschema:"minimum=0,maximum=1,default=0.8" jsonschema_description:"share of the operations that are about hot records; hotspot only"`
 	MaxScan       int      `yaml:"max-scan,omitempty" jsonschema:"minimum=1,maximum=1048576,default=100" jsonschema_description:"records that the longest scans read; each reads 1 to so many, all as often"`

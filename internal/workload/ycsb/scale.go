@@ -31,3 +31,12 @@ func (w *driven) scale(jobs int, bytes int64) (workload.Workload, error) {
 	scaled, problems := read(declared, w.all)
 	return scaled, problems.Unplaced().Err()
 }
+
+// records returns those of each server; none of TPC-C, which counts warehouses.
+func (w *driven) records() workload.Records {
+	if w.warehouses > 0 {
+		return workload.Records{}
+	}
+	d := w.dataset()
+	return workload.Records{Count: d.Records, Bytes: d.RecordBytes()}
+}

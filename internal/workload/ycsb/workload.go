@@ -163,14 +163,16 @@ func (w *driven) generate(args ...string) []string {
 
 // Abilities implements workload.Workload.
 func (w *driven) Abilities() workload.Abilities {
+	served := w.server.Serve("")
 	return workload.Abilities{
 		Watch:   func(workload.Timing) workload.Watch { return &watch{reader: w.reader()} },
 		Warm:    w.warm,
-		Scaling: &workload.Scaling{Jobs: w.Threads, To: w.scale},
+		Scaling: &workload.Scaling{Jobs: w.Threads, Records: w.records(), To: w.scale},
 		Serving: &workload.Serving{
 			Data:     w.Layout(),
 			Content:  w.content(),
 			Image:    w.server.Image(),
+			Memory:   served.MemoryBytes,
 			Bytes:    w.server.NeedBytes(w.dataset(), false),
 			ReadOnly: w.readOnly(),
 			Serve: func(target workload.Target) (*workload.Step, error) {
@@ -180,9 +182,8 @@ func (w *driven) Abilities() workload.Abilities {
 				step := w.server.Serve(w.data(target))
 				return &step, nil
 			},
-			Ready: func(target workload.Target) (*workload.Step, error) {
+			Ready: func(workload.Target) (*workload.Step, error) {
 				plan := w.plan()
-				served := w.server.Serve(w.data(target))
 				plan.Client, plan.At = w.server.Client(), w.server.Address()
 				plan.Runtime, plan.Patience, plan.Output = minTime, served.Awaited(), answeredName
 				return &workload.Step{

@@ -1,0 +1,319 @@
+package database
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/problem"
+	"plimsoll/internal/units"
+	"plimsoll/internal/workload"
+)
+
+// cassandraKind is Cassandra's entry in the table.
+var cassandraKind = Kind{
+	Name:    "cassandra",
+	Title:   "Cassandra",
+	Summary: "Cassandra from an image, one node, with one table of the records",
+	Decode:  decodeCassandra,
+	Params:  CassandraParams{},
+}
+
+// CassandraParams are the parameters of Cassandra, by its own names where it has one. Sizes are in bytes.
+type CassandraParams struct {
+	Image      string `yaml:"image,omitempty" jsonschema:"default=cassandra" jsonschema_description:"what it runs from: an image that is kept (plimsoll image list), by its name or the beginning of its digest"`
+	Heap       int64  `yaml:"heap,omitempty" jsonschema:"oneof_type=string;integer,default=256MiB" jsonschema_description:"of the Java virtual machine, which it holds from the start"`
+	Memtable   int64  `yaml:"memtable_heap_space,omitempty" jsonschema:"oneof_type=string;integer,default=48MiB" jsonschema_description:"writes that are gathered in the heap before they become files"`
+	Compaction string `yaml:"compaction,omitempty" jsonschema:"enum=size-tiered,enum=leveled,enum=unified,default=size-tiered" jsonschema_description:"how files are merged; unified since 5.0"`
+	Sync       string `yaml:"commitlog_sync,omitempty" jsonschema:"enum=periodic,enum=batch,enum=group,default=periodic" jsonschema_description:"batch and group: a write is answered once it is on the device; periodic: at once, and the log is written every ten seconds"`
+	KeyCache   int64  `yaml:"key_cache_size,omitempty" jsonschema:"oneof_type=string;integer,default=8MiB" jsonschema_description:"positions of keys in files"`
+	RowCache   int64  `yaml:"row_cache_size,omitempty" jsonschema:"oneof_type=string;integer,default=0B" jsonschema_description:"records, outside of the heap"`
+	Reads      int    `yaml:"concurrent_reads,omitempty" jsonschema:"minimum=2,maximum=1024,default=32" jsonschema_description:"reads at a time"`
+	Writes     int    `yaml:"concurrent_writes,omitempty" jsonschema:"minimum=2,maximum=1024,default=32" jsonschema_description:"writes at a time"`
+	JIT        string `yaml:"jit,omitempty" jsonschema:"enum=c1,enum=full,default=c1" jsonschema_description:"c1: the simple compiler alone, which is steady at once; full: the optimizing one too, which takes a minute and more to be"`
+}
+
+// cassandraParams are all, in the order of CassandraParams.
+var cassandraParams = table[CassandraParams]{
+	word("image", func(p *CassandraParams) *string { return &p.Image }),
+	size("heap", 128<<20, 64<<30, func(p *CassandraParams) *int64 { return &p.Heap }),
+	size("memtable_heap_space", 8<<20, 16<<30, func(p *CassandraParams) *int64 { return &p.Memtable }),
+	choice("compaction", []string{"size-tiered", "leveled", "unified"},
+		func(p *CassandraParams) *string { return &p.Compaction }),
+	choice("commitlog_sync", []string{"periodic", "batch", "group"}, func(p *CassandraParams) *string { return &p.Sync }),
+	size("key_cache_size", 0, 1<<40, func(p *CassandraParams) *int64 { return &p.KeyCache }),
+	size("row_cache_size", 0, 1<<40, func(p *CassandraParams) *int64 { return &p.RowCache }),
+	count("concurrent_reads", 2, 1024, func(p *CassandraParams) *int { return &p.Reads }),
+	count("concurrent_writes", 2, 1024, func(p *CassandraParams) *int { return &p.Writes }),
+	choice("jit", []string{"c1", "full"}, func(p *CassandraParams) *string { return &p.JIT }),
+}
+
+// cassandra is a server of Cassandra, one node that is alone.
+type cassandra struct{ CassandraParams }
+
+func decodeCassandra(node *yaml.Node) (Server, problem.List) {
+	p, problems := cassandraParams.decode("cassandra", "{heap: 512MiB, commitlog_sync: batch}", node,
+		CassandraParams{Image: "cassandra", Heap: 256 << 20, Memtable: 48 << 20, Compaction: "size-tiered",
+			Sync: "periodic", KeyCache: 8 << 20, Reads: 32, Writes: 32, JIT: "c1"})
+	if p.Memtable > p.Heap/2 {
+		problems.InLine(lineOf(node), "memtable_heap_space is more than half of the heap, and the rest is needed",
+			"write "+units.FormatSize(p.Heap/4)+", or raise heap")
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return &cassandra{p}, nil
+}
+
+func lineOf(node *yaml.Node) int {
+	if node == nil {
+		return 0
+	}
+	return node.Line
+}
+
+// Where Cassandra answers, in a network of its own.
+const (
+	cassandraPort   = 9042
+	cassandraManage = 7199 // nodetool speaks to it there while data is laid out
+)
+
+// CassandraKeyspace has the table of records.
+const CassandraKeyspace = "plimsoll"
+
+// CassandraTable is an option of the client's that loads: what the table of records is declared with.
+const CassandraTable = "table"
+
+// cassandraPatience is how long a server may take to be ready: eight that share a processor take
+// eight times as long as one.
+const cassandraPatience = 5 * time.Minute
+
+// Parameters implements Server.
+func (c *cassandra) Parameters() map[string]string { return cassandraParams.all(c.CassandraParams) }
+
+// Layout has what the loaded bytes depend on: see postgresql's.
+func (c *cassandra) Layout() string {
+	return fmt.Sprintf("cassandra-1-%s-%s", c.Compaction, c.CassandraParams.Image)
+}
+
+// Client implements Server.
+func (c *cassandra) Client() string { return "cassandra" }
+
+// Address implements Server.
+func (c *cassandra) Address() Address { return Address{Port: cassandraPort} }
+
+// Image implements Server.
+func (c *cassandra) Image() *workload.Image {
+	return &workload.Image{Name: c.CassandraParams.Image, Make: "sudo plimsoll image build cassandra",
+		Account: "cassandra"}
+}
+
+// What Cassandra adds to a record: headers of its partition, row and cells, its entries in the
+// index and the filter; and to a database, the log and its own tables.
+const (
+	cassandraRow   = 48
+	cassandraField = 4
+	cassandraLog   = 128 << 20
+)
+
+// NeedBytes of what is written to is twice the data and what memtables flush, since compactions
+// write files anew before they remove the old ones.
+func (c *cassandra) NeedBytes(d Dataset, written bool) int64 {
+	row := d.RecordBytes() + int64(d.Fields)*cassandraField + 2*int64(KeyBytes) + cassandraRow
+	data := d.Records*row + cassandraLog
+	if !written {
+		return data
+	}
+	return 2*data + 4*c.Memtable
+}
+
+// cassandraBeside is what a server takes of memory beside its heap and its row cache: what the JVM
+// keeps of classes, code and threads, buffers of the network, and what it knows of files.
+const cassandraBeside = 256 << 20
+
+// cassandraClasses are those of the table's ways of compaction.
+var cassandraClasses = map[string]string{"size-tiered": "SizeTieredCompactionStrategy",
+	"leveled": "LeveledCompactionStrategy", "unified": "UnifiedCompactionStrategy"}
+
+// Load implements Server. Records are not logged while they are loaded; then they are merged into as
+// few files as there can be, and what is in memory is written.
+func (c *cassandra) Load(dir string, d Dataset) workload.Step {
+	loading := *c
+	loading.Heap, loading.Memtable, loading.RowCache = max(c.Heap, 512<<20), max(c.Memtable, 128<<20), 0
+	loading.Sync, loading.JIT = "periodic", "full"
+	served := loading.serve(DataDir, "-Dcassandra.jmx.local.port="+strconv.Itoa(cassandraManage))
+	tool := func(args ...string) []string {
+		argv := append([]string{"java", "-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"}, openCassandra()...)
+		argv = append(argv, "-Duser.home=/tmp", "-Dlogback.configurationFile="+cassandraLogsAt, "-cp", cassandraJars,
+			"org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p", strconv.Itoa(cassandraManage))
+		return append(argv, args...)
+	}
+	return LoadPlan{
+		Client: c.Client(), At: c.Address(), Dataset: d,
+		Finish: [][]string{tool("compact", CassandraKeyspace), tool("drain")},
+		Options: map[string]string{CassandraTable: "compression = {'enabled': 'false'} AND caching = " +
+			"{'keys': 'ALL', 'rows_per_partition': 'ALL'} AND compaction = {'class': '" + cassandraClasses[c.Compaction] + "'}"},
+	}.Serving(served).step(dir)
+}
+
+// Serve implements Server.
+func (c *cassandra) Serve(dir string) workload.Step { return c.serve(dir) }
+
+// cassandraJars are where the official image has them.
+const cassandraJars = "/opt/cassandra/lib/*"
+
+// Files of a server's configuration, in its scratch directory.
+const (
+	cassandraConfig = "cassandra.yaml"
+	cassandraLogs   = "logback.xml"
+	cassandraHosts  = "hosts"
+	cassandraLogsAt = "file://" + workload.ScratchDir + "/" + cassandraLogs
+)
+
+// cassandraOpened is what Cassandra asks of a JVM, from its own jvm17-server.options.
+const cassandraOpened = "jdk.unsupported/sun.misc java.base/jdk.internal.misc java.base/jdk.internal.ref " +
+	"java.base/sun.nio.ch java.management.rmi/com.sun.jmx.remote.internal.rmi java.rmi/sun.rmi.registry " +
+	"java.rmi/sun.rmi.server java.sql/java.sql java.base/java.io java.base/java.lang java.base/java.lang.module " +
+	"java.base/java.lang.ref java.base/java.lang.reflect java.base/java.math java.base/java.net java.base/java.nio " +
+	"java.base/java.util java.base/java.util.concurrent java.base/java.util.concurrent.atomic " +
+	"java.base/jdk.internal.loader java.base/jdk.internal.math java.base/jdk.internal.module " +
+	"java.base/jdk.internal.reflect java.base/jdk.internal.util.jar java.base/sun.security.ssl " +
+	"jdk.management/com.sun.management.internal"
+
+// openCassandra are options of a JVM that open to Cassandra what it asks for.
+func openCassandra() (options []string) {
+	for _, of := range strings.Fields(cassandraOpened) {
+		options = append(options, "--add-exports="+of+"=ALL-UNNAMED", "--add-opens="+of+"=ALL-UNNAMED")
+	}
+	return options
+}
+
+// serve is the step of a server, with options of the JVM besides.
+func (c *cassandra) serve(dir string, options ...string) workload.Step {
+	at := workload.ScratchDir + "/" + workload.ServerDir
+	heap := strconv.FormatInt(c.Heap>>20, 10) + "m"
+	argv := []string{"java", "-Xms" + heap, "-Xmx" + heap, "-XX:+UseG1GC", "-XX:+AlwaysPreTouch", "-XX:-UsePerfData",
+		"-XX:+ExitOnOutOfMemoryError", "-XX:MaxDirectMemorySize=64m", "-XX:ErrorFile=" + at + "/hs_err.log"}
+	if c.JIT == "c1" {
+		argv = append(argv, "-XX:TieredStopAtLevel=1")
+	}
+	argv = append(append(argv, openCassandra()...), "-Djdk.attach.allowAttachSelf=true", "-Djava.net.preferIPv4Stack=true",
+		"-Djdk.net.hosts.file="+workload.ScratchDir+"/"+cassandraHosts,
+		"-Djava.io.tmpdir="+at, "-Djna.tmpdir="+at, "-Dio.netty.native.workdir="+at,
+		"-Dcassandra.config=file://"+workload.ScratchDir+"/"+cassandraConfig,
+		"-Dlogback.configurationFile="+cassandraLogsAt,
+		"-Dcassandra.storagedir="+dir, "-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.ring_delay_ms=1")
+	argv = append(append(argv, options...), "-cp", cassandraJars, "org.apache.cassandra.service.CassandraDaemon")
+	return workload.Step{Argv: argv, EndCodes: []int{143}, Patience: cassandraPatience,
+		MemoryBytes: c.Heap + c.RowCache + cassandraBeside,
+		Files: map[string][]byte{cassandraConfig: []byte(c.config(dir)), cassandraLogs: []byte(cassandraLogging),
+			cassandraHosts: []byte("127.0.0.1 localhost\n")}}
+}
+
+// config is cassandra.yaml. What is not in it is as Cassandra has it.
+func (c *cassandra) config(dir string) string {
+	var text strings.Builder
+	set := func(key string, value any) { fmt.Fprintf(&text, "%s: %v\n", key, value) }
+	set("cluster_name", "plimsoll")
+	set("partitioner", "org.apache.cassandra.dht.Murmur3Partitioner")
+	set("num_tokens", 1)
+	set("endpoint_snitch", "SimpleSnitch")
+	set("seed_provider",
+		`[{class_name: org.apache.cassandra.locator.SimpleSeedProvider, parameters: [{seeds: 127.0.0.1}]}]`)
+	set("listen_address", "127.0.0.1")
+	set("rpc_address", "127.0.0.1")
+	set("start_native_transport", true)
+	set("native_transport_port", cassandraPort)
+	set("data_file_directories", "["+path.Join(dir, "data")+"]")
+	for _, kind := range []string{"commitlog", "saved_caches", "hints", "cdc_raw"} {
+		set(kind+"_directory", path.Join(dir, kind))
+	}
+	set("commitlog_sync", c.Sync)
+	switch c.Sync {
+	case "periodic":
+		set("commitlog_sync_period", "10s")
+	case "group":
+		set("commitlog_sync_group_window", "10ms")
+	}
+	set("commitlog_segment_size", "16MiB")
+	set("commitlog_total_space", mebibytes(cassandraLog/2))
+	set("memtable_heap_space", mebibytes(c.Memtable))
+	set("memtable_offheap_space", mebibytes(c.Memtable))
+	set("memtable_allocation_type", "heap_buffers")
+	set("key_cache_size", mebibytes(c.KeyCache))
+	set("row_cache_size", mebibytes(c.RowCache))
+	set("key_cache_save_period", "0s")
+	set("row_cache_save_period", "0s")
+	set("counter_cache_size", "0MiB")
+	set("networking_cache_size", "16MiB")
+	set("concurrent_reads", c.Reads)
+	set("concurrent_writes", c.Writes)
+	set("concurrent_compactors", 1)
+	set("compaction_throughput", "0MiB/s")
+	set("disk_access_mode", "standard")
+	set("disk_failure_policy", "die")
+	set("commit_failure_policy", "die")
+	set("hinted_handoff_enabled", false)
+	set("auto_snapshot", false)
+	set("batch_size_fail_threshold", "64MiB")
+	set("batch_size_warn_threshold", "64MiB")
+	return text.String()
+}
+
+// mebibytes is a size in the unit that sizes of caches have.
+func mebibytes(bytes int64) string { return strconv.FormatInt((bytes+1<<20-1)>>20, 10) + "MiB" }
+
+// cassandraLogging has what is wrong written where it is kept of a server.
+const cassandraLogging = `<configuration>
+  <appender name="STDERR" class="ch.qos.logback.core.ConsoleAppender">
+    <target>System.err</target>
+    <encoder><pattern>[%level] %logger{0}: %msg%n%ex{8}</pattern></encoder>
+  </appender>
+  <root level="WARN"><appender-ref ref="STDERR"/></root>
+</configuration>
+`
+
+// cassandraCauses are what Cassandra and its JVM say, and what follows.
+var cassandraCauses = []cause{
+	{"no space left on device", "its device is full", cassandraRoom},
+	{"insufficient disk space", "its device is full", cassandraRoom},
+	{"not enough space", "its device is full", cassandraRoom},
+	{"disk quota exceeded", "its quota on the device is used up", "raise the quota, or take fewer records"},
+	{"java heap space", "its heap is used up",
+		"raise heap, and the memory limit by as much, or lower memtable_heap_space"},
+	{"gc overhead limit exceeded", "its heap is used up", "raise heap, and the memory limit by as much"},
+	{"insufficient memory for the java runtime", "it got no memory", cassandraMemory},
+	{"could not reserve enough space", "it got no memory for its heap", cassandraMemory},
+	{"cannot reserve", "it got no memory outside of its heap", cassandraMemory},
+	{"unable to create native thread", "it may not start as many threads", "raise the limit of processes (ulimit -u)"},
+	{"unrecognized vm option", "its Java does not have an option", "take an image of Cassandra 5.0 or 4.1"},
+	{"could not create the java virtual machine", "its Java does not start", "take an image of Cassandra 5.0 or 4.1"},
+	{"could not find or load main class", "the image has no Cassandra in /opt/cassandra", "take the official image, " +
+		"or the one that plimsoll image build cassandra makes"},
+	{"please remove properties", "its version does not have a parameter", "take an image of Cassandra 5.0 or 4.1"},
+	{"invalid yaml", "it does not take its configuration", "take an image of Cassandra 5.0 or 4.1"},
+	{"unsupported sstable version", "another version made its data", cassandraVersion},
+	{"cannot downgrade", "another version made its data", cassandraVersion},
+	{"corrupt", "its data is damaged",
+		"see the kernel's log (dmesg), and have the data loaded anew: plimsoll data remove"},
+	{"input/output error", "its device failed", "see the kernel's log (dmesg)"},
+	{"read-only file system", "its file system is, or has become, read-only", "see the kernel's log (dmesg)"},
+	{"too many open files", "it may not open as many files", "raise the limit of open files (ulimit -n)"},
+	{"address already in use", "another server is on its port", "run the trial again"},
+	{"permission denied", "it may not open its files", "run as root"},
+}
+
+const (
+	cassandraRoom    = "give the stack a larger size or the workload fewer records; compactions need as much room again"
+	cassandraMemory  = "raise its memory limit, or lower heap: it takes that, row_cache_size, and 256 MiB besides"
+	cassandraVersion = "name the image that the data was loaded with, or have it loaded anew: plimsoll data remove"
+)
+
+// Failed implements Server.
+func (c *cassandra) Failed(exit workload.Exit) *problem.Problem {
+	return failed(cassandraKind.Title, cassandraCauses, cassandraMemory, exit)
+}

@@ -1,0 +1,354 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
+	"plimsoll/internal/database"
+	"plimsoll/internal/database/socket"
+)
+
+// cassandraClient is one of those that share a session of Cassandra's driver: a process has one
+// session for each server, with a few connections on which many requests are under way.
+type cassandraClient struct {
+	session *cassandraSession
+	table   columns
+	parts   [][]byte
+	value   []byte // that the last read returned
+	broken  error  // why it is of no use any more
+}
+
+// cassandraSession is a session of the driver.
+type cassandraSession struct {
+	*gocql.Session
+	at    database.Address
+	users int  // clients that have not been closed
+	ended bool // no client gets it any more
+}
+
+// cassandraSessions are those of this process, by where their servers are.
+var cassandraSessions = struct {
+	sync.Mutex
+	by map[database.Address]*cassandraSession
+}{by: map[database.Address]*cassandraSession{}}
+
+const (
+	cassandraConnections = 4         // of a session
+	cassandraNever       = time.Hour // deadlines are those of operations
+)
+
+// reach dials a server, whatever address the driver takes it for.
+type reach struct{ at database.Address }
+
+// DialContext implements the driver's Dialer.
+func (r reach) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	return socket.Dial(ctx, r.at)
+}
+
+// openCassandra opens a session.
+func openCassandra(ctx context.Context, at database.Address) (*gocql.Session, error) {
+	cluster := gocql.NewCluster("127.0.0.1")
+	cluster.Port, cluster.Dialer, cluster.NumConns = at.Port, reach{at}, cassandraConnections
+	cluster.Consistency, cluster.DisableInitialHostLookup = gocql.One, true
+	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteCoalesceWaitTime = cassandraNever, 10*time.Second, 0
+	if end, ok := ctx.Deadline(); ok {
+		cluster.ConnectTimeout = min(cluster.ConnectTimeout, max(time.Until(end), time.Millisecond))
+	}
+	cluster.ReconnectInterval, cluster.ReconnectionPolicy = 0, &gocql.ConstantReconnectionPolicy{MaxRetries: 1}
+	cluster.Metadata.CacheMode = gocql.Disabled
+	cluster.Events.DisableNodeStatusEvents, cluster.Events.DisableTopologyEvents = true, true
+	cluster.Events.DisableSchemaEvents = true
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	return cluster.CreateSession()
+}
+
+// takeCassandra returns the session for a server, opened for its first client.
+func takeCassandra(ctx context.Context, at database.Address) (*cassandraSession, error) {
+	cassandraSessions.Lock()
+	defer cassandraSessions.Unlock()
+	s := cassandraSessions.by[at]
+	if s == nil {
+		opened, err := openCassandra(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		s = &cassandraSession{Session: opened, at: at}
+		cassandraSessions.by[at] = s
+	}
+	s.users++
+	return s, nil
+}
+
+// release gives a session back; the last client of it closes it. Of one that broke nobody else
+// gets a share.
+func (s *cassandraSession) release(broke bool) {
+	cassandraSessions.Lock()
+	s.users--
+	s.ended = s.ended || broke || s.users == 0
+	if s.ended && cassandraSessions.by[s.at] == s {
+		delete(cassandraSessions.by, s.at)
+	}
+	last := s.users == 0
+	cassandraSessions.Unlock()
+	if last {
+		s.Close()
+	}
+}
+
+func dialCassandra(ctx context.Context, c Config) (Client, error) {
+	s, err := takeCassandra(ctx, c.At)
+	if err != nil {
+		return nil, fmt.Errorf("connect to Cassandra: %w", err)
+	}
+	client := &cassandraClient{session: s, table: columns{fields: c.Fields}}
+	value, err := client.read(ctx, 1, "SELECT "+factsColumn+" FROM "+database.CassandraKeyspace+"."+factsTable+
+		" WHERE ycsb_key = 'dataset'")
+	if err == nil {
+		err = sameSizes(string(value), c)
+	}
+	if err != nil {
+		_ = client.Close()
+		return nil, fmt.Errorf("see what Cassandra holds: %w", err)
+	}
+	return client, nil
+}
+
+// Version asks the server: "5.0.9".
+func (c *cassandraClient) Version() string {
+	value, err := c.read(context.Background(), 1, "SELECT release_version FROM system.local")
+	if err != nil {
+		return ""
+	}
+	return plainVersion(string(value))
+}
+
+// records is the table of records.
+const records = database.CassandraKeyspace + "." + recordsTable
+
+// Read implements Client.
+func (c *cassandraClient) Read(ctx context.Context, key []byte, field int) ([]byte, error) {
+	fields := 1
+	if field == AllFields {
+		fields = c.table.fields
+	}
+	return c.read(ctx, fields, "SELECT "+c.table.named(field)+" FROM "+records+" WHERE ycsb_key = ?", key)
+}
+
+// read returns the values of so many columns of the one row that a statement gives.
+func (c *cassandraClient) read(ctx context.Context, fields int, text string, args ...any) ([]byte, error) {
+	c.value = c.value[:0]
+	found, err := c.query(ctx, fields, 1, text, args, func(values [][]byte) {
+		for _, v := range values {
+			c.value = append(c.value, v...)
+		}
+	})
+	if err == nil && found == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.value, nil
+}
+
+// Scan implements Client. Keys have no order but that of their tokens.
+func (c *cassandraClient) Scan(ctx context.Context, key []byte, count, field int) (found int, err error) {
+	fields := 1
+	if field == AllFields {
+		fields = c.table.fields
+	}
+	text := "SELECT " + c.table.named(field) + " FROM " + records + " WHERE token(ycsb_key) >= token(?) LIMIT ?"
+	return c.query(ctx, fields, count, text, []any{key, count}, func([][]byte) {})
+}
+
+// query runs a statement that gives at most so many rows, has each row looked at, and returns how
+// many came.
+func (c *cassandraClient) query(
+	ctx context.Context, fields, most int, text string, args []any, row func(values [][]byte),
+) (came int, err error) {
+	if c.broken != nil {
+		return 0, c.broken
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return 0, cause
+	}
+	if len(c.parts) != fields {
+		c.parts = make([][]byte, fields)
+	}
+	into := make([]any, fields)
+	for i := range into {
+		into[i] = &c.parts[i]
+	}
+	rows := c.session.Query(text, args...).PageSize(most).IterContext(ctx)
+	for rows.Scan(into...) {
+		came++
+		row(c.parts)
+	}
+	if err := rows.Close(); err != nil {
+		return came, c.failed(ctx, err)
+	}
+	return came, nil
+}
+
+// Update implements Client. It adds a record where none has the key, as Insert replaces one.
+func (c *cassandraClient) Update(ctx context.Context, key []byte, field int, value []byte) error {
+	set := c.table.each(field, func(name string, _ int) string { return name + " = ?" })
+	return c.exec(ctx, "UPDATE "+records+" SET "+set+" WHERE ycsb_key = ?",
+		append(anys(c.table.split(field, value)), key))
+}
+
+// Insert implements Client.
+func (c *cassandraClient) Insert(ctx context.Context, key, value []byte) error {
+	return c.exec(ctx, c.table.insert(), append([]any{key}, anys(c.table.split(AllFields, value))...))
+}
+
+// insert is a statement that adds a record.
+func (c columns) insert() string {
+	return "INSERT INTO " + records + " (ycsb_key, " + c.named(AllFields) + ") VALUES " + c.row()
+}
+
+func (c *cassandraClient) exec(ctx context.Context, text string, args []any) error {
+	if c.broken != nil {
+		return c.broken
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err := c.session.Query(text, args...).ExecContext(ctx); err != nil {
+		return c.failed(ctx, err)
+	}
+	return nil
+}
+
+// Close implements Client.
+func (c *cassandraClient) Close() error {
+	if c.session != nil {
+		c.session.release(false)
+		c.session = nil
+	}
+	if c.broken == nil {
+		c.broken = fmt.Errorf("%w: by this side", ErrClosed)
+	}
+	return nil
+}
+
+// failed is an error as clients tell it. After an answer of the server, and where nobody waits for
+// one any more, the session goes on.
+func (c *cassandraClient) failed(ctx context.Context, err error) error {
+	var said gocql.RequestError
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if errors.As(err, &said) {
+		return &ServerError{Said: said.Message()}
+	}
+	c.broken = fmt.Errorf("%w: %w", ErrClosed, err)
+	c.session.release(true)
+	c.session = nil
+	return c.broken
+}
+
+func anys(parts [][]byte) []any {
+	all := make([]any, len(parts))
+	for i, v := range parts {
+		all[i] = v
+	}
+	return all
+}
+
+func cassandraAnswers(ctx context.Context, at database.Address) error {
+	session, err := openCassandra(ctx, at)
+	if err != nil {
+		return err
+	}
+	session.Close()
+	return nil
+}
+
+// How records are loaded: so many threads, with so many bytes to a batch.
+const (
+	cassandraLoaders   = 8
+	cassandraBatch     = 32 << 10
+	mostCassandraBatch = 100 // records of one
+)
+
+// loadCassandra lays out all records in a server that has none. They are not logged; the keyspace is
+// from when all are there.
+func loadCassandra(ctx context.Context, at database.Address, d database.Dataset, options map[string]string) error {
+	session, err := openCassandra(ctx, at)
+	if err != nil {
+		return fmt.Errorf("connect to Cassandra: %w", err)
+	}
+	defer session.Close()
+	run := func(text string, args ...any) error {
+		if err := session.Query(text, args...).ExecContext(ctx); err != nil {
+			return fmt.Errorf("%.60s: %w", text, err)
+		}
+		return nil
+	}
+	table, in := columns{fields: d.Fields}, database.CassandraKeyspace
+	declared := table.each(AllFields, func(name string, _ int) string { return name + " blob" })
+	facts := in + "." + factsTable
+	for _, text := range []string{
+		"CREATE KEYSPACE " + in + " WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}" +
+			" AND durable_writes = false",
+		"CREATE TABLE " + records + " (ycsb_key text PRIMARY KEY, " + declared + ") WITH " +
+			options[database.CassandraTable],
+		"CREATE TABLE " + facts + " (ycsb_key text PRIMARY KEY, " + factsColumn + " text)",
+	} {
+		if err := run(text); err != nil {
+			return err
+		}
+	}
+	if err := fillCassandra(ctx, session, table, d); err != nil {
+		return err
+	}
+	if err := run("INSERT INTO "+facts+" (ycsb_key, "+factsColumn+") VALUES ('dataset', ?)",
+		sizes(d.Fields, d.FieldBytes)); err != nil {
+		return err
+	}
+	return run("ALTER KEYSPACE " + in + " WITH durable_writes = true")
+}
+
+// fillCassandra adds all records.
+func fillCassandra(ctx context.Context, session *gocql.Session, table columns, d database.Dataset) error {
+	most := max(1, min(mostCassandraBatch, cassandraBatch/(d.RecordBytes()+int64(database.KeyBytes))))
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var loading sync.WaitGroup
+	for thread := range int64(cassandraLoaders) {
+		loading.Go(func() {
+			for from := thread * most; from < d.Records && ctx.Err() == nil; from += cassandraLoaders * most {
+				batch := session.Batch(gocql.UnloggedBatch)
+				for number := from; number < min(from+most, d.Records); number++ {
+					value := database.Value(nil, d, number)
+					batch.Query(table.insert(), append([]any{database.Key(nil, number)},
+						anys(table.split(AllFields, value))...)...)
+				}
+				if err := batch.ExecContext(ctx); err != nil {
+					cancel(fmt.Errorf("add records from %d on, of %d: %w", from, d.Records, err))
+				}
+			}
+		})
+	}
+	loading.Wait()
+	return context.Cause(ctx)
+}
+
+// AskCassandra asks a server for the one value that a statement gives.
+func AskCassandra(ctx context.Context, at database.Address, text string, value any) error {
+	session, err := openCassandra(ctx, at)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	return session.Query(text).ScanContext(ctx, value)
+}

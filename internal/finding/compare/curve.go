@@ -1,0 +1,137 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+
+	samples "plimsoll/internal/cell"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/plural"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+)
+
+// curve is mixes that differ in the number of their instances alone, in both runs. Each number has
+// few bring-ups, which hardly tell anything by themselves, and all of them together tell whether
+// the host carries less than it did: they are judged in one row.
+type curve struct {
+	name  string // what stands for the name of a workload: "C, 1 to 8 instances"
+	pairs []comparedPair
+	few   []comparedPair // points left out, which a side has too few trials of for an interval
+}
+
+// curvesOf returns the curves that the runs have in common, of at least two points. Points that a
+// side has too few trials of are left out where two others have enough.
+func curvesOf(va, vb *measured.View, pairs []comparedPair) (curves []curve) {
+	other := vb.Scalings()
+	for _, a := range va.Scalings() {
+		for _, b := range other {
+			c := curve{}
+			var counts []int
+			for _, enough := range []int{stats.FewestPairs, 1} {
+				c.pairs, c.few, counts = nil, nil, nil
+				for i, cell := range a.Cells {
+					at := slices.IndexFunc(pairs, func(p comparedPair) bool { return p.a.cell == cell })
+					if at < 0 || !slices.Contains(b.Cells, pairs[at].b.cell) {
+						continue
+					}
+					if min(len(cell.Rates), len(pairs[at].b.cell.Rates)) >= enough {
+						c.pairs, counts = append(c.pairs, pairs[at]), append(counts, a.Counts[i])
+					} else {
+						c.few = append(c.few, pairs[at])
+					}
+				}
+				if len(c.pairs) > 1 {
+					break
+				}
+			}
+			if len(c.pairs) > 1 {
+				c.name = fmt.Sprintf("%s, %d to %s", a.Workload, counts[0], plural.Count(counts[len(counts)-1], "instance"))
+				if policy := policyOf(va.Run, a.Cells[0].Workload.Name); policy != "" {
+					c.name = policy + " " + c.name
+				}
+				curves = append(curves, c)
+			}
+		}
+	}
+	return curves
+}
+
+// policyOf is the policy of the only tenant of a mix, or "".
+func policyOf(run *result.Run, mix string) string {
+	for _, m := range run.Mixes {
+		if m.Name == mix {
+			return m.Tenants[0].Policy
+		}
+	}
+	return ""
+}
+
+// rowsOf measures pairs by a metric; the row of a curve is before those of its points.
+func rowsOf(m samples.Metric, pairs []comparedPair, curves []curve, seed uint64, decides bool) (rows []Row) {
+	begun := map[int]bool{}
+	for _, p := range pairs {
+		row := p.row(m, seed, decides)
+		at := slices.IndexFunc(curves, func(c curve) bool { return slices.Contains(c.pairs, p) || slices.Contains(c.few, p) })
+		if at >= 0 {
+			row.Curve, row.leftOut = curves[at].name, slices.Contains(curves[at].few, p)
+			if !begun[at] {
+				rows, begun[at] = append(rows, curves[at].row(m, seed, decides)), true
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// row compares all points: ranks are those within a number of instances, and the ratio is the
+// geometric mean of those of all.
+func (c curve) row(m samples.Metric, seed uint64, decides bool) Row {
+	var r Row
+	var a, b [][]float64
+	for i, p := range c.pairs {
+		point := p.row(m, seed, decides)
+		if i == 0 {
+			r = point
+			r.Workload, r.WorkloadB, r.Summary, r.A, r.B = c.name, "", "", Sample{}, Sample{}
+			r.Ratio, r.Low, r.High = nil, nil, nil
+		}
+		a, b = append(a, point.A.values), append(b, point.B.values)
+		r.Points++
+		r.fewest = min(r.fewest, point.fewest)
+		r.A.N, r.B.N = r.A.N+point.A.N, r.B.N+point.B.N
+		r.A.Trials, r.B.Trials = r.A.Trials+point.A.Trials, r.B.Trials+point.B.Trials
+		if point.Source != r.Source {
+			r.Source = string(result.SourceUnknown)
+		}
+		for _, mark := range point.Marks {
+			r.Marks = measured.AppendNew(r.Marks, mark)
+		}
+	}
+	r.A.Median, r.B.Median = middle(a), middle(b)
+	r.P, r.smallest = stats.StratifiedMannWhitney(b, a), stats.SmallestStratifiedP(b, a)
+	r.PAdjusted = r.P
+	if ratio := r.B.Median / r.A.Median; invertible(ratio) {
+		r.Ratio = &ratio
+	}
+	if iv, ok := ratioOfStrata(b, a, seed); ok && r.fewest >= stats.FewestPairs {
+		r.Low, r.High = &iv.Low, &iv.High
+	}
+	return r
+}
+
+// middle is the geometric mean of the medians of all points; 0 where one of them has none.
+func middle(strata [][]float64) float64 {
+	var medians []float64
+	for _, values := range strata {
+		if len(values) == 0 {
+			return 0
+		}
+		medians = append(medians, stats.Median(values))
+	}
+	mean := stats.GeometricMean(medians)
+	if !measured.Finite(mean) {
+		return 0 // one of them is 0
+	}
+	return mean
+}

@@ -1,0 +1,45 @@
+package rules
+
+import (
+	"testing"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/result"
+)
+
+// What a verdict leaves open comes with the command that would settle it: more instances of the same run, or more time.
+func TestSettle(t *testing.T) {
+	done := result.Trial{Block: 4, ElapsedSeconds: 60, Status: result.TrialDone, Instances: []result.Instance{
+		{Status: result.TrialDone, Measurement: &result.Measurement{Seconds: 1}},
+	}}
+	on := []string{"/bin/plimsoll", "run", "density", "--on", "/dev/sdx", "-o", "out", "--seed=3", "--instances", "8"}
+	for _, c := range []struct {
+		name       string
+		confidence fact.Confidence
+		why        fact.Next
+		command    []string
+		want       string
+	}{
+		{"settled", fact.Sure, "", on, ""},
+		{"more may be carried", fact.Likely, fact.NextBeyond, on, "plimsoll run density --on /dev/sdx --instances 16"},
+		{"of a run that was resumed", fact.Likely, fact.NextBeyond, []string{"plimsoll", "run", "--resume", "last"},
+			"plimsoll run density --instances 16"},
+		{"words that a shell reads otherwise", fact.Likely, fact.NextBeyond, []string{"plimsoll", "run", "my file"}, ""},
+		{"a number between", fact.Sure, fact.NextBetween, on, ""},
+		{"open", fact.Likely, fact.NextAgain, on, "plimsoll run --resume R --budget +1m"},
+		{"too early", fact.TooEarly, fact.NextBeyond, on, "plimsoll run --resume R --budget +1m"},
+	} {
+		run := &result.Run{ID: "R", Command: c.command, Trials: []result.Trial{done}}
+		run.Experiment.Name = "density"
+		curve := fact.Scaling{Line: fact.LoadLine{Next: 16, NextWhy: c.why}}
+		f := fact.Finding{
+			Facts:          Verdict{Carries: &Scaled{Curve: curve}},
+			Recommendation: &fact.Recommendation{Confidence: c.confidence},
+		}
+		settle(&measured.View{Run: run}, &f)
+		if r := f.Recommendation; r.Command != c.want || (r.Seconds > 0) != (c.want != "") {
+			t.Errorf("%s: %q in %v s, not %q", c.name, r.Command, r.Seconds, c.want)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package image
+
+import (
+	_ "embed" // of the list
+	"runtime"
+	"slices"
+)
+
+// cassandraJars are those that org.apache.cassandra:cassandra-all:5.0.9 resolves to at run time, but
+// for the native libraries of other systems than Linux.
+//
+//go:embed cassandra-5.0.9.txt
+var cassandraJars string
+
+// cassandra has the paths of the official image, so that one command line serves both: jars in
+// /opt/cassandra/lib, and a Java in /opt/java/openjdk.
+var cassandra = Recipe{
+	Name: "cassandra", Summary: "Cassandra 5.0, as Maven Central has it, with Debian's Java 17",
+	Packages: with("openjdk-17-jre-headless", "libstdc++6", "zlib1g"),
+	Without:  slices.Concat(installers, noServer),
+	Path:     "/opt/java/openjdk/bin:" + debianPath, User: "cassandra", UserID: 999,
+	Jars:  &Jars{List: cassandraJars, Into: "opt/cassandra/lib", Version: "5.0.9"},
+	Links: map[string]string{"opt/java/openjdk": "/usr/lib/jvm/java-17-openjdk-" + runtime.GOARCH},
+	Env:   []string{"JAVA_HOME=/opt/java/openjdk", "CASSANDRA_HOME=/opt/cassandra"},
+}
+
+// noServer is what a Java wants for screens, printers, sound and certificates, and no server needs.
+var noServer = []string{
+	"ca-certificates", "ca-certificates-java", "fontconfig-config", "fonts-dejavu-core", "java-common",
+	"libasound2", "libasound2-data", "libavahi-client3", "libavahi-common-data", "libavahi-common3", "libbrotli1",
+	"libcom-err2", "libcups2", "libdbus-1-3", "libexpat1", "libfontconfig1", "libfreetype6", "libglib2.0-0",
+	"libgnutls30", "libgraphite2-3", "libgssapi-krb5-2", "libharfbuzz0b", "libhogweed6", "libidn2-0",
+	"libjpeg62-turbo", "libk5crypto3", "libkeyutils1", "libkrb5-3", "libkrb5support0", "liblcms2-2", "libnettle8",
+	"libnspr4", "libnss3", "libp11-kit0", "libpcsclite1", "libpng16-16", "libsqlite3-0", "libtasn1-6",
+	"libunistring2", "openssl", "util-linux", "util-linux-extra",
+}

@@ -1,0 +1,130 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// StratifiedMannWhitney is the two-sided p value of the rank test of Mann and Whitney over several
+// strata, each of which has its own level: values are ranked, and dealt out anew, within their
+// stratum alone, and the sum of the ranks is that of all strata. It is exact, ties included, where
+// each stratum has up to 50 values, and the normal approximation above. Strata of which a side is
+// empty tell nothing; it is 1 when all are. It is symmetric in x and y.
+func StratifiedMannWhitney(x, y [][]float64) float64 {
+	var from, to float64 // the rank sum of x (doubled), and what it is on average
+	exact := true
+	chances := []float64{1}      // of each rank sum that all strata so far can have
+	var variance, strata float64 // of the doubled rank sum
+	for i := range x {
+		n, m := float64(len(x[i])), float64(len(y[i]))
+		if n == 0 || m == 0 {
+			continue
+		}
+		ranks, ties := midranks(x[i], y[i])
+		all := n + m
+		strata++
+		for _, r := range ranks[:len(x[i])] {
+			from += float64(r)
+		}
+		to += n * (all + 1)
+		variance += 4 * n * m / 12 * (all + 1 - ties/(all*(all-1)))
+		exact = exact && len(ranks) <= exactUpTo
+		if exact {
+			chances = convolved(chances, rankSums(ranks, len(x[i])))
+		}
+	}
+	switch {
+	case strata == 0 || from == to:
+		return 1
+	case !exact:
+		distance := math.Abs(from-to) - 1 // for continuity
+		if variance == 0 || distance <= 0 {
+			return 1
+		}
+		return min(1, max(math.Erfc(distance/math.Sqrt(2*variance)), math.SmallestNonzeroFloat64))
+	}
+	below := 0.0 // the smaller tail, always summed from its end: x and y may change places
+	for s := range chances {
+		if float64(s) <= min(from, 2*to-from) {
+			below += chances[s]
+		}
+	}
+	return min(1, 2*below)
+}
+
+// rankSums returns how likely each sum of n of the ranks is, by the sum.
+func rankSums(ranks []int, n int) []float64 {
+	ways := subsets(ranks, n)
+	total := 0.0
+	for _, w := range ways {
+		total += w
+	}
+	for s := range ways {
+		ways[s] /= total
+	}
+	return ways
+}
+
+// convolved returns the distribution of the sum of two whole numbers.
+func convolved(a, b []float64) []float64 {
+	sum := make([]float64, len(a)+len(b)-1)
+	for i, p := range a {
+		if p == 0 {
+			continue
+		}
+		for j, q := range b {
+			sum[i+j] += p * q
+		}
+	}
+	return sum
+}
+
+// SmallestStratifiedP is the smallest p value that StratifiedMannWhitney can give for strata of
+// these sizes.
+func SmallestStratifiedP(x, y [][]float64) float64 {
+	p := 2.0
+	for i := range x {
+		if len(x[i]) > 0 && len(y[i]) > 0 {
+			p *= SmallestP(len(x[i]), len(y[i])) / 2
+		}
+	}
+	return min(1, p)
+}
+
+// RatioOfStrata is the geometric mean, over strata, of median(subject) / median(baseline), with its
+// bootstrap interval: values are drawn anew within their stratum. ok is false when there is no
+// stratum, or one of them has no RatioOfMedians.
+func RatioOfStrata(subject, baseline [][]float64, seed uint64) (r Ratio, ok bool) {
+	// Order must not matter: the order of trials is random.
+	x, y := make([][]float64, len(subject)), make([][]float64, len(baseline))
+	for i := range subject {
+		if !allPositive(subject[i]) || !allPositive(baseline[i]) {
+			return Ratio{}, false
+		}
+		x[i], y[i] = slices.Sorted(slices.Values(subject[i])), slices.Sorted(slices.Values(baseline[i]))
+	}
+	if len(x) == 0 {
+		return Ratio{}, false
+	}
+	ratioOf := func(median func(values []float64) float64) float64 {
+		logs := 0.0
+		for i := range x {
+			logs += math.Log(median(x[i]) / median(y[i]))
+		}
+		return math.Exp(logs / float64(len(x)))
+	}
+	rng := rand.New(rand.NewPCG(seed, 0))
+	ratios := make([]float64, Resamples)
+	for i := range ratios {
+		ratios[i] = ratioOf(func(values []float64) float64 {
+			return resampledMedian(rng, values, make([]float64, len(values)))
+		})
+	}
+	slices.Sort(ratios)
+	return Ratio{
+		Ratio: ratioOf(func(values []float64) float64 { return quantileSorted(values, 0.5) }),
+		Low:   quantileSorted(ratios, (1-Confidence)/2),
+		High:  quantileSorted(ratios, (1+Confidence)/2),
+	}, true
+}
