@@ -3,6 +3,7 @@ package model_test
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -92,5 +93,63 @@ func TestMixesTeachHowFarTheyAreOff(t *testing.T) {
 	}
 	if _, err := model.Read([]byte(strings.Replace(written(t, m), `"class": "D"`, `"class": "E"`, 1))); err == nil {
 		t.Error("a mix of a class that is none is read")
+	}
+}
+
+// What a planner asks is what predict says; a class of which there is none changes nothing.
+func TestPlannersAreToldWhatIsPredicted(t *testing.T) {
+	m, err := model.Fit(model.Options{Seed: 1}, pairs(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := m.Classes[0].Measured()
+	for _, counts := range [][]int{{4, 0}, {0, 4}, {2, 2}, {5, 3}, {0, 0}} {
+		rates, err := m.Solve(host, counts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := model.Ask{Host: host}
+		for i, n := range counts {
+			if n > 0 {
+				ask.Tenants = append(ask.Tenants, model.Tenant{Class: m.Classes[i].Name, Count: n, Think: -1})
+			}
+		}
+		if len(ask.Tenants) == 0 {
+			continue
+		}
+		a, err := m.Predict(ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range counts {
+			if (rates[i] == 0) != (n == 0) {
+				t.Errorf("%v: %v", counts, rates)
+			}
+		}
+		if sum := rates[0] + rates[1]; math.Abs(sum/float64(a.Rate.Value)-1) > 1e-9 {
+			t.Errorf("%v: %v together, and predict says %v", counts, sum, a.Rate.Value)
+		}
+	}
+	for _, counts := range [][]int{{1}, {-1, 1}, {400, 400}} {
+		if rates, err := m.Solve(host, counts); err == nil {
+			t.Errorf("%v: %v", counts, rates)
+		}
+	}
+}
+
+func BenchmarkSolve(b *testing.B) {
+	m, err := model.Fit(model.Options{Seed: 1}, pairs(false))
+	if err != nil {
+		b.Fatal(err)
+	}
+	host := m.Classes[0].Measured()
+	for _, counts := range [][]int{{5, 0}, {5, 3}} {
+		b.Run(strconv.Itoa(counts[1]), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := m.Solve(host, counts); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
