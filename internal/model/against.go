@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 
 	"plimsoll/internal/result"
 )
@@ -18,9 +19,10 @@ type Against struct {
 	Left   []string   `json:"left_out,omitempty"`
 }
 
-// Compared is a point of the run.
+// Compared is a point of the run, or one tenant of it. What is said is of that tenant alone.
 type Compared struct {
 	Mix       string `json:"mix"`
+	Class     string `json:"class"`
 	Instances int    `json:"instances"`
 	Host      Host   `json:"host"`
 	Seen      Number `json:"seen"` // operations per second
@@ -33,35 +35,67 @@ type Compared struct {
 // the reason.
 func (m *Model) Hold(run *result.Run) Against {
 	a := Against{Run: run.ID}
-	observed, left := Observe(run)
+	observed, mixed, left := Observe(run)
 	a.Left = left
-	sum, n, within := 0.0, 0.0, 0.0
 	for _, o := range observed {
-		f := m.like(o.Class)
-		if f == nil {
-			a.Left = append(a.Left, "the model knows no "+o.Class.Workload+" like this run's")
-			continue
-		}
 		for _, p := range o.Points {
-			said, err := m.Predict(Ask{Host: p.Host,
-				Tenants: []Tenant{{Class: f.Name, Count: p.Instances, Own: p.Own, Clients: p.Clients, Think: p.Think}}})
-			if err != nil {
-				a.Left = append(a.Left, p.Mix+": "+err.Error())
-				continue
-			}
-			row := Compared{Mix: p.Mix, Instances: p.Instances, Host: p.Host, Seen: Number(p.Rate()), Said: *said,
-				SeenMean: Number(p.median(func(u *Unit) *Number { return &u.Mean })),
-				SeenP99:  Number(p.median(func(u *Unit) *Number { return &u.P99 }))}
-			a.Rows = append(a.Rows, row)
-			off := math.Abs(float64(said.Rate.Value)/p.Rate() - 1)
-			sum, n, a.Worst = sum+off, n+1, max(a.Worst, Number(off))
-			if p.Rate() >= float64(said.Rate.Low) && p.Rate() <= float64(said.Rate.High) {
-				within++
-			}
+			mixed = append(mixed, Together{p.Run, p.Mix, []TenantPoint{{o.Class, p}}})
 		}
 	}
-	a.MAPE, a.Inside = Number(sum/n), Number(within/n)
+	sum, within, judged := 0.0, 0.0, 0.0
+	for _, t := range mixed {
+		rows, why := m.beside(t)
+		if why != "" {
+			if !slices.Contains(a.Left, why) {
+				a.Left = append(a.Left, why)
+			}
+			continue
+		}
+		a.Rows = append(a.Rows, rows...)
+	}
+	for _, r := range a.Rows {
+		off := math.Abs(float64(r.Said.Rate.Value/r.Seen) - 1)
+		sum, a.Worst = sum+off, max(a.Worst, Number(off))
+		if !math.IsNaN(float64(r.Said.Rate.Low)) {
+			judged++
+		}
+		if r.Seen >= r.Said.Rate.Low && r.Seen <= r.Said.Rate.High {
+			within++
+		}
+	}
+	a.MAPE, a.Inside = Number(sum/float64(len(a.Rows))), Number(within/judged)
 	return a
+}
+
+// beside returns what the model says of each tenant of what was measured. why says why it can say
+// nothing.
+func (m *Model) beside(t Together) (rows []Compared, why string) {
+	ask := Ask{Host: t.Tenants[0].Host}
+	for _, p := range t.Tenants {
+		f := m.like(p.Class)
+		if f == nil {
+			return nil, "the model knows no " + p.Class.Workload + " like this run's"
+		}
+		ask.Tenants = append(ask.Tenants, Tenant{Class: f.Name, Count: p.Instances, Own: p.Own, Clients: p.Clients,
+			Think: p.Think})
+	}
+	said, err := m.Predict(ask)
+	if err != nil {
+		return nil, t.Mix + ": " + err.Error()
+	}
+	for i, p := range t.Tenants {
+		of := *said
+		row := Compared{Mix: p.Mix, Class: ask.Tenants[i].Class, Instances: p.Instances, Host: p.Host, Seen: Number(p.Rate()),
+			SeenMean: Number(p.median(func(u *Unit) *Number { return &u.Mean })),
+			SeenP99:  Number(p.median(func(u *Unit) *Number { return &u.P99 }))}
+		if len(t.Tenants) > 1 {
+			row.Mix += ": " + row.Class
+			of.Rate, of.Tenants = said.Tenants[i].Rate, said.Tenants[i:i+1]
+		}
+		row.Said = of
+		rows = append(rows, row)
+	}
+	return rows, ""
 }
 
 // like returns the class that asks the same of a database or device: the same parameters,

@@ -27,7 +27,7 @@ func Fit(opt Options, runs ...*result.Run) (*Model, error) {
 	for _, r := range runs {
 		m.Runs = append(m.Runs, Source{r.ID, r.Experiment.Name, r.Environment.CPUModel, r.Environment.Kernel})
 	}
-	observed, left := Observe(runs...)
+	observed, mixed, left := Observe(runs...)
 	m.Left = left
 	for _, o := range observed {
 		points := Merged(o.Points)
@@ -57,6 +57,18 @@ func Fit(opt Options, runs ...*result.Run) (*Model, error) {
 		return nil, fmt.Errorf("nothing in these runs can be fitted: %s", plural.And(m.Left))
 	}
 	named(m.Classes)
+	for _, t := range mixed {
+		rows, why := m.beside(t)
+		if why != "" {
+			m.Left = append(m.Left, why)
+			continue
+		}
+		b := Beside{Run: t.Run, Mix: t.Mix}
+		for _, r := range rows {
+			b.Tenants = append(b.Tenants, BesideTenant{r.Class, r.Instances, r.Seen, r.Said.Rate.Value})
+		}
+		m.Beside = append(m.Beside, b)
+	}
 	return m, nil
 }
 

@@ -28,6 +28,23 @@ type Model struct {
 	Runs    []Source `json:"runs"`    // that it was fitted to
 	Left    []string `json:"left_out,omitempty"`
 	Classes []Fitted `json:"classes"`
+	Beside  []Beside `json:"beside,omitempty"` // mixes of several classes that were measured
+}
+
+// Beside is a mix that was measured, and what the classes said of it, each of which was fitted to
+// what it does without the others.
+type Beside struct {
+	Run     string         `json:"run"`
+	Mix     string         `json:"mix"`
+	Tenants []BesideTenant `json:"tenants"`
+}
+
+// BesideTenant is one class of them.
+type BesideTenant struct {
+	Class     string `json:"class"`
+	Instances int    `json:"instances"`
+	Seen      Number `json:"seen"` // operations per second, of all its instances
+	Said      Number `json:"said"`
 }
 
 // Source is a run that a model was fitted to.
@@ -120,6 +137,13 @@ func Read(text []byte) (*Model, error) {
 		}
 		if !(c.Check.Between.Off >= 0) || !(c.Check.Beyond.Off >= 0) {
 			wrong("an error is below 0")
+		}
+	}
+	for i, b := range m.Beside {
+		for _, t := range b.Tenants {
+			if !names[t.Class] || !(t.Seen > 0) || !(t.Said > 0) {
+				problems = append(problems, fmt.Errorf("mix %d: %q is no class, or did nothing", i+1, t.Class))
+			}
 		}
 	}
 	if len(m.Classes) == 0 {

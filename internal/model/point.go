@@ -63,18 +63,19 @@ var numbers = []struct {
 	metric cell.Metric
 	field  func(*Unit) *Number
 	scale  float64
+	shared bool // counted of all tenants together
 }{
-	{cell.Rate, func(u *Unit) *Number { return &u.Rate }, 1},
-	{cell.MeanLatency, func(u *Unit) *Number { return &u.Mean }, 1e-9},
-	{cell.P99, func(u *Unit) *Number { return &u.P99 }, 1e-9},
-	{cell.DeviceReads, func(u *Unit) *Number { return &u.Reads }, 1},
-	{cell.DeviceWrites, func(u *Unit) *Number { return &u.Writes }, 1},
-	{cell.DeviceReadBytes, func(u *Unit) *Number { return &u.ReadBytes }, 1},
-	{cell.DeviceWriteBytes, func(u *Unit) *Number { return &u.WriteBytes }, 1},
-	{cell.CPUPerOp, func(u *Unit) *Number { return &u.CPU }, 1},
-	{cell.HostCPUPerOp, func(u *Unit) *Number { return &u.HostCPU }, 1},
-	{cell.PeakMemory, func(u *Unit) *Number { return &u.Held }, 1},
-	{cell.FixedMemory, func(u *Unit) *Number { return &u.Fixed }, 1},
+	{cell.Rate, func(u *Unit) *Number { return &u.Rate }, 1, false},
+	{cell.MeanLatency, func(u *Unit) *Number { return &u.Mean }, 1e-9, false},
+	{cell.P99, func(u *Unit) *Number { return &u.P99 }, 1e-9, false},
+	{cell.DeviceReads, func(u *Unit) *Number { return &u.Reads }, 1, true},
+	{cell.DeviceWrites, func(u *Unit) *Number { return &u.Writes }, 1, true},
+	{cell.DeviceReadBytes, func(u *Unit) *Number { return &u.ReadBytes }, 1, true},
+	{cell.DeviceWriteBytes, func(u *Unit) *Number { return &u.WriteBytes }, 1, true},
+	{cell.CPUPerOp, func(u *Unit) *Number { return &u.CPU }, 1, false},
+	{cell.HostCPUPerOp, func(u *Unit) *Number { return &u.HostCPU }, 1, true},
+	{cell.PeakMemory, func(u *Unit) *Number { return &u.Held }, 1, false},
+	{cell.FixedMemory, func(u *Unit) *Number { return &u.Fixed }, 1, false},
 }
 
 // Memory is what each instance of a point may hold, in bytes: its own limit, or its
@@ -161,9 +162,22 @@ type Observed struct {
 	Points []Point
 }
 
-// Observe returns the points of runs by class: of mixes of one tenant, whose clients wait
-// for answers. Why others were left out is said in reasons, each once.
-func Observe(runs ...*result.Run) (all []Observed, reasons []string) {
+// Together is what was measured of several classes at the same time.
+type Together struct {
+	Run     string
+	Mix     string
+	Tenants []TenantPoint
+}
+
+// TenantPoint is what instances of one class did there. Devices do not tell who read them.
+type TenantPoint struct {
+	Class Class
+	Point
+}
+
+// Observe returns the points of runs by class, of mixes whose clients wait for answers; and
+// apart those of several tenants. Why others were left out is said in reasons, each once.
+func Observe(runs ...*result.Run) (all []Observed, mixed []Together, reasons []string) {
 	leave := func(why string) {
 		if !slices.Contains(reasons, why) {
 			reasons = append(reasons, why)
@@ -176,22 +190,16 @@ func Observe(runs ...*result.Run) (all []Observed, reasons []string) {
 			if isControl(run, at.Stack) {
 				continue
 			}
-			if len(mix.Tenants) != 1 || len(mix.Tenants[0].On) > 0 {
-				leave("mixes of several tenants, or on stacks of their own, are predicted and not fitted to")
-				continue
-			}
-			class, clients, think, why := classOf(run, mix.Tenants[0].Workload, at.Stack)
+			tenants, why := tenantsOf(run, cells, at, mix)
 			if why != "" {
 				leave(why)
 				continue
 			}
-			done := cells.Done(at)
-			if len(done) == 0 {
-				leave("no trial of " + at.Mix + " on " + at.Stack + " was completed")
+			if len(tenants) > 1 {
+				mixed = append(mixed, Together{run.ID, at.Mix, tenants})
 				continue
 			}
-			p := Point{Run: run.ID, Mix: at.Mix, Instances: mix.Tenants[0].Count, Clients: clients, Think: think,
-				Host: hostOf(run, mix, done[0]), Own: ownOf(mix.Tenants[0].Limits, done[0]), Units: unitsOf(cells, at)}
+			class, p := tenants[0].Class, tenants[0].Point
 			i := slices.IndexFunc(all, func(o Observed) bool { return o.Class == class })
 			if i < 0 {
 				all = append(all, Observed{Class: class})
@@ -205,7 +213,35 @@ func Observe(runs ...*result.Run) (all []Observed, reasons []string) {
 			return cmp.Or(cmp.Compare(a.Instances, b.Instances), cmp.Compare(a.Memory(), b.Memory()))
 		})
 	}
-	return all, reasons
+	return all, mixed, reasons
+}
+
+// tenantsOf returns what each tenant of a mix did. why says why that teaches nothing.
+func tenantsOf(run *result.Run, cells cell.Cells, at cell.Point, mix result.Mix) (all []TenantPoint, why string) {
+	done := cells.Done(at)
+	if len(done) == 0 {
+		return nil, "no trial of " + at.Mix + " on " + at.Stack + " was completed"
+	}
+	for _, tenant := range mix.Tenants {
+		if len(tenant.On) > 0 {
+			return nil, "mixes on stacks of their own are not fitted to"
+		}
+		class, clients, think, why := classOf(run, tenant.Workload, at.Stack)
+		if why != "" {
+			return nil, why
+		}
+		name := tenant.Name
+		if len(mix.Tenants) == 1 {
+			name = "" // all of a trial is its: devices and the host, too
+		}
+		p := Point{Run: run.ID, Mix: at.Mix, Instances: tenant.Count, Clients: clients, Think: think,
+			Host: hostOf(run, mix, done[0]), Own: ownOf(tenant, done[0]), Units: unitsOf(cells, at, name)}
+		if math.IsNaN(p.Rate()) || !(p.Rate() > 0) {
+			return nil, tenant.Name + " did nothing in " + at.Mix
+		}
+		all = append(all, TenantPoint{class, p})
+	}
+	return all, ""
 }
 
 // mixOf returns the mix of that name; a workload alone is one of one instance.
@@ -265,24 +301,24 @@ func hostOf(run *result.Run, mix result.Mix, t *result.Trial) Host {
 }
 
 // ownOf is the limit of each instance, as the kernel said.
-func ownOf(asked result.Limits, t *result.Trial) result.Limits {
+func ownOf(tenant result.Tenant, t *result.Trial) result.Limits {
 	for _, in := range t.Instances {
-		if in.Limited != nil {
+		if in.Limited != nil && in.Tenant == tenant.Name {
 			return in.Limited.ReadBack
 		}
 	}
-	return asked
+	return tenant.Limits
 }
 
 // unitsOf returns what each bring-up of a point measured. What not all of them know is
-// known of none.
-func unitsOf(cells cell.Cells, at cell.Point) []Unit {
-	all := make([]Unit, len(cells.Sample(at, "", cell.Rate)))
+// known of none, nor of one of several tenants what was counted of all: "" stands for all.
+func unitsOf(cells cell.Cells, at cell.Point, tenant string) []Unit {
+	all := make([]Unit, len(cells.Sample(at, tenant, cell.Rate)))
 	for _, n := range numbers {
-		sample := cells.Sample(at, "", n.metric)
+		sample := cells.Sample(at, tenant, n.metric)
 		for i := range all {
 			*n.field(&all[i]) = Number(math.NaN())
-			if len(sample) == len(all) {
+			if len(sample) == len(all) && (tenant == "" || !n.shared) {
 				*n.field(&all[i]) = Number(sample[i].Mean() * n.scale)
 			}
 		}

@@ -128,11 +128,15 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 			e.Off *= Number(1 + far/math.Ln2)
 			a.Outside = append(a.Outside, f.outside(best.in[i]))
 		}
-		// Tenants that disturb each other in ways that none of them shows alone.
-		if len(classes) > 1 {
-			e.Off = Number(math.Hypot(float64(e.Off), togetherOff))
-		}
 		off, points = max(off, float64(e.Off)), min(points, max(2, e.Points))
+	}
+	if len(classes) > 1 {
+		// They may disturb each other in ways that none of them shows alone.
+		together, seen := m.together(ask.Tenants)
+		if seen == 0 {
+			a.Unknown = append(a.Unknown, notTogether(ask.Tenants))
+		}
+		off, points = math.Hypot(off, together), min(points, max(2, seen))
 	}
 	var drawn []outcome
 	for d := range draws {
@@ -158,9 +162,38 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 	return a, nil
 }
 
-// togetherOff is how far off, as a logarithm, what is said of several classes may be
-// beyond what is said of each.
-const togetherOff = 0.05
+// together is how far off, as a logarithm, what is said of these classes beside each other was where
+// that was measured, and of how many of them; NaN where it never was.
+func (m *Model) together(tenants []Tenant) (off float64, seen int) {
+	squares := 0.0
+	for _, b := range m.Beside {
+		same := len(b.Tenants) == len(tenants)
+		for _, t := range tenants {
+			same = same && slices.ContainsFunc(b.Tenants, func(o BesideTenant) bool { return o.Class == t.Class })
+		}
+		if !same {
+			continue
+		}
+		for _, o := range b.Tenants {
+			d := math.Log(float64(o.Said / o.Seen))
+			squares, seen = squares+d*d, seen+1
+		}
+	}
+	return math.Sqrt(squares / float64(seen)), seen
+}
+
+// notTogether says what nobody knows of tenants beside each other, and which run would tell.
+func notTogether(tenants []Tenant) string {
+	var names, mix []string
+	for _, t := range tenants {
+		names = append(names, t.Class)
+		workload, _, _ := strings.Cut(t.Class, "@")
+		mix = append(mix, fmt.Sprintf("%s: %d", workload, t.Count))
+	}
+	return fmt.Sprintf("how far %s disturb each other, and so the intervals: no run has them beside each other. "+
+		"This one would tell: `mixes: {beside: {%s}}`, fitted together with those of each alone", plural.And(names),
+		strings.Join(mix, ", "))
+}
 
 // draw is a fit to bring-ups drawn anew.
 func (f *Fitted) draw(i int) *Params {
@@ -274,7 +307,7 @@ func share(all int64, tenants []instances, rates []float64) []float64 {
 		return memories
 	}
 	fixed, cache := make([]float64, len(tenants)), make([]float64, len(tenants)) // of an instance, at most
-	// how often a second its cache is read; NaN where nobody knows
+	// How often a second its cache is read; NaN where nobody knows.
 	turns := make([]float64, len(tenants))
 	wanted, known, sum := 0.0, 0, 0.0
 	for i, in := range tenants {

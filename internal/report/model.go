@@ -39,10 +39,30 @@ func Fitted(w io.Writer, m *model.Model, checked bool, opt TerminalOptions) erro
 		}
 		t.line("")
 	}
+	if checked && len(m.Beside) > 0 {
+		t.beside(m.Beside)
+	}
 	for _, left := range m.Left {
 		t.text("  ! ", "    ", "left out: "+left, t.style.warn)
 	}
 	return out.Flush()
+}
+
+// beside prints what was said of classes that were measured beside each other.
+func (t *terminal) beside(all []model.Beside) {
+	t.section("Beside each other, and what each one's own points said of it")
+	columns := []column{{head: "mix", left: true}, {head: "class", left: true}, {head: "instances"}, {head: "measured"},
+		{head: "said"}, {head: "off"}}
+	var rows []tableRow
+	for _, b := range all {
+		for _, of := range b.Tenants {
+			rows = append(rows, tableRow{paint: t.style.plain, cells: []string{b.Mix, of.Class, fmt.Sprint(of.Instances),
+				units.Rate(float64(of.Seen)), units.Rate(float64(of.Said)),
+				fmt.Sprintf("%+.1f%%", 100*(float64(of.Said/of.Seen)-1))}})
+		}
+	}
+	t.table(columns, rows)
+	t.line("")
 }
 
 // trust says how well a class predicts what it was not fitted to.

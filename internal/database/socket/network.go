@@ -16,6 +16,10 @@ import (
 // ownNetwork is the file of the namespace that a thread is in.
 const ownNetwork = "/proc/thread-self/ns/net"
 
+// The first thread of a program cannot be ended, and /proc/self/ns is where it is: it is kept for the
+// main goroutine, so that no other one takes it to another network and leaves it there.
+func init() { runtime.LockOSThread() }
+
 // dialIn connects to a port of 127.0.0.1 in the network namespace of a file. A thread enters the
 // namespace to make the connection, and comes back; the connection stays where it was made.
 // The namespace of this program itself is refused: another server than the one that is meant
