@@ -55,6 +55,7 @@ func newProgress(w io.Writer, quiet bool, o trial.Options) progress {
 	}
 	asks, ok := o.Experiment.PlanHost(hostinfo.New().Has())
 	if ok && !o.Experiment.HostAsked.Nothing() {
+		asks.LoadedBefore(loadedBefore(o.Golden))
 		fmt.Fprintf(w, "%s\n", indented(asks.String()))
 	}
 	switch {
@@ -228,7 +229,8 @@ func fit(text string, width int) string {
 	return fmt.Sprintf("%-*s", width, text)
 }
 
-// eachUpTo is how many trials a run may have for each to get a line, where no person watches; of more, every tenth does.
+// eachUpTo is how many trials a run may have for each to get a line, where no person watches; of
+// more, every tenth does.
 const eachUpTo = 20
 
 // lines prints a line for each trial that ends, or for every tenth, and for those that were not measured.
