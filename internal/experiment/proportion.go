@@ -159,8 +159,8 @@ func (p HostPlan) Smallest() string {
 		return ""
 	}
 	share := p.Outgrows / (float64(p.Instances) - 1)
-	return fmt.Sprintf("the least data that fills the memory before the last of %d instances takes %s of room: --records %d",
-		p.Instances, bytesText(int64(share*float64(p.RoomBytes))), int64(math.Ceil(share*float64(p.Records))))
+	return fmt.Sprintf("the least data that fills the memory before the last of %d instances takes %s of room: "+
+		"--records %d", p.Instances, bytesText(int64(share*float64(p.RoomBytes))), int64(math.Ceil(share*float64(p.Records))))
 }
 
 // PlanHost returns what a run asks of a host; false where no servers run on it. has is what the machine has.
