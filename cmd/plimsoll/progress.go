@@ -251,7 +251,11 @@ func (l *lines) End(t result.Trial, done, all int) {
 	what := string(t.Status)
 	switch {
 	case t.Measured() != nil:
-		what = fmt.Sprintf("%.0f IOPS", t.Measured().IOPS())
+		unit := "IOPS"
+		if t.Honesty() != nil && t.Honesty().Source == result.SourceServer {
+			unit = "ops/s"
+		}
+		what = fmt.Sprintf("%.0f %s", t.Measured().IOPS(), unit)
 		if t.Honesty() != nil && t.Honesty().Source == result.SourceMemory {
 			what += " (served from memory)"
 		}
