@@ -39,7 +39,7 @@ test: setup-build ## install what is missing, then run every check and test, as 
 
 .PHONY: soak
 soak: setup-test build ## run the tests that take long by nature, some two hours: before a release and after changes to what they test
-	$(SUITES) measures host soak soak-lab arm64 fuzz
+	$(SUITES) soak arm64 fuzz
 
 .PHONY: check
 check: setup-build ## format, lint and the tests that take no root and little time: up to 3 minutes
@@ -101,7 +101,7 @@ layers: setup-build ## prove that the linter's layering rules bite
 	scripts/lint-layers-test.sh
 
 .PHONY: toys
-toys: setup-build ## prove that a new workload, layer, sampler or finding is one file and one line of a table
+toys: setup-build ## prove that a new workload, database, layer, sampler or finding is one file and one line of each table
 	scripts/toys-test.sh
 
 .PHONY: fuzz

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a share of the Go tests, and prints what `go test -json` does:
 #
-#     scripts/go-test.sh quick|pure|measures|host|soak
+#     scripts/go-test.sh quick|pure|measures|host
 #
 # quick     all packages, without root, and without the tests that touch the host or take
 #           long (go test -short); what did not change since it passed is not run again
@@ -10,8 +10,6 @@
 #           run meanwhile
 # host      all other tests of packages that touch the host, which are those that use
 #           internal/hosttest: one package at a time
-# soak      tests that take long by nature, which call hosttest.Soak themselves, but for those
-#           of the lab
 #
 # All but quick need root, and take it by sudo.
 set -euo pipefail
@@ -28,20 +26,18 @@ touching() { # touching [not]
 		{{- if '"${1-}"' $touches}}{{.ImportPath}}{{end}}' ./...
 }
 
-# calling lists the tests, each behind its file's directory, which call a function of hosttest.
-calling() { # calling FUNCTION
-	find . -name '*_test.go' -not -path './labtest/*' -not -path './bin/*' -exec awk -v "call=hosttest.$1(t)" '
-		/^func Test/ { name = substr($2, 1, index($2, "(") - 1) }
-		/^}/ { name = "" }
-		name && index($0, call) { dir = FILENAME; sub("/[^/]*$", "", dir); print dir, name }' {} + | sort -u
-}
-
-# pattern is the regular expression of such tests, for go test -run and -skip.
-pattern() { awk '{ print $2 }' <<<"$1" | paste -sd '|' | sed 's/.*/^(&)$/'; }
+# The tests that measure, each behind the directory of its file, and the pattern of their names
+# for go test.
+measuring=$(find . -name '*_test.go' -not -path './labtest/*' -not -path './bin/*' -exec awk '
+	/^func Test/ { name = substr($2, 1, index($2, "(") - 1) }
+	/^}/ { name = "" }
+	name && /hosttest\.Measures\(t\)/ { dir = FILENAME; sub("/[^/]*$", "", dir); print dir, name }' {} + | sort -u)
+pattern=$(awk '{ print $2 }' <<<"$measuring" | paste -sd '|' | sed 's/.*/^(&)$/')
 
 flags=(-json -count=1 -timeout 45m)
 mkdir -p bin/tests
-as="flock $PWD/bin/go-test.lock $PWD/scripts/as-root"
+# -o: what a test leaves running does not keep the lock.
+as="flock -o $PWD/bin/go-test.lock $PWD/scripts/as-root"
 case ${1-} in
 quick)
 	exec scripts/with-go go test -json -short -timeout 10m ./...
@@ -50,19 +46,17 @@ pure)
 	packages=$(touching not)
 	as=$PWD/scripts/as-root
 	;;
-measures | soak)
-	if [ "$1" = soak ]; then export PLIMSOLL_TEST_SOAK=1 function=Soak; else function=Measures; fi
-	tests=$(calling $function)
-	[ -n "$tests" ] || { echo "go-test.sh: no test calls hosttest.$function" >&2; exit 1; }
-	packages=$(awk '{ print $1 }' <<<"$tests" | sort -u)
-	flags+=(-run "$(pattern "$tests")")
+measures)
+	[ -n "$measuring" ] || { echo "go-test.sh: no test calls hosttest.Measures" >&2; exit 1; }
+	packages=$(awk '{ print $1 }' <<<"$measuring" | sort -u)
+	flags+=(-run "$pattern")
 	;;
 host)
 	packages=$(touching | grep -v /labtest$) # which has a suite of its own
-	flags+=(-skip "$(pattern "$(calling Measures)")")
+	flags+=(-skip "$pattern")
 	;;
 *)
-	echo "usage: scripts/go-test.sh quick|pure|measures|host|soak" >&2
+	echo "usage: scripts/go-test.sh quick|pure|measures|host" >&2
 	exit 2
 	;;
 esac

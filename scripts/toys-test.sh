@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Proves that a new workload, layer, sampler or finding is one new file (or folder)
-# and one line of a table: adds a toy of each to a copy of the tree, counts what
-# changed, and shows that the program knows it and that the tests of the tables
-# still pass. A line that imports the new folder is not counted; a page of
-# docs that a test writes with -update is not either, and is named.
+# and one line of a table, and a new database two of each: adds a toy of each to a
+# copy of the tree, counts what changed, and shows that the program knows it and
+# that the tests of the tables still pass. A line that imports the new folder is not
+# counted; a page of docs that a test writes with -update is not either, and is named.
 #
 # The toys, in scripts/testdata/toys, are also the least that each of them takes.
 set -euo pipefail
@@ -27,12 +27,14 @@ cd "$copy"
 # What each toy has to show. None of it names the toys' code.
 cp "$toys/sampler_test.go" internal/observe/toy_test.go
 cp "$toys/finding_test.go" internal/finding/toy_test.go
+cp "$toys/client_test.go" internal/database/client/toy_test.go
 git init -q
 git add -A
 git commit -qm "the tree, and what the toys have to show"
 
 shows_program() { go build -o "$copy/bin/plimsoll" ./cmd/plimsoll && bin/plimsoll validate "$toys/experiment.yaml" 2>&1; }
 shows_sampler() { go test -run '^TestToy$' ./internal/observe; }
+shows_client() { go test -run '^TestToy$' ./internal/database/client; }
 shows_finding() { go test -run '^TestToy$' ./internal/finding; }
 
 # Without the toys, all of that fails, and for that reason.
@@ -44,11 +46,14 @@ lacks() { # lacks WORDS COMMAND...
 }
 lacks 'unknown kind "toy"' shows_program
 lacks 'unknown layer "toy"' shows_program
+lacks 'unknown database "toy"' shows_program
+lacks "no client of the toy" shows_client
 lacks "no series of the toy" shows_sampler
 lacks "no finding of the toy" shows_finding
 
-# added counts what was changed since the last toy, and makes it the last.
-added() { # added WHAT
+# added counts what was changed since the last toy, of so many parts (1), and makes it the last.
+added() { # added WHAT [PARTS]
+	local parts=${2-1}
 	git add -A
 	local status news tables lines
 	status=$(git diff --cached --no-renames --name-status)
@@ -56,8 +61,9 @@ added() { # added WHAT
 	news=$(awk '$1 == "A" { sub("/[^/]*$", "/", $2); print $2 }' <<<"$status" | wc -l)
 	tables=$(awk '$1 != "A" { print $2 }' <<<"$status")
 	lines=$(git diff --cached --no-renames --diff-filter=a -U0 | grep -E '^[-+]([^-+]|$)' | grep -vE '^\+[[:space:]]*"plimsoll/[^"]*"$' || true)
-	if [ "$news" != 1 ] || [ "$(wc -l <<<"$tables")" != 1 ] || [ "$(wc -l <<<"$lines")" != 1 ] || [[ $lines != +* ]]; then
-		fail "a $1 is to be one new file and one line of a table, but takes:"$'\n'"$status"$'\n'"$lines"
+	if [ "$news" != "$parts" ] || [ "$(wc -l <<<"$tables")" != "$parts" ] || [ "$(grep -c '^+' <<<"$lines")" != "$parts" ] ||
+		[ "$(wc -l <<<"$lines")" != "$parts" ]; then
+		fail "a $1 is to be a new file and a line of a table, $parts of each, but takes:"$'\n'"$status"$'\n'"$lines"
 	fi
 	printf '%-9s %s, and in %s: %s\n' "$1" "$(awk '$1 == "A" { print $2 }' <<<"$status")" "$tables" "$(sed 's/^+[[:space:]]*//' <<<"$lines")"
 	git commit -qm "a $1"
@@ -87,6 +93,12 @@ insert "$kinds" '^	+fio\.Kind,$' '		toy.Kind,'
 insert "$kinds" '^	"plimsoll/internal/workload/fio"$' '	"plimsoll/internal/workload/toy"'
 added workload
 
+cp "$toys/database.go" internal/database/toy.go
+insert "$(table internal/database '^	+pebbleKind,$')" '^	+pebbleKind,$' '		toyKind,'
+cp "$toys/client.go" internal/database/client/toy.go
+insert "$(table internal/database/client '^var protocols = ')" '^var protocols = ' '	"toy": {dial: dialToy},'
+added database 2
+
 cp "$toys/layer.go" internal/stack/layer_toy.go
 insert "$(table internal/stack '\[\]\*layer\{$')" '\[\]\*layer\{$' '		toy,'
 added layer
@@ -111,9 +123,11 @@ shows_program || fail "the program does not know the workload or the layer"
 # still writing into it then fails.
 schema=$(bin/plimsoll schema)
 grep -q '"toy": {' <<<"$schema" || fail "the schema of experiment files does not know the workload"
+shows_client
 shows_sampler
 shows_finding
-# Of the tables, and of what lists what stands in them.
+# Of the tables, and of what lists what stands in them. Those of databases want a story and a page of
+# the documentation of each.
 go test -short ./internal/workload/kinds ./internal/stack ./internal/observe ./internal/finding ./internal/finding/rules ./internal/experiment |
 	{ grep -v 'no test files' || true; }
-echo "toys: a workload, a layer, a sampler and a finding are one new file and one line of a table each"
+echo "toys: a workload, a layer, a sampler and a finding are one new file and one line of a table each, a database two"

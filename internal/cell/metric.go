@@ -59,6 +59,8 @@ var (
 		counted(func(d result.DeviceCounter) uint64 { return d.ReadBytes })}
 	DeviceWriteBytes = Metric{"device-write-bytes", "bytes written to devices per operation", "bytes", false,
 		counted(func(d result.DeviceCounter) uint64 { return d.WriteBytes })}
+	FixedMemory = Metric{"fixed-memory", "memory that no shortage frees", "bytes", false, fixedMemory}
+
 	HostCPUPerOp = Metric{"host-cpu", "CPU time of the host per operation", "s", false, hostCPUPerOperation}
 )
 
@@ -142,6 +144,25 @@ func peakMemory(_ *result.Trial, instances []result.Instance, _ *result.Measurem
 			return 0, false
 		}
 		bytes += float64(in.Usage.PeakMemoryBytes)
+	}
+	return bytes, true
+}
+
+// fixedMemory is the sum of what each instance held that cannot be taken from it. Where nothing
+// sampled that, it is what its page cache left of the most that it held.
+func fixedMemory(_ *result.Trial, instances []result.Instance, _ *result.Measurement) (float64, bool) {
+	bytes := 0.0
+	for _, in := range instances {
+		switch u := in.Usage; {
+		case u == nil:
+			return 0, false
+		case u.FixedBytes > 0:
+			bytes += float64(u.FixedBytes)
+		case u.CacheBytes > 0 && u.PeakMemoryBytes > 0:
+			bytes += float64(max(0, u.PeakMemoryBytes-u.CacheBytes))
+		default:
+			return 0, false
+		}
 	}
 	return bytes, true
 }

@@ -98,3 +98,18 @@ func TestCellsOfARun(t *testing.T) {
 		t.Errorf("two trials of one bring-up are %+v", s)
 	}
 }
+
+// What no shortage takes is what was sampled, or else what the page cache left of the most.
+func TestFixedMemory(t *testing.T) {
+	for want, u := range map[float64]*result.Usage{
+		30: {FixedBytes: 30, CacheBytes: 50, PeakMemoryBytes: 100},
+		50: {CacheBytes: 50, PeakMemoryBytes: 100},
+		-1: {PeakMemoryBytes: 100},
+		-2: nil,
+	} {
+		got, ok := fixedMemory(nil, []result.Instance{{Usage: u}}, nil)
+		if ok != (want > 0) || ok && got != want {
+			t.Errorf("%+v: %v, %v", u, got, ok)
+		}
+	}
+}

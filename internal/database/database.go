@@ -2,7 +2,8 @@
 // them, and what of their data has to be kept apart. It is pure: the processes
 // that its steps start are the databases' own, or this program's.
 //
-// Each database is one file here and one entry of the table in All.
+// Each database is one file here and one entry of the table in All, and one file and one entry
+// in package client, which speaks to it.
 package database
 
 import (
@@ -70,5 +71,10 @@ type Server interface {
 
 // All returns every kind of database; the first is taken where none is named.
 func All() []Kind {
-	return append([]Kind{pebbleKind, cassandraKind, postgresqlKind}, mysqlKinds()...)
+	all := []Kind{
+		pebbleKind,
+		cassandraKind,
+		postgresqlKind,
+	}
+	return append(all, mysqlKinds()...)
 }

@@ -239,7 +239,8 @@ func TestALoadThatIsAskedToEnd(t *testing.T) {
 			lines, _ := generated(ctx, t, p, s)
 			took := time.Since(began)
 			all := sum(lines)
-			if took > 50*time.Second || s.count == 0 || !all.End.Stopped || all.End.Overdue > 0 || int(done(all, ycsb.Read).Count) != s.count {
+			if took > 50*time.Second || s.count == 0 || !all.End.Stopped || all.End.Overdue > 0 ||
+				int(done(all, ycsb.Read).Count) != s.count {
 				t.Errorf("after %v: %d operations of %d, %+v", took, done(all, ycsb.Read).Count, s.count, all.End)
 			}
 			if last := lines[len(lines)-1]; last.Ramp != (name == "ramp") || !last.Rest {

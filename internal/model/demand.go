@@ -1,7 +1,9 @@
 package model
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -17,11 +19,71 @@ type Miss struct {
 	Scale Number `json:"scale"` // and those that memory would, where there is none
 	Fits  Number `json:"fits"`  // bytes in which all fits that is read again; 0 where nothing was seen to outgrow its memory
 	Shape Number `json:"shape"`
+
+	// Times are what was seen over memory where nobody counted reads and no such curve agrees; none
+	// otherwise. Reads are then the share of what memory saves between the first and the last.
+	Times []Times `json:"times,omitempty"`
+}
+
+// Times is how many times as long as with all the memory that was tried an operation took.
+type Times struct {
+	Memory Number `json:"memory_bytes"`
+	Times  Number `json:"times"`
+}
+
+// timesAt returns how many times as long an operation takes with so much memory: on the straight
+// lines between what was seen, in logarithms, and on the first of them below.
+func timesAt(all []Times, memory float64) float64 {
+	last := len(all) - 1
+	if memory == 0 || memory >= float64(all[last].Memory) {
+		return float64(all[last].Times)
+	}
+	i := 0
+	for i < last-1 && memory >= float64(all[i+1].Memory) {
+		i++
+	}
+	a, b := all[i], all[i+1]
+	part := math.Log(memory/float64(a.Memory)) / math.Log(float64(b.Memory/a.Memory))
+	return float64(a.Times) * math.Pow(float64(b.Times/a.Times), part)
+}
+
+// timesOf returns what was seen over memory, each size once; less memory never helps.
+func timesOf(all []observation) (times []Times) {
+	sorted := slices.Clone(all)
+	slices.SortFunc(sorted, func(a, b observation) int { return cmp.Compare(b.x, a.x) })
+	most := 1.0
+	for _, o := range sorted {
+		most = max(most, o.y)
+		if n := len(times); n > 0 && float64(times[n-1].Memory) == o.x {
+			times[n-1].Times = Number(most)
+			continue
+		}
+		times = append(times, Times{Number(o.x), Number(most)})
+	}
+	slices.Reverse(times)
+	return times
+}
+
+// agrees reports whether a curve says what was seen better than lines between the sizes beside it do.
+func (c Miss) agrees(all []observation) bool {
+	curve, lines := 0.0, 0.0
+	times := timesOf(all)
+	for i := 1; i < len(times)-1; i++ {
+		seen, at := math.Log(float64(times[i].Times)), float64(times[i].Memory)
+		others := slices.Concat(times[:i:i], times[i+1:])
+		curve = math.Hypot(curve, math.Log(c.At(at))-seen)
+		lines = math.Hypot(lines, math.Log(timesAt(others, at))-seen)
+	}
+	return curve <= lines
 }
 
 // At returns the device reads of an operation of an instance that has so many bytes of
 // memory; 0 bytes are as many as there may be.
 func (c Miss) At(memory float64) float64 {
+	if last := len(c.Times) - 1; last > 0 {
+		least, most := float64(c.Times[last].Times), float64(c.Times[0].Times)
+		return (timesAt(c.Times, memory) - least) / (most - least)
+	}
 	left := 1 - memory/float64(c.Fits)
 	if memory == 0 || c.Fits == 0 || left <= 0 {
 		return float64(c.Floor)

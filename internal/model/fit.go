@@ -8,6 +8,9 @@ import (
 
 	"gonum.org/v1/gonum/optimize"
 	"gonum.org/v1/gonum/stat"
+
+	"plimsoll/internal/plural"
+	"plimsoll/internal/units"
 )
 
 // FewestPoints is how many points a class takes: three shapes, and something to hold
@@ -30,7 +33,8 @@ type parameter struct {
 
 // searched are the parameters that no measurement gives directly. What is expected of
 // them holds them where points tell nothing.
-func searched(calm float64, reads bool) []parameter {
+// Of memory of which only throughput tells, more is what it adds to an operation at most.
+func searched(calm, more float64, reads bool) []parameter {
 	all := []parameter{
 		{func(p *Params) *Number { return &p.Latency.Base }, calm, 1},
 		{func(p *Params) *Number { return &p.Late.Processors }, 2, 1},
@@ -40,7 +44,7 @@ func searched(calm float64, reads bool) []parameter {
 		{func(p *Params) *Number { return &p.Reach.Writes }, 1, 0.1},
 	}
 	if reads {
-		all = append(all, parameter{func(p *Params) *Number { return &p.Latency.More }, 300e-6, 1.5})
+		all = append(all, parameter{func(p *Params) *Number { return &p.Latency.More }, more, 1.5})
 	}
 	return all
 }
@@ -49,18 +53,24 @@ func searched(calm float64, reads bool) []parameter {
 // nil for what is expected.
 func fit(points []Point, start *Params) (Params, error) {
 	p := demands(points)
+	more := 300e-6
+	if p.Inferred {
+		more = p.inferReads(points)
+	}
 	calm := math.Inf(1)
 	reads := false
 	for _, of := range points {
-		if mean := of.median(func(u *Unit) *Number { return &u.Mean }); mean < calm {
+		if mean := of.latency(); mean > 0 && mean < calm {
 			calm = mean
 		}
 		reads = reads || p.Reads.At(of.Memory()) > readsLeast
 	}
-	if math.IsInf(calm, 1) || calm <= 0 {
-		return p, fmt.Errorf("no latency was measured")
+	if math.IsInf(calm, 1) {
+		return p, fmt.Errorf("%s that think %s after each operation cannot do as many as the points say: at most %s a second",
+			plural.Count(points[0].Clients*points[0].Instances, "client"), units.Latency(points[0].Think*1e9),
+			units.Rate(float64(points[0].Clients*points[0].Instances)/points[0].Think))
 	}
-	all := searched(calm, reads)
+	all := searched(calm, more, reads)
 	x := make([]float64, len(all))
 	for i, s := range all {
 		x[i] = math.Log(s.expect)
@@ -134,7 +144,9 @@ func demands(points []Point) (p Params) {
 		}
 		return all
 	}
-	p.Reads = fitMiss(take(Point.Memory, func(u *Unit) *Number { return &u.Reads }))
+	counted := take(Point.Memory, func(u *Unit) *Number { return &u.Reads })
+	p.Reads = fitMiss(counted)
+	p.Inferred = len(counted) == 0
 	reads := func(of Point) float64 { return p.Reads.At(of.Memory()) }
 	p.CPU = fitLine(take(reads, func(u *Unit) *Number { return &u.CPU }))
 	p.HostCPU = fitLine(take(reads, func(u *Unit) *Number { return &u.HostCPU }))
@@ -143,6 +155,53 @@ func demands(points []Point) (p Params) {
 	p.ReadBytes = bytesPer(points, func(u *Unit) (float64, float64) { return float64(u.ReadBytes), float64(u.Reads) })
 	p.WriteBytes = bytesPer(points, func(u *Unit) (float64, float64) { return float64(u.WriteBytes), float64(u.Writes) })
 	return p
+}
+
+// inferReads fits what memory does to an operation where nobody counted reads, from how long clients
+// were under way with one over the sizes of memory of the same instances. What it returns is how much
+// longer an operation takes where there is no memory, in seconds; the reads are that as a share.
+// Sizes that are too few tell nothing.
+func (p *Params) inferReads(points []Point) (more float64) {
+	p.Inferred = false
+	const fewest = 3 // a level, an effect, and the size that ends it
+	var most []observation
+	for _, of := range points {
+		var all []observation
+		sizes := map[float64]bool{}
+		for _, q := range points {
+			alike := q
+			alike.Host.MemoryBytes, alike.Own.MemoryBytes = of.Host.MemoryBytes, of.Own.MemoryBytes
+			if sameHost(alike, of) && q.Instances == of.Instances && q.latency() > 0 && q.Memory() > 0 {
+				sizes[q.Memory()] = true
+				all = append(all, observation{q.Memory(), q.latency(), math.Sqrt(float64(len(q.Units)))})
+			}
+		}
+		if len(sizes) >= fewest && len(all) > len(most) {
+			most = all
+		}
+	}
+	if len(most) == 0 {
+		return math.NaN()
+	}
+	least := math.Inf(1)
+	for _, o := range most {
+		least = min(least, o.y)
+	}
+	for i := range most {
+		most[i].y /= least
+	}
+	fitted := fitMiss(most)
+	if fitted.Fits == 0 {
+		return math.NaN()
+	}
+	p.Inferred = true
+	if !fitted.agrees(most) {
+		times := timesOf(most)
+		p.Reads = Miss{Scale: 1, Fits: times[len(times)-1].Memory, Shape: 1, Times: times}
+		return float64(times[0].Times-1) * least
+	}
+	p.Reads = Miss{Scale: 1, Fits: fitted.Fits, Shape: fitted.Shape}
+	return float64(fitted.Scale) * least
 }
 
 // bytesPer is how many bytes a device's request has, all requests together.

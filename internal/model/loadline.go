@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -29,11 +30,14 @@ const asMuch = 0.9
 func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err error) {
 	ask.Tenants = slices.Clone(ask.Tenants)
 	line = LoadLine{Class: ask.Tenants[0].Class, Most: most}
-	q := question{ask: ask, classes: make([]*Fitted, 1)}
-	if q.classes[0], err = m.Find(ask.Tenants[0].Class); err != nil {
+	f, err := m.Find(ask.Tenants[0].Class)
+	if err != nil {
 		return line, err
 	}
-	f := q.classes[0]
+	q := newQuestion(ask, []*Fitted{f})
+	if limit > 0 && len(f.Params.Tail) == 0 {
+		return line, fmt.Errorf("no point of %s has a p99, so nobody knows which numbers meet an objective of it", f.Name)
+	}
 	t := &ask.Tenants[0]
 	if t.Clients == 0 {
 		t.Clients = f.Points[0].Clients
@@ -45,6 +49,9 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 		rates, within := make([]float64, most), make([]bool, most)
 		for n := range most {
 			t.Count = n + 1
+			if q.overfull() != "" {
+				break
+			}
 			o := q.outcome(params, ask.Host)
 			in := o.in[0]
 			rates[n] = o.rates[0] * math.Exp(off(in))

@@ -11,8 +11,10 @@ import (
 )
 
 // SchemaVersion is the version of a model's file. It grows when a field changes its
-// meaning or goes away.
-const SchemaVersion = 1
+// meaning or goes away. Version 1 knew no reads that are inferred, and is read as well.
+const SchemaVersion = 2
+
+const oldestSchema = 1
 
 // kind is what a model's file says that it is.
 const kind = "plimsoll model"
@@ -84,9 +86,9 @@ func Read(text []byte) (*Model, error) {
 	switch {
 	case head.Kind != kind:
 		return nil, errors.New("it is no model: `plimsoll fit RUN -o model.json` makes one")
-	case head.Schema != SchemaVersion:
-		return nil, fmt.Errorf("it is a model of version %d, and this program reads version %d: fit it anew", head.Schema,
-			SchemaVersion)
+	case head.Schema < oldestSchema || head.Schema > SchemaVersion:
+		return nil, fmt.Errorf("it is a model of version %d, and this program reads versions %d to %d: fit it anew",
+			head.Schema, oldestSchema, SchemaVersion)
 	}
 	m := &Model{}
 	if err := json.Unmarshal(text, m); err != nil {
@@ -153,6 +155,15 @@ func (p *Params) impossible() string {
 		if math.IsInf(float64(of), 0) || float64(of) < -1e3 {
 			return "a number is out of all bounds"
 		}
+	}
+	for i, k := range p.Reads.Times {
+		if !(k.Memory > 0 && k.Times >= 1 && k.Memory < 1e18 && k.Times < 1e9) ||
+			i > 0 && !(k.Memory > p.Reads.Times[i-1].Memory && k.Times <= p.Reads.Times[i-1].Times) {
+			return "reads.times do not fall over memory"
+		}
+	}
+	if n := len(p.Reads.Times); n == 1 || n > 1 && !(p.Reads.Times[0].Times > p.Reads.Times[n-1].Times) {
+		return "reads.times do not fall over memory"
 	}
 	for _, k := range p.Tail {
 		if !(k.Mean > 0 && k.Times > 0) || math.IsInf(float64(k.Mean), 0) || math.IsInf(float64(k.Times), 0) {

@@ -67,6 +67,10 @@ func TestAModelIsReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	older := strings.Replace(written(t, m), `"schema": 2`, `"schema": 1`, 1)
+	if _, err := model.Read([]byte(older)); err != nil {
+		t.Errorf("a model of version 1: %v", err)
+	}
 	if again := written(t, read); again != written(t, m) {
 		t.Error("what was read is not what was written")
 	}
@@ -109,6 +113,10 @@ func TestADamagedModelIsRefused(t *testing.T) {
 		"a draw that cannot be": {change(func(m map[string]any) {
 			class(m)["drawn"].([]any)[3].(map[string]any)["latency_seconds"].(map[string]any)["base"] = nil
 		}), "parameters 4: latency_seconds.base"},
+		"reads that grow with memory": {change(func(m map[string]any) {
+			class(m)["params"].(map[string]any)["reads"].(map[string]any)["times"] = []any{
+				map[string]any{"memory_bytes": 1, "times": 2}, map[string]any{"memory_bytes": 2, "times": 3}}
+		}), "reads.times do not fall"},
 		"no instances": {change(func(m map[string]any) {
 			class(m)["points"].([]any)[0].(map[string]any)["instances"] = 0
 		}), "point 1: instances"},

@@ -9,8 +9,9 @@ import (
 // Params are what is fitted of a class.
 type Params struct {
 	Reads      Miss   `json:"reads"`
-	CPU        Line   `json:"cpu_seconds"`     // of instances
-	HostCPU    Line   `json:"machine_seconds"` // of the machine: with those who ask
+	Inferred   bool   `json:"reads_inferred,omitempty"` // reads are the share of what memory saves: nobody counted them
+	CPU        Line   `json:"cpu_seconds"`              // of instances
+	HostCPU    Line   `json:"machine_seconds"`          // of the machine: with those who ask
 	Writes     Writes `json:"writes"`
 	ReadBytes  Number `json:"bytes_per_read"`
 	WriteBytes Number `json:"bytes_per_write"`
@@ -97,6 +98,9 @@ type instances struct {
 	clients float64 // of each
 	think   float64 // s
 	memory  float64 // of each, in bytes; 0 for as much as there may be
+
+	fixed float64 // of its memory that no shortage takes from it; 0 where nobody knows
+	held  float64 // the most that one was seen to hold
 }
 
 // flow returns the instances as the network sees them.
@@ -112,7 +116,11 @@ func (in instances) flow() flow {
 		sharp:   stationed{late, late, late, device, device, device, device},
 		demand: func(rate float64) stationed {
 			writes := p.Writes.At(rate / in.count)
-			d := stationed{cpu, cpu, hostCPU, reads, writes, reads * float64(p.ReadBytes), writes * float64(p.WriteBytes)}
+			counted := reads
+			if p.Inferred {
+				counted = 0
+			}
+			d := stationed{cpu, cpu, hostCPU, counted, writes, counted * float64(p.ReadBytes), writes * float64(p.WriteBytes)}
 			for s, c := range capacity {
 				d[s] /= c // nothing, where there is no bound
 				if math.IsNaN(d[s]) {

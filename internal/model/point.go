@@ -55,6 +55,7 @@ type Unit struct {
 	CPU        Number `json:"cpu_seconds"`  // of instances, per operation
 	HostCPU    Number `json:"host_seconds"` // of the machine, per operation
 	Held       Number `json:"held_bytes"`   // memory of all instances, page cache included, at most
+	Fixed      Number `json:"fixed_bytes"`  // that no shortage takes from all instances: heaps, buffers, connections
 }
 
 // numbers are the fields of a unit and the metrics that they are.
@@ -73,6 +74,7 @@ var numbers = []struct {
 	{cell.CPUPerOp, func(u *Unit) *Number { return &u.CPU }, 1},
 	{cell.HostCPUPerOp, func(u *Unit) *Number { return &u.HostCPU }, 1},
 	{cell.PeakMemory, func(u *Unit) *Number { return &u.Held }, 1},
+	{cell.FixedMemory, func(u *Unit) *Number { return &u.Fixed }, 1},
 }
 
 // Memory is what each instance of a point may hold, in bytes: its own limit, or its
@@ -88,6 +90,27 @@ func need(points []Point) (bytes float64) {
 		}
 	}
 	return bytes
+}
+
+// fixed is how much memory no shortage takes from an instance: the least that one was seen to need
+// for itself; 0 where nobody knows.
+func fixed(points []Point) (bytes float64) {
+	for _, p := range points {
+		own := p.median(func(u *Unit) *Number { return &u.Fixed }) / float64(p.Instances)
+		if own > 0 && (bytes == 0 || own < bytes) {
+			bytes = own
+		}
+	}
+	return bytes
+}
+
+// leastMemory is the least that an instance of points had.
+func leastMemory(points []Point) float64 {
+	least := math.Inf(1)
+	for _, p := range points {
+		least = min(least, p.Memory())
+	}
+	return least
 }
 
 func memoryOf(h Host, own result.Limits, instances float64) float64 {
@@ -111,6 +134,15 @@ func (p Point) median(of func(*Unit) *Number) float64 {
 		return math.NaN()
 	}
 	return stats.Median(all)
+}
+
+// latency is the median of the mean latency; by Little's law where nobody measured it. It is not above 0
+// where clients think longer than their rate leaves time for.
+func (p Point) latency() float64 {
+	if mean := p.median(func(u *Unit) *Number { return &u.Mean }); mean > 0 {
+		return mean
+	}
+	return float64(p.Clients*p.Instances)/p.Rate() - p.Think
 }
 
 // Rate is the median of operations per second over bring-ups.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -39,6 +40,7 @@ type Answer struct {
 	Binds    Resource `json:"binds"`              // more of which would let them do most more
 	Worth    []Worth  `json:"worth"`              // of each resource, most first
 	Used     []Use    `json:"used"`               // of what is limited
+	Unknown  []string `json:"unknown,omitempty"`  // what plays no part in it, since points do not tell
 	Outside  []string `json:"outside,omitempty"`  // why it lies outside of what was measured: extrapolated
 	Memories []Number `json:"memories,omitempty"` // of an instance of each tenant, bytes
 }
@@ -93,7 +95,10 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
-	q := question{ask: ask, classes: classes}
+	q := newQuestion(ask, classes)
+	if why := q.overfull(); why != "" {
+		return nil, errors.New(why)
+	}
 	best := q.outcome(func(f *Fitted) *Params { return &f.Params }, ask.Host)
 	a := &Answer{Used: best.uses()}
 	for _, memory := range best.memories {
@@ -106,6 +111,12 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 	}
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
+	}
+	for _, f := range classes {
+		if f.Params.Inferred && ask.Host.Read != f.Measured().Read {
+			a.Unknown = append(a.Unknown, fmt.Sprintf("how often %s reads the device, which no point says: other reads a "+
+				"second change nothing here. Points with a column `reads`, or a `plimsoll run` of it, would tell", f.Name))
+		}
 	}
 	off, points := 0.0, math.MaxInt
 	for i, f := range classes {
@@ -163,6 +174,33 @@ func (f *Fitted) draw(i int) *Params {
 type question struct {
 	ask     Ask
 	classes []*Fitted
+
+	fixed, held []float64 // memory of an instance of each class: that no shortage takes, and at most
+}
+
+func newQuestion(ask Ask, classes []*Fitted) question {
+	q := question{ask: ask, classes: classes}
+	for _, f := range classes {
+		q.fixed, q.held = append(q.fixed, fixed(f.Points)), append(q.held, cmp.Or(need(f.Points), leastMemory(f.Points)))
+	}
+	return q
+}
+
+// overfull says why instances cannot run in the host's memory at all; "" where they can.
+func (q question) overfull() string {
+	sum := 0.0
+	for i, t := range q.ask.Tenants {
+		sum += q.fixed[i] * float64(t.Count)
+		if own := t.Own.MemoryBytes; own > 0 && q.fixed[i] > float64(own) {
+			return fmt.Sprintf("an instance of %s holds %s that no shortage takes from it (heap, buffers, connections), and "+
+				"may hold %s: raise its limit", t.Class, units.Bytes(uint64(q.fixed[i])), units.Bytes(uint64(own)))
+		}
+	}
+	if all := q.ask.Host.MemoryBytes; all > 0 && sum > float64(all) {
+		return fmt.Sprintf("they hold %s that no shortage takes from them (heaps, buffers, connections), and the host has "+
+			"%s: ask about fewer, or about more memory", units.Bytes(uint64(sum)), units.Bytes(uint64(all)))
+	}
+	return ""
 }
 
 // outcome is what a question comes to with certain parameters.
@@ -200,7 +238,7 @@ func (q question) outcome(params func(*Fitted) *Params, host Host) outcome {
 	o := outcome{in: make([]instances, len(q.classes)), rates: make([]float64, len(q.classes))}
 	for i, t := range q.ask.Tenants {
 		o.in[i] = instances{params: params(q.classes[i]), host: host, own: t.Own, count: float64(t.Count),
-			clients: float64(t.Clients), think: t.Think}
+			clients: float64(t.Clients), think: t.Think, fixed: q.fixed[i], held: q.held[i]}
 		o.rates[i] = 1
 	}
 	// How the tenants' caches share the memory depends on what each of them does, and that
@@ -222,28 +260,50 @@ func (q question) outcome(params func(*Fitted) *Params, host Host) outcome {
 
 const sharings = 12
 
-// share returns how much memory each instance of each tenant has: its part of all of it,
-// where all keep what they used within the same time, as a cache does that forgets what
-// was used longest ago (Che, Tung and Wang, Hierarchical Web Caching Systems, 2002). What
-// an instance may hold at most by its own limit is the others'.
+// share returns how much memory each instance of each tenant has. What no shortage takes from an
+// instance is its own; of the rest, all keep what they used within the same time, as a cache does
+// that forgets what was used longest ago (Che, Tung and Wang, Hierarchical Web Caching Systems,
+// 2002). Of a tenant that was never short of memory nobody knows how often it uses what it holds:
+// it loses as large a part as the others do on average. What is wanted by nobody is left over.
 func share(all int64, tenants []instances, rates []float64) []float64 {
 	memories := make([]float64, len(tenants))
-	wants := make([]float64, len(tenants)) // of an instance, at most
+	if len(tenants) == 1 || all == 0 {
+		for i, in := range tenants {
+			memories[i] = memoryOf(in.host, in.own, in.count)
+		}
+		return memories
+	}
+	fixed, cache := make([]float64, len(tenants)), make([]float64, len(tenants)) // of an instance, at most
+	// how often a second its cache is read; NaN where nobody knows
+	turns := make([]float64, len(tenants))
+	wanted, known, sum := 0.0, 0, 0.0
 	for i, in := range tenants {
-		memories[i] = memoryOf(in.host, in.own, in.count)
-		wants[i] = float64(in.params.Reads.Fits)
-		if own := float64(in.own.MemoryBytes); own > 0 && (own < wants[i] || wants[i] == 0) {
-			wants[i] = own
+		wants := in.wants()
+		fixed[i] = min(in.fixed, wants)
+		cache[i] = wants - fixed[i]
+		memories[i] = wants
+		wanted += wants * in.count
+		touched := in.params.Reads.At(max(fixed[i], 1)) * float64(in.params.ReadBytes) * rates[i] / in.count
+		turns[i] = math.NaN()
+		if touched > 0 && cache[i] > 0 {
+			turns[i] = touched / cache[i]
+			known, sum = known+1, sum+turns[i]
 		}
 	}
-	if len(tenants) == 1 || all == 0 {
+	if wanted <= float64(all) {
 		return memories
+	}
+	for i := range turns {
+		if math.IsNaN(turns[i]) {
+			turns[i] = 1
+			if known > 0 {
+				turns[i] = sum / float64(known)
+			}
+		}
 	}
 	held := func(seconds float64) (sum float64) {
 		for i, in := range tenants {
-			p := in.params
-			touched := rates[i] / in.count * max(float64(p.Reads.Scale+p.Reads.Floor), 1e-9) * max(float64(p.ReadBytes), 1)
-			memories[i] = wants[i] * -math.Expm1(-touched*seconds/max(wants[i], 1))
+			memories[i] = fixed[i] - cache[i]*math.Expm1(-turns[i]*seconds)
 			sum += memories[i] * in.count
 		}
 		return sum
@@ -261,6 +321,20 @@ func share(all int64, tenants []instances, rates []float64) []float64 {
 	}
 	held(high)
 	return memories
+}
+
+// wants is the memory that an instance holds where nobody else wants it: that in which all fits
+// that it reads again, or, where it was never short of memory, the most that it was seen to hold.
+func (in instances) wants() float64 {
+	wants := float64(in.params.Reads.Fits)
+	if wants == 0 {
+		wants = in.held
+	}
+	wants = max(wants, in.fixed)
+	if own := float64(in.own.MemoryBytes); own > 0 {
+		wants = min(wants, own)
+	}
+	return wants
 }
 
 // latencyOf is the mean latency that clients see at a rate, by Little's law.

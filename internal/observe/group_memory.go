@@ -12,6 +12,11 @@ var groupMemory = sampler{
 			file: "`total_cache` of `memory.stat`; version 2: `file`",
 		},
 		{
+			name: "memory.shared", unit: unitBytes, grow: holds,
+			meaning: "of that, memory that programs share and tmpfs, which no shortage frees: a database's buffers may be there",
+			file:    "`total_shmem` of `memory.stat`; version 2: `shmem`",
+		},
+		{
 			name: "memory.dirty", unit: unitBytes, grow: holds, meaning: "page cache that is not written yet",
 			file: "`total_dirty` of `memory.stat`; version 2: `file_dirty`",
 		},
@@ -33,12 +38,12 @@ func openGroupMemory(o origin) reader {
 	if o.group.Memory != "" {
 		return &groupMemoryReader{
 			stat: o.open(o.group.Memory, "memory.stat"),
-			keys: []string{"total_rss", "total_cache", "total_dirty", "total_pgmajfault"},
+			keys: []string{"total_rss", "total_cache", "total_shmem", "total_dirty", "total_pgmajfault"},
 		}
 	}
 	return &groupMemoryReader{
 		stat: o.open(o.group.Unified, "memory.stat"),
-		keys: []string{"anon", "file", "file_dirty", "pgmajfault"},
+		keys: []string{"anon", "file", "shmem", "file_dirty", "pgmajfault"},
 	}
 }
 

@@ -97,6 +97,9 @@ func needs(p *model.Params) (all [][2]string) {
 	}
 	r := p.Reads
 	switch {
+	case p.Inferred:
+		add("reads", "not counted: of what memory saves, all where an instance has %s, %s at half of that",
+			units.Bytes(uint64(r.Fits)), units.Percent(1-r.At(0.5*float64(r.Fits))))
 	case r.Fits > 0:
 		fits := uint64(r.Fits)
 		add("reads", "%s where an instance has %s of memory, %s at three quarters of that, %s at half",
@@ -239,6 +242,9 @@ func Answered(a *model.Answer) string {
 
 // outside says what lies outside of what was measured.
 func (t *terminal) outside(a *model.Answer) {
+	for _, what := range a.Unknown {
+		t.text("  ! ", "    ", "not known: "+what, t.style.warn)
+	}
 	for _, why := range a.Outside {
 		t.text("  ! ", "    ", "extrapolated: "+why, t.style.warn)
 	}

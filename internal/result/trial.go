@@ -115,6 +115,7 @@ type Usage struct {
 	// Means of what was sampled meanwhile; 0 where nothing was, or the kernel does not
 	// tell.
 	CacheBytes int64   `json:"cache_bytes,omitempty"` // page cache charged to it
+	FixedBytes int64   `json:"fixed_bytes,omitempty"` // memory of its programs, also what they share: no shortage frees it
 	IOPressure float64 `json:"io_pressure,omitempty"` // share of the time in which some task of it waited for I/O
 
 	CPUPressure    float64 `json:"cpu_pressure,omitempty"`    // for a processor

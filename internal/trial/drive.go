@@ -223,6 +223,8 @@ func (d *driven) sampled(series []result.Series) {
 		switch mean := meanOf(s.Values); s.Metric {
 		case "memory.file":
 			u.CacheBytes = int64(mean)
+		case "memory.anonymous", "memory.shared":
+			u.FixedBytes += int64(mean)
 		case "pressure.io.some":
 			u.IOPressure = mean
 		case "pressure.cpu.some":

@@ -12,6 +12,8 @@ import (
 func TestMeansOfWhatWasSampled(t *testing.T) {
 	series := []result.Series{
 		{Instance: 0, Source: "instance", Metric: "memory.file", Values: []float64{10, 30}},
+		{Instance: 0, Source: "instance", Metric: "memory.anonymous", Values: []float64{4, 6}},
+		{Instance: 0, Source: "instance", Metric: "memory.shared", Values: []float64{2, math.NaN()}},
 		{Instance: 0, Source: "instance", Metric: "pressure.io.some", Values: []float64{0.5, math.NaN(), 0.7}},
 		{Instance: 0, Source: "instance", Metric: "pressure.cpu.some", Values: []float64{0.2, 0.4}},
 		{Instance: 0, Source: "instance", Metric: "pressure.memory.some", Values: []float64{0.1}},
@@ -22,10 +24,10 @@ func TestMeansOfWhatWasSampled(t *testing.T) {
 	}
 	d := &driven{instances: []result.Instance{{Usage: &result.Usage{}}}}
 	d.sampled(series)
-	want := result.Usage{CacheBytes: 20, IOPressure: 0.6, CPUPressure: 0.3, MemoryPressure: 0.1}
+	want := result.Usage{CacheBytes: 20, FixedBytes: 7, IOPressure: 0.6, CPUPressure: 0.3, MemoryPressure: 0.1}
 	got := *d.instances[0].Usage
 	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
-	if got.CacheBytes != want.CacheBytes || !near(got.IOPressure, want.IOPressure) ||
+	if got.CacheBytes != want.CacheBytes || got.FixedBytes != want.FixedBytes || !near(got.IOPressure, want.IOPressure) ||
 		!near(got.CPUPressure, want.CPUPressure) || !near(got.MemoryPressure, want.MemoryPressure) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

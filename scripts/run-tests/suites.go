@@ -35,15 +35,15 @@ func suites() []stage {
 				argv: goTests("host"), goTests: true}},
 			{
 				{name: "pure", what: "Go tests of packages that leave the host alone", argv: goTests("pure"), goTests: true},
-				{name: "toys", what: "a workload, a layer, a sampler, a finding are one file and one line", argv: mk("toys")},
+				{name: "toys", what: "a workload, a database, a layer, a sampler, a finding are one file and one line of a table",
+					argv: mk("toys")},
 				{name: "static", what: "the binary is static", argv: mk("static")},
 			},
 		},
 		{{{name: "quick", what: "Go tests, without those that touch the host or take long", argv: goTests("quick"),
 			goTests: true, byName: true}}},
 		{{
-			{name: "soak", what: "Go tests that take long by nature", argv: goTests("soak"), goTests: true, byName: true},
-			{name: "soak-lab", what: "all tests in virtual machines, the long ones included",
+			{name: "soak", what: "all tests in virtual machines, the long ones included",
 				argv: []string{"scripts/lab-test.sh", "--soak", "-json"}, goTests: true, verbose: true, byName: true},
 			{name: "arm64", what: "the binary for arm64 is static", argv: mk("static-arm64"), byName: true},
 			{name: "fuzz", what: "each fuzz target for two minutes",
