@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/experiment"
 	"plimsoll/internal/golden"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/problem"
@@ -39,6 +40,22 @@ EXIT STATUS
 // golden is the store of loaded data, of so many bytes at most.
 func (a *app) golden(limit int64) *golden.Store {
 	return golden.In(filepath.Join(a.state, "golden"), limit)
+}
+
+// loadedBefore is what earlier runs loaded and keep, the latest first. It only tells how fast loading
+// is: what cannot be read is left out.
+func loadedBefore(store *golden.Store) (all []experiment.Loaded) {
+	if store == nil {
+		return nil
+	}
+	kept, _, err := store.List()
+	if err != nil {
+		return nil
+	}
+	for _, c := range kept {
+		all = append(all, experiment.Loaded{Content: c.Content, Bytes: c.Bytes, Took: c.Loading})
+	}
+	return all
 }
 
 func newDataListCommand(a *app) *cobra.Command {

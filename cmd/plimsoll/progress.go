@@ -55,6 +55,7 @@ func newProgress(w io.Writer, quiet bool, o trial.Options) progress {
 	}
 	asks, ok := o.Experiment.PlanHost(hostinfo.New().Has())
 	if ok && !o.Experiment.HostAsked.Nothing() {
+		asks.LoadedBefore(loadedBefore(o.Golden))
 		fmt.Fprintf(w, "%s\n", indented(asks.String()))
 	}
 	switch {
@@ -250,7 +251,11 @@ func (l *lines) End(t result.Trial, done, all int) {
 	what := string(t.Status)
 	switch {
 	case t.Measured() != nil:
-		what = fmt.Sprintf("%.0f IOPS", t.Measured().IOPS())
+		unit := "IOPS"
+		if t.Honesty() != nil && t.Honesty().Source == result.SourceServer {
+			unit = "ops/s"
+		}
+		what = fmt.Sprintf("%.0f %s", t.Measured().IOPS(), unit)
 		if t.Honesty() != nil && t.Honesty().Source == result.SourceMemory {
 			what += " (served from memory)"
 		}

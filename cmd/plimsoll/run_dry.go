@@ -78,6 +78,7 @@ func (a *app) dryRun(ctx context.Context, o trial.Options) error {
 	p.Mixes, p.Images = e.ResultMixes(), trial.NeededImages(o)
 	asks, ok := e.PlanHost(hostinfo.New().Has())
 	if ok {
+		asks.LoadedBefore(loadedBefore(o.Golden))
 		p.Host = &asks
 	}
 	for i, s := range e.Stacks {

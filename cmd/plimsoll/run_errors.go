@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"plimsoll/internal/experiment"
+	"plimsoll/internal/hostinfo"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/trial"
@@ -64,6 +65,10 @@ func hopeless(e *experiment.Experiment, previews []trial.Preview) error {
 		if !slices.Contains(reasons, p.Skipped) {
 			reasons = append(reasons, p.Skipped)
 		}
+	}
+	asks, ok := e.PlanHost(hostinfo.New().Has())
+	if smallest := asks.Smallest(); ok && smallest != "" {
+		reasons = append(reasons, smallest)
 	}
 	return &exitError{exitHost,
 		fmt.Errorf("this host can do no trial of %s; nothing was changed:\n  %s", e.Name, strings.Join(reasons, "\n  "))}

@@ -2,8 +2,10 @@ package experiment
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"plimsoll/internal/result"
 )
@@ -89,6 +91,49 @@ func TestAHostOfTheCommandLine(t *testing.T) {
 		if got, want := fmt.Sprint(again.ResultMixes()), fmt.Sprint(e.ResultMixes()); got != want {
 			t.Errorf("%s: resumed with %s, not %s", c.flags, got, want)
 		}
+	}
+}
+
+// How long loading takes is what an earlier run tells, or not known.
+func TestLoadingIsNoGuess(t *testing.T) {
+	has := result.Limits{CPUs: 3, MemoryBytes: 4200 << 20}
+	e, err := asking(t, servers, has, "host=none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, _ := e.PlanHost(has)
+	same := Loaded{plan.content + ", image sha256:1", plan.DataBytes, 3 * time.Second}
+	database, _, _ := strings.Cut(plan.content, " ")
+	other := Loaded{database + " x=1, 7 records", 100e6, 10 * time.Second}
+	foreign := Loaded{"elsewhere x=1, 7 records", 100e6, time.Second}
+	for _, c := range []struct {
+		kept  []Loaded
+		says  string
+		takes float64
+	}{
+		{nil, "how long loading it takes, once, is not known", 0},
+		{[]Loaded{foreign}, "is not known", 0},
+		{[]Loaded{foreign, other, {database + " y, 8 records", 1, time.Hour}},
+			"once, at the 10.0 MB/s of an earlier run (" + database + " x=1, 7 records)", float64(plan.DataBytes) / 10e6},
+		{[]Loaded{other, same}, "an earlier run loaded it, and it is copied", 0},
+	} {
+		p := plan
+		p.LoadedBefore(c.kept)
+		if !strings.Contains(p.String(), c.says) || math.Abs(p.Loading.Seconds-c.takes) > 1e-6 {
+			t.Errorf("%v: %v\n%s", c.kept, p.Loading, p)
+		}
+	}
+}
+
+// The least data is that which fills the memory before the last instance.
+func TestSmallestDataThatBinds(t *testing.T) {
+	p := HostPlan{Records: 1000, Instances: 11, Outgrows: 5, RoomBytes: 10 << 30}
+	if got := p.Smallest(); !strings.Contains(got, "5 GiB of room: --records 500") {
+		t.Errorf("says %q", got)
+	}
+	p.Outgrows = 10
+	if got := p.Smallest(); got != "" {
+		t.Errorf("of what hardly binds it says %q", got)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"plimsoll/internal/plural"
@@ -91,28 +92,83 @@ func twoDigits(n float64) int {
 
 // HostPlan is what a run of servers asks of the host, as far as that is known before it starts.
 type HostPlan struct {
-	Made        bool          `json:"made,omitempty"`         // instances or data were made to be in proportion to it
-	Limits      result.Limits `json:"limits,omitzero"`        // of the miniature; none for the host itself
-	CPUs        float64       `json:"cpus"`                   // that servers may use
-	MemoryBytes int64         `json:"memory_bytes"`           // that they may use, page cache included
-	Left        result.Limits `json:"left,omitzero"`          // what others keep of processors and memory
-	Records     int64         `json:"records,omitempty"`      // of each server; 0 where they differ
-	DataBytes   int64         `json:"data_bytes"`             // of each server, of those with most
-	Outgrows    float64       `json:"outgrows"`               // instances whose data outgrows the memory
-	Instances   int           `json:"instances"`              // of the mix with most
-	RoomBytes   int64         `json:"room_bytes"`             // that all data takes on a stack at most
-	LoadSeconds float64       `json:"load_seconds,omitempty"` // that loading it once takes
+	Made        bool          `json:"made,omitempty"`    // instances or data were made to be in proportion to it
+	Limits      result.Limits `json:"limits,omitzero"`   // of the miniature; none for the host itself
+	CPUs        float64       `json:"cpus"`              // that servers may use
+	MemoryBytes int64         `json:"memory_bytes"`      // that they may use, page cache included
+	Left        result.Limits `json:"left,omitzero"`     // what others keep of processors and memory
+	Records     int64         `json:"records,omitempty"` // of each server; 0 where they differ
+	DataBytes   int64         `json:"data_bytes"`        // of each server, of those with most
+	Outgrows    float64       `json:"outgrows"`          // instances whose data outgrows the memory
+	Instances   int           `json:"instances"`         // of the mix with most
+	RoomBytes   int64         `json:"room_bytes"`        // that all data takes on a stack at most
+	Loading     Loading       `json:"loading"`           // of the data, once
+
+	content string // of the data of the server with most
 }
 
-// loadSpeed is the bytes of records a second that a server is loaded with, as seen on two slow cores.
-const loadSpeed = 45 << 20
+// Loading is how long loading data takes, as far as an earlier run on this host tells.
+type Loading struct {
+	Kept    bool    `json:"kept,omitempty"`             // an earlier run loaded this data: it is copied
+	Seconds float64 `json:"seconds,omitempty"`          // that it takes; 0 where that is not known
+	Speed   float64 `json:"bytes_per_second,omitempty"` // at which Of was loaded
+	Of      string  `json:"measured_with,omitempty"`    // the data that an earlier run loaded
+}
+
+// Loaded is data that an earlier run on this host loaded, and keeps.
+type Loaded struct {
+	Content string
+	Bytes   int64
+	Took    time.Duration
+}
+
+// LoadedBefore tells how long loading takes from what earlier runs loaded, the latest first: the
+// same data is copied, and other data of the same database is loaded about as fast.
+func (p *HostPlan) LoadedBefore(kept []Loaded) {
+	database, _, _ := strings.Cut(p.content, " ")
+	for _, one := range kept {
+		before, _, _ := strings.Cut(one.Content, ", image ")
+		if before == p.content {
+			p.Loading = Loading{Kept: true}
+			return
+		}
+		of, _, _ := strings.Cut(before, " ")
+		if p.Loading.Of == "" && of == database && one.Bytes > 0 && one.Took > 0 {
+			speed := float64(one.Bytes) / one.Took.Seconds()
+			p.Loading = Loading{Seconds: float64(p.DataBytes) / speed, Speed: speed, Of: before}
+		}
+	}
+}
+
+// String says how long loading takes.
+func (l Loading) String() string {
+	switch {
+	case l.Kept:
+		return "an earlier run loaded it, and it is copied"
+	case l.Of == "":
+		return "how long loading it takes, once, is not known: no run whose data is kept has loaded any of this database"
+	}
+	return fmt.Sprintf("loading it takes about %s, once, at the %s of an earlier run (%s)",
+		time.Duration(l.Seconds*float64(time.Second)).Round(time.Second), units.Bandwidth(l.Speed), l.Of)
+}
+
+// Smallest says the least data with which the memory still binds, where that is less than there is:
+// for a host that has no room for more. "" where there is none.
+func (p HostPlan) Smallest() string {
+	if p.Records == 0 || p.Instances < 2 || p.Outgrows >= float64(p.Instances-1) {
+		return ""
+	}
+	share := p.Outgrows / (float64(p.Instances) - 1)
+	return fmt.Sprintf("the least data that fills the memory before the last of %d instances takes %s of room: "+
+		"--records %d", p.Instances, bytesText(int64(share*float64(p.RoomBytes))), int64(math.Ceil(share*float64(p.Records))))
+}
 
 // PlanHost returns what a run asks of a host; false where no servers run on it. has is what the machine has.
 func (e *Experiment) PlanHost(has result.Limits) (p HostPlan, ok bool) {
 	for _, w := range e.Workloads {
 		serving := w.Abilities().Serving
-		if serving != nil {
-			p.DataBytes = max(p.DataBytes, serving.Bytes)
+		if serving != nil && serving.Bytes > p.DataBytes {
+			p.DataBytes, p.content = serving.Bytes, serving.Content
 		}
 	}
 	if p.DataBytes == 0 || len(e.Mixes) == 0 {
@@ -133,7 +189,6 @@ func (e *Experiment) PlanHost(has result.Limits) (p HostPlan, ok bool) {
 	p.Records, _ = e.records()
 	p.Made = e.proportioned
 	p.Outgrows = float64(p.MemoryBytes) / float64(p.DataBytes)
-	p.LoadSeconds = float64(p.DataBytes) / loadSpeed
 	return p, true
 }
 
@@ -159,10 +214,10 @@ func (p HostPlan) String() string {
 	if p.Left.CPUs > 0 || p.Left.MemoryBytes > 0 {
 		left = fmt.Sprintf("%s processors, %s of memory", number2(p.Left.CPUs), bytesText(p.Left.MemoryBytes))
 	}
-	return fmt.Sprintf("host: %s\ndata: %s, up to %s; %s%s\nloading it takes about %s, once, and it takes %s of room at "+
-		"most\nleft for others, what asks the servers included: %s",
+	return fmt.Sprintf("host: %s\ndata: %s, up to %s; %s%s\n%s\nit takes %s of room at most\n"+
+		"left for others, what asks the servers included: %s",
 		host, data, plural.Count(p.Instances, "instance"), binds, made,
-		time.Duration(p.LoadSeconds*float64(time.Second)).Round(time.Second), bytesText(p.RoomBytes), left)
+		p.Loading, bytesText(p.RoomBytes), left)
 }
 
 func bytesText(n int64) string { return units.Bytes(uint64(max(0, n))) }

@@ -87,6 +87,26 @@ func cloneFile(source *os.Root, from string, to *os.Root, at string, info fs.Fil
 	return errors.Join(err, forget(in), forget(out))
 }
 
+// Forget drops what the page cache has of the files below a directory, whose bytes are on the
+// device: whoever reads them next reads these.
+func Forget(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(forget(f), f.Close())
+	})
+}
+
 // forget drops what the page cache has of a file whose bytes are on the device: it would
 // be charged to us, and be there for whoever reads the file next.
 func forget(f *os.File) error {

@@ -264,7 +264,7 @@ func comparedInterval(r compare.Row) string {
 	if r.Low == nil {
 		return ""
 	}
-	return bareTimes(*r.Low) + " to " + bareTimes(*r.High)
+	return lowToHigh(*r.Low, *r.High, bareTimes)
 }
 
 // verdictText is a verdict as a row shows it: what is as it was stands back.

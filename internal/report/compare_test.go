@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"plimsoll/internal/finding/compare"
+	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/story"
 	"plimsoll/internal/result"
 )
@@ -111,5 +112,20 @@ func TestCompareDensity(t *testing.T) {
 	}
 	if c.Verdict != compare.Holds {
 		t.Errorf("%s: %s", c.Verdict, c.Title)
+	}
+}
+
+// An interval that says nothing is not printed as one.
+func TestWideIntervalsAreNotKnown(t *testing.T) {
+	low, narrow, wide := 0.07, 2.6, 70.1
+	if got := comparedInterval(compare.Row{Low: &low, High: &wide}); got != notKnown {
+		t.Errorf("compare says %q", got)
+	}
+	if got := comparedInterval(compare.Row{Low: &low, High: &narrow}); got != "0.07 to 2.6" {
+		t.Errorf("compare says %q", got)
+	}
+	e := fact.Effect{Ratio: 4, Low: low, High: wide, N: [2]int{4, 4}}
+	if got := ratioCells(&e); got[1] != notKnown {
+		t.Errorf("the table says %q", got)
 	}
 }

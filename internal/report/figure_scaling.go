@@ -89,6 +89,9 @@ func (s scaledFigures) section(run *result.Run, reach float64, several bool) sec
 			"do as much as any number does, within 10%"+s.objectiveNote()+"."),
 		Table: s.table(),
 	}
+	if s.Floor > 0 {
+		out.Remarks = append(out.Remarks, floorText(s.Scaling))
+	}
 	if several {
 		out.Title += ": " + s.name()
 	}

@@ -371,7 +371,7 @@ func againstBaseline(baseline string, p fact.Point, findings []fact.Finding) *ag
 
 func ratioText(ratio float64) string { return timesText(ratio) }
 
-func intervalText(e *fact.Effect) string { return bareTimes(e.Low) + " to " + bareTimes(e.High) }
+func intervalText(e *fact.Effect) string { return lowToHigh(e.Low, e.High, bareTimes) }
 
 // effectText gives a ratio with its interval, if it has one, and ~ before what
 // is not significant: "0.83x (0.78 to 0.89)", "~ 1.01x (0.98 to 1.03)".

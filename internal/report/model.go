@@ -178,10 +178,15 @@ const widestKnown = 100
 
 // ends is an interval, by its ends.
 func ends(e model.Estimate, format func(float64) string) string {
-	if !(float64(e.High) <= widestKnown*float64(e.Low)) {
+	return lowToHigh(float64(e.Low), float64(e.High), format)
+}
+
+// lowToHigh is an interval, by its ends; one that is so wide that it says nothing is not known.
+func lowToHigh(low, high float64, format func(float64) string) string {
+	if !(high <= widestKnown*low) {
 		return notKnown
 	}
-	return format(float64(e.Low)) + " to " + format(float64(e.High))
+	return format(low) + " to " + format(high)
 }
 
 func secondsText(seconds float64) string { return latencyText(seconds * 1e9) }

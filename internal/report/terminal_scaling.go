@@ -40,12 +40,21 @@ func (t *terminal) overInstances(s *fact.Scaling, w result.Workload, points []fa
 	own := pointsOf(s, points)
 	columns, rows := t.scalingTable(s, rateHead(own))
 	t.table(columns, rows)
+	if s.Floor > 0 {
+		t.text("  ", "  ", floorText(s), t.style.dim)
+	}
 	for _, doubt := range t.doubtsOver(s) {
 		t.text("  ! ", "    ", doubt, t.style.warn)
 	}
 	if len(s.Missing) > 0 {
 		t.text("  ! ", "    ", "no trial was completed with "+numbers(s.Missing), t.style.warn)
 	}
+}
+
+// floorText says by how much equal mixes differ, under their curve.
+func floorText(s *fact.Scaling) string {
+	return fmt.Sprintf("noise floor: bring-ups of the same mix differ by %s; no smaller difference is called real",
+		percentText(s.Floor))
 }
 
 // doubtsOver are what makes the numbers of a curve less than they seem, each said once.

@@ -51,6 +51,19 @@ func (p *Place) Replace(ctx context.Context, from *os.Root, name string) error {
 	return nil
 }
 
+// Forget drops what the page cache has of the files in the place's target. What was not written
+// back yet stays: flush the base first. A raw device has no files.
+func (p *Place) Forget() error {
+	at, err := p.root()
+	if err != nil {
+		return nil //nolint:nilerr // it has no files
+	}
+	if err := golden.Forget(at); err != nil {
+		return fmt.Errorf("drop the files of place %d of stack %s from the page cache: %w", p.config.Number, p.base.line, err)
+	}
+	return nil
+}
+
 // root is where the host finds the files of the place's target.
 func (p *Place) root() (string, error) {
 	if p.dir != "" {

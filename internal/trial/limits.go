@@ -167,11 +167,19 @@ func (s *site) limitDevices() (all []string) {
 }
 
 // dropCaches takes from the instances' groups what they hold of the page cache, so
-// that each trial begins with the same.
+// that each trial begins with the same. Without a miniature no group holds it: what is there of
+// their files is dropped one by one, of all places that are up.
 func (s *site) dropCaches(all together) error {
 	if s.small != nil {
 		_, err := s.small.group.DropCache()
 		return err
+	}
+	for _, b := range s.bases {
+		for _, p := range b.places {
+			if err := p.Forget(); err != nil {
+				return err
+			}
+		}
 	}
 	for _, in := range all {
 		group, none := in.place.StepGroup()

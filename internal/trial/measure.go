@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"plimsoll/internal/experiment"
@@ -155,7 +156,8 @@ func (r *runner) warm(ctx context.Context, s *site, all together) error {
 		}
 		steps[i], some = step, some || step != nil
 	}
-	if s.small == nil && !some {
+	serving := slices.ContainsFunc(all, func(in *instance) bool { return in.load.Abilities().Serving != nil })
+	if s.small == nil && !some && !serving {
 		return nil
 	}
 	// What one trial left is not what the next begins with.

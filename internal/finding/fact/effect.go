@@ -14,7 +14,7 @@ type Effect struct {
 	Adjusted float64 `json:"adjusted,omitzero"` // P for all comparisons of rates in the run (Benjamini and Hochberg); 0 for other metrics
 	N        [2]int  `json:"n"`                 // bring-ups of subject and baseline; trials where bring-ups are not known
 	Pairs    int     `json:"pairs,omitempty"`   // blocks that both were in
-	Floor    float64 `json:"floor,omitzero"`    // ratio, above 1, by which two copies of the baseline differed; 0 when not known
+	Floor    float64 `json:"floor,omitzero"`    // ratio, above 1, by which two copies of the baseline differed, or bring-ups of the same mix; 0 when not known
 	TooFew   bool    `json:"too_few,omitempty"` // so few cannot differ significantly, however far apart
 	Differs  bool    `json:"differs"`           // significant at 5%, and by more than Floor; otherwise shown as ~
 }

@@ -8,6 +8,7 @@ type Scaling struct {
 	Points   []ScalingPoint `json:"points"`            // ascending by instances
 	Missing  []int          `json:"missing,omitempty"` // numbers of instances that were tried, of which no trial was completed
 	Memory   int64          `json:"memory,omitempty"`  // of the miniature, in bytes; 0 where it has no limit of its own
+	Floor    float64        `json:"floor,omitempty"`   // share by which bring-ups of the same mix differ in their rate; 0 where not known
 	Best     int            `json:"best"`              // instances that together do most
 	Valley   *Valley        `json:"valley,omitempty"`
 	Rate     *Shape         `json:"rate,omitempty"` // of throughput; nil where Open says why

@@ -200,6 +200,6 @@ func adjustTogether(all []*fact.Effect) {
 	}
 	for i, p := range stats.BenjaminiHochberg(ps) {
 		e := all[i]
-		e.Adjusted, e.Differs = p, !e.TooFew && p < stats.Alpha && e.Ratio > 0 && e.Size() >= Visible
+		e.Adjusted, e.Differs = p, !e.TooFew && p < stats.Alpha && e.Ratio > 0 && e.Size() >= max(Visible, e.Floor)
 	}
 }

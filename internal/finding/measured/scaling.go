@@ -112,6 +112,11 @@ func (v *View) scalingOf(s Scaling) fact.Scaling {
 		f.Points = append(f.Points, p)
 		f.Points[i].Binds = bindingOf(p, f.Points[0])
 	}
+	var rates []samples.Sample
+	for _, c := range s.Cells {
+		rates = append(rates, c.Rates)
+	}
+	f.Floor = bringUpsApart(rates...)
 	latencies, err := stats.FindChanges(s.levelsOf(samples.P99), seed)
 	if err == nil {
 		f.P99 = shapeOf(latencies, false)
@@ -125,6 +130,9 @@ func (v *View) scalingOf(s Scaling) fact.Scaling {
 	}
 	f.Rate = shapeOf(curve, true)
 	f.Valley = valleyOf(curve, f.Points)
+	if f.Valley != nil && 1-f.Valley.Ratio <= f.Floor {
+		f.Valley = nil // bring-ups of the same mix differ by as much
+	}
 	if f.Valley != nil {
 		f.Best = f.Valley.From
 		f.Valley.Cause = causeOf(at(f.Points, f.Valley.From), at(f.Points, f.Valley.To))

@@ -4,6 +4,7 @@
 package measured
 
 import (
+	"math"
 	"slices"
 	"sync"
 
@@ -228,10 +229,24 @@ func (v *View) Effect(metric, subject, baseline string, x, y samples.Sample) (e 
 		return e, false
 	}
 	e.Ratio = of.Ratio
+	if apart := bringUpsApart(x, y); apart > 0 {
+		e.Floor = 1 + apart
+		e.Differs = e.Differs && e.Size() > e.Floor
+	}
 	if of.Low > 0 && Finite(of.High) {
 		e.Low, e.High = of.Low, of.High
 	}
 	return e, true
+}
+
+// bringUpsApart is by how much bring-ups of the same point differ from each other beyond what their block
+// explains: the standard deviation, as a share; 0 where that is not known.
+func bringUpsApart(points ...samples.Sample) float64 {
+	parts, ok := samples.Parts(points)
+	if !ok || !Finite(parts.Between) {
+		return 0
+	}
+	return math.Expm1(parts.Between)
 }
 
 // TooFew remarks that so few bring-ups, or trials, cannot differ significantly; nothing
