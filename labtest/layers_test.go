@@ -28,6 +28,7 @@ func TestLayers(t *testing.T) {
 		g.runs(t, goTests{Package: "cmd/plimsoll",
 			Run: "^Test(AMixIsHeldToTheLimitsOfItsTenants|AnInstanceThatIsKilledIsAResult)$", Env: env})
 	})
+	t.Run("load line", func(t *testing.T) { loadLine(t, g) })
 	t.Run("killed mixes", func(t *testing.T) { killedMixes(t, g) })
 	t.Run("neighbours", func(t *testing.T) { neighbours(t, g) })
 	t.Run("killed runs", func(t *testing.T) { killedStripes(t, g) })
