@@ -21,7 +21,8 @@ factors: {n: [1, 4]}
 stacks: {disk: serial:LAB1 > xfs}
 workloads:
   C:
-    ycsb: {workload: C, records: 40000, threads: 2, think: 10ms, distribution: uniform, database: {pebble: {cache: 1MiB}}}
+    ycsb:
+      {workload: C, records: 40000, threads: 2, think: 10ms, distribution: uniform, database: {pebble: {cache: 1MiB}}}
 mixes:
   C-$n: {servers: {workload: C, count: $n}}
 host: {cpus: 1, memory: 192MiB, read-iops: 100}
