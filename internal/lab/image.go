@@ -25,7 +25,7 @@ import (
 // Image is what machines start from: three files in a directory that carries
 // the hash of their recipe.
 type Image struct {
-	Dir string
+	Dir string `json:"-"` // it may be moved
 
 	Built   time.Time     `json:"built"`
 	Took    time.Duration `json:"took_ns"`

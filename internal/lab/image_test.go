@@ -161,7 +161,7 @@ func TestFindImage(t *testing.T) {
 	if err := os.MkdirAll(of, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(of, imageFacts), []byte(`{"kernel":"6.1"}`), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(of, imageFacts), []byte(`{"Dir":"/where/it/was/made","kernel":"6.1"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if i, err := FindImage(dir, DefaultRecipe()); err != nil || i.Release != "6.1" || i.Dir != of {
