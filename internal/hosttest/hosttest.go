@@ -219,7 +219,7 @@ func processes() map[int]string {
 			continue
 		}
 		env := environment(e.Name())
-		if of := owner(env); of != "" && of != os.Getenv(ownerVariable) {
+		if of := ownerOf(env); of != "" && of != os.Getenv(ownerVariable) {
 			continue
 		}
 		comm, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "comm"))
@@ -249,7 +249,7 @@ func Others() map[int]string {
 			continue
 		}
 		comm, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "comm"))
-		if strings.TrimSpace(string(comm)) != "plimsoll" || above[pid] || owner(environment(e.Name())) != "" {
+		if strings.TrimSpace(string(comm)) != "plimsoll" || above[pid] || ownerOf(environment(e.Name())) != "" {
 			continue
 		}
 		cmdline, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
@@ -288,8 +288,8 @@ func init() {
 	}
 }
 
-// owner tells whose a process with that environment is; "" when nobody says.
-func owner(env []byte) string {
+// ownerOf returns whose a process with that environment is; "" when nobody says.
+func ownerOf(env []byte) string {
 	for v := range bytes.SplitSeq(env, []byte{0}) {
 		if of, ok := bytes.CutPrefix(v, []byte(ownerVariable+"=")); ok {
 			return string(of)

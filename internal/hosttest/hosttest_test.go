@@ -106,9 +106,14 @@ func TestKept(t *testing.T) {
 	if other := Kept(t, "images", sources); other != first {
 		t.Errorf("a test makes it another one, %s beside %s", other, first)
 	}
+	write("list.txt", "one")
+	listed := Kept(t, "images", sources)
+	if listed == first {
+		t.Error("what a list embeds makes no difference")
+	}
 	write("make.go", "package two")
 	second := Kept(t, "images", sources)
-	if second == first {
+	if second == listed {
 		t.Errorf("other sources are kept in %s, too", second)
 	}
 	old := time.Now().AddDate(0, 0, -15)

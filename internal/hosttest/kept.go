@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	owners "plimsoll/internal/owner"
+	"plimsoll/internal/owner"
 )
 
 // Kept returns a directory, in the cache of the user, for what tests of every clone make of
 // packages of the distribution at some cost: images. It is another one each week, for newer
-// packages, and whenever a Go file of the source directories changes, which make what is in
-// it. Those of weeks before the last one are removed.
+// packages, and whenever a file in the source directories changes, tests aside: these make what
+// is in it. Those that nobody changed for two weeks are removed.
 func Kept(t testing.TB, what string, sources ...string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -24,33 +24,33 @@ func Kept(t testing.TB, what string, sources ...string) string {
 	}
 	sum := sha256.New()
 	for _, dir := range sources {
-		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s has no Go files: %v", dir, err)
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
 		}
 		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
+			if file.IsDir() || strings.HasSuffix(file.Name(), "_test.go") {
 				continue
 			}
-			text, err := os.ReadFile(file)
+			text, err := os.ReadFile(filepath.Join(dir, file.Name()))
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintln(sum, filepath.Base(file), len(text))
+			fmt.Fprintln(sum, file.Name(), len(text))
 			_, _ = sum.Write(text) // never fails
 		}
 	}
 	year, week := time.Now().ISOWeek()
 	base := filepath.Join(cache, "plimsoll", "tests", what)
 	dir := filepath.Join(base, fmt.Sprintf("%d-%02d-%x", year, week, sum.Sum(nil)[:8]))
-	if _, err := owners.MkdirAll(dir, 0o755); err != nil {
+	if _, err := owner.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	removeOld(t, base, time.Now().AddDate(0, 0, -14))
 	return dir
 }
 
-// removeOld removes the directories that nobody changed since.
+// removeOld removes the directories that nobody changed since a time.
 func removeOld(t testing.TB, base string, since time.Time) {
 	t.Helper()
 	kept, err := os.ReadDir(base)

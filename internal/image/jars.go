@@ -3,15 +3,14 @@ package image
 import (
 	"archive/tar"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Jars are programs for a JVM, and all that they need, as Maven Central has them.
@@ -41,43 +40,18 @@ const fetchers = 8
 // fetch downloads all jars to a directory, and checks them.
 func (j *Jars) fetch(ctx context.Context, repository, dir string, progress Progress) error {
 	all := j.all()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	next := make(chan jar)
-	failed := make([]error, fetchers)
+	fetching, ctx := errgroup.WithContext(ctx)
+	fetching.SetLimit(fetchers)
 	var done atomic.Int64
-	var working sync.WaitGroup
-	for i := range fetchers {
-		working.Go(func() {
-			for one := range next {
-				if failed[i] != nil {
-					continue
-				}
-				failed[i] = fetch(ctx, repository, one.artifact, one.sha256, filepath.Join(dir, path.Base(one.artifact)), nil)
-				if failed[i] != nil {
-					cancel()
-				}
-				done.Add(1)
-			}
-		})
-	}
 	for _, one := range all {
-		next <- one
+		fetching.Go(func() error {
+			defer done.Add(1)
+			return fetch(ctx, repository, one.artifact, one.sha256, filepath.Join(dir, path.Base(one.artifact)), nil)
+		})
 		progress.Step(fmt.Sprintf("fetching jars: %d of %d", done.Load(), len(all)),
 			0.2+0.2*float64(done.Load())/float64(len(all)))
 	}
-	close(next)
-	working.Wait()
-	return first(failed)
-}
-
-// first is the error that the others follow from: these are of what was interrupted for it.
-func first(all []error) error {
-	at := slices.IndexFunc(all, func(err error) bool { return err != nil && !errors.Is(err, context.Canceled) })
-	if at >= 0 {
-		return all[at]
-	}
-	return errors.Join(all...)
+	return fetching.Wait()
 }
 
 // add adds the jars of a directory to a root.

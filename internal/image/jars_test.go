@@ -1,10 +1,8 @@
 package image
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -79,16 +77,5 @@ func TestListsOfJars(t *testing.T) {
 		if lines := strings.Count(r.Jars.List, "\n"); lines != len(names) || lines == 0 {
 			t.Errorf("%s: %d lines, and %d jars", r.Name, lines, len(names))
 		}
-	}
-}
-
-// The error of what failed is told, and not that of what was interrupted for it.
-func TestFirst(t *testing.T) {
-	broken := errors.New("broken")
-	if err := first([]error{nil, context.Canceled, broken}); !errors.Is(err, broken) {
-		t.Error(err)
-	}
-	if err := first(make([]error, 3)); err != nil {
-		t.Error(err)
 	}
 }

@@ -27,7 +27,6 @@ const (
 	fillAt        = 5.0 / 8
 	mostServers   = 48
 	recordBytes   = 1074 // of a record of 1000 bytes, as it is stored
-	halfOf        = 2
 )
 
 // density is what the template of density is given.
@@ -46,8 +45,8 @@ func WriteDensity(w io.Writer, h Host, has result.Limits) error {
 	d := density{filled: fill(h), Source: "dir:.", About: "the current directory"}
 	d.Name = name("density-of-" + h.Report.Environment.Hostname)
 	d.CPUs, d.Memory = plural.Count(int(has.CPUs), "processor"), units.Bytes(uint64(has.MemoryBytes))
-	d.HalfCPUs = fmt.Sprintf("%.3g", max(0.01, has.CPUs/halfOf))
-	d.HalfMemory = fmt.Sprintf("%dMiB", has.MemoryBytes/halfOf>>20)
+	d.HalfCPUs = fmt.Sprintf("%.3g", max(0.01, has.CPUs/2))
+	d.HalfMemory = fmt.Sprintf("%dMiB", has.MemoryBytes/2>>20)
 	most := int(min(mostServers, max(4, math.Round(has.CPUs*serversPerCPU))))
 	fills := math.Ceil(fillAt * float64(most))
 	bytes := float64(has.MemoryBytes) / fills
