@@ -164,6 +164,24 @@ func (e *Experiment) workloads() byName {
 	return all
 }
 
+// serverMemory returns the least memory that each server of a tenant can run in; 0 where that is not known.
+func (all byName) serverMemory(t Tenant) int64 {
+	w, ok := all[t.Workload]
+	if !ok {
+		return 0
+	}
+	return w.Info().ServerMemory
+}
+
+// ServerMemory returns the least memory that all servers of a mix can run in together.
+func (e *Experiment) ServerMemory(m Mix) (bytes int64) {
+	workloads := e.workloads()
+	for _, t := range m.Tenants {
+		bytes += int64(t.Count) * workloads.serverMemory(t)
+	}
+	return bytes
+}
+
 func (all byName) of(m Mix) []Workload {
 	var out []Workload
 	for _, t := range m.Tenants {

@@ -557,21 +557,13 @@ func (p *parser) checkMemory() {
 		said[what] = true
 	}
 	for _, m := range p.e.Mixes {
-		var all int64
 		for _, t := range m.Tenants {
-			w, ok := workloads[t.Workload]
-			if !ok {
-				continue
+			least := workloads.serverMemory(t)
+			if has := t.Limits.MemoryBytes; has > 0 && has < least {
+				refuse(fmt.Sprintf("an instance of %s in mix %s", t.Name, m.Name), has, least)
 			}
-			serving := w.Abilities().Serving
-			if serving == nil || serving.Memory == 0 {
-				continue
-			}
-			if has := t.Limits.MemoryBytes; has > 0 && has < serving.Memory {
-				refuse(fmt.Sprintf("an instance of %s in mix %s", t.Name, m.Name), has, serving.Memory)
-			}
-			all += int64(t.Count) * serving.Memory
 		}
+		all := p.e.ServerMemory(m)
 		if m.Host != nil && m.Host.MemoryBytes > 0 && m.Host.MemoryBytes < all {
 			refuse("the host of mix "+m.Name, m.Host.MemoryBytes, all)
 		}

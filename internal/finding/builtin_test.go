@@ -13,6 +13,7 @@ import (
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/rules"
 	"plimsoll/internal/result"
 	layers "plimsoll/internal/stack"
 	workloads "plimsoll/internal/workload/kinds"
@@ -39,6 +40,7 @@ func TestVerdictsOfBuiltInExperiments(t *testing.T) {
 				continue
 			}
 			isPlain(t, r)
+			isTaken(t, name, f)
 			fmt.Fprintf(&got, "%s: %s\n", name, r.Headline)
 			for _, bullet := range [][2]string{{"use", r.Use}, {"avoid", r.Avoid}, {"check next", r.Next}, {"", r.Reason}} {
 				if bullet[1] != "" {
@@ -62,6 +64,24 @@ func TestVerdictsOfBuiltInExperiments(t *testing.T) {
 	}
 	if got.String() != string(want) {
 		t.Errorf("differs from %s (go test -update-builtin writes it anew):\n%s", path, got.String())
+	}
+}
+
+// isTaken fails where an experiment refuses the number of instances that a verdict on it would have measured next.
+func isTaken(t *testing.T, name string, f fact.Finding) {
+	t.Helper()
+	verdict, ok := f.Facts.(rules.Verdict)
+	if !ok || verdict.Carries == nil || verdict.Carries.Curve.Line.Next == 0 {
+		return
+	}
+	text, _ := examples.Find(name)
+	e, err := experiment.Parse(name, text, experiment.Options{Catalog: layers.Catalog(), Kinds: workloads.All()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Instances = verdict.Carries.Curve.Line.Next
+	if _, err := (experiment.Scale{Catalog: layers.Catalog()}).Apply(e); err != nil {
+		t.Errorf("%s refuses the %d instances that its verdict proposes: %v", name, e.Instances, err)
 	}
 }
 

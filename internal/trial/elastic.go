@@ -105,7 +105,8 @@ func (s *schedule) begin() (points []point, err error) {
 }
 
 // variations are the mixes that vary one, those first that the run has stored already. A limit that allows
-// more than the host has is none: to relax it changes nothing, and is no measurement of what more would do.
+// more than the host has is none: to relax it changes nothing, and is no measurement of what more would do. Nor is
+// memory tightened that servers cannot run without.
 func (s *schedule) variations(run *result.Run, of experiment.Mix) (all []experiment.Mix) {
 	var known []string
 	for name := range s.mixes {
@@ -115,7 +116,8 @@ func (s *schedule) variations(run *result.Run, of experiment.Mix) (all []experim
 		host := run.Environment
 		tooMany := host.CPUs > 0 && m.Host.CPUs > float64(host.CPUs) && m.Host.CPUs > of.Host.CPUs
 		tooMuch := host.MemoryBytes > 0 && uint64(m.Host.MemoryBytes) > host.MemoryBytes && m.Host.MemoryBytes > of.Host.MemoryBytes
-		if tooMany || tooMuch {
+		tooLittle := m.Host.MemoryBytes > 0 && m.Host.MemoryBytes < s.Experiment.ServerMemory(m)
+		if tooMany || tooMuch || tooLittle {
 			continue
 		}
 		at := slices.IndexFunc(run.Mixes, func(was result.Mix) bool { return reflect.DeepEqual(was.Varies, m.Varies) })

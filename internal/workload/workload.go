@@ -154,8 +154,6 @@ type Serving struct {
 	Content string
 	// Image is what the server runs from; nil for this program.
 	Image *Image
-	// Memory is the least that the server can run in; 0 where that is not known.
-	Memory int64
 	// Bytes is the space that it takes while no server has it open.
 	Bytes int64
 	// ReadOnly tells that what is driven leaves the data as it was, so that the next trial

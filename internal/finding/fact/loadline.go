@@ -34,6 +34,7 @@ type LoadLine struct {
 	High      int       `json:"high,omitempty"`     // which is below four bring-ups
 	BringUps  int       `json:"bring_ups"`          // of the number that has fewest
 	Odds      []Odds    `json:"odds,omitempty"`     // ascending by instances
+	Fit       int       `json:"fit,omitempty"`      // the most whose servers the miniature's memory has room for; 0 where that is not known
 	Next      int       `json:"next,omitempty"`     // instances to measure next; 0 for none
 	NextWhy   Next      `json:"next_why,omitempty"` // "" where nothing is left to measure
 }
@@ -51,6 +52,9 @@ func (l LoadLine) ShareOf(instances int) float64 {
 	}
 	return 0
 }
+
+// Full reports whether the miniature has no memory for the servers of more instances than the line is at.
+func (l LoadLine) Full() bool { return l.Fit > 0 && l.Instances >= l.Fit }
 
 // Decided reports whether the interval holds one number alone.
 func (l LoadLine) Decided() bool { return l.Low > 0 && l.Low == l.High }

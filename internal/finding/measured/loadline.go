@@ -40,7 +40,7 @@ type numbered struct {
 // of each the trials. Trials whose bring-ups are not known are drawn one by one. The same
 // arguments give the same line, and the order of trials does not matter.
 func (s Scaling) LoadLine(o fact.Objective, seed uint64) fact.LoadLine {
-	line := fact.LoadLine{Objective: o}
+	line := fact.LoadLine{Objective: o, Fit: s.Fit}
 	var all []numbered
 	for i, c := range s.Cells {
 		all = append(all, numbered{s.Counts[i], bringUpsOf(c)})
@@ -250,6 +250,7 @@ func middle(odds []fact.Odds) (low, high int) {
 // at most what each of fewer does.
 func nextOf(line fact.LoadLine, all []numbered) (next int, why fact.Next) {
 	first, last := all[0].instances, all[len(all)-1].instances
+	more, beyond := furtherOf(line, all)
 	switch {
 	case line.Objective.Unknown():
 		return 1, fact.NextAlone
@@ -258,7 +259,7 @@ func nextOf(line fact.LoadLine, all []numbered) (next int, why fact.Next) {
 	case line.Instances == 0:
 		return 0, ""
 	case line.Instances == last:
-		return beyond(all), fact.NextBeyond
+		return more, beyond
 	}
 	most := 0.0
 	for _, n := range all {
@@ -284,8 +285,8 @@ func nextOf(line fact.LoadLine, all []numbered) (next int, why fact.Next) {
 	switch {
 	case next > 0:
 		return next, fact.NextBetween
-	case line.High == last:
-		return beyond(all), fact.NextBeyond
+	case line.High == last && more > 0:
+		return more, beyond
 	case below > 0:
 		return below, fact.NextBetween
 	case line.Low < line.High:
@@ -294,8 +295,16 @@ func nextOf(line fact.LoadLine, all []numbered) (next int, why fact.Next) {
 	return 0, ""
 }
 
-// beyond is as many times more than the most instances as these are to the number before.
-func beyond(all []numbered) int {
+// furtherOf is as many times more than the most instances as these are to the number before, and no more than a run would
+// take: 0 where there is no memory for more servers.
+func furtherOf(line fact.LoadLine, all []numbered) (more int, why fact.Next) {
 	before, last := all[len(all)-2].instances, all[len(all)-1].instances
-	return max(last+1, int(math.Round(float64(last)*float64(last)/float64(before))))
+	more = max(last+1, int(math.Round(float64(last)*float64(last)/float64(before))))
+	if line.Fit > 0 {
+		more = min(more, line.Fit)
+	}
+	if more <= last {
+		return 0, ""
+	}
+	return more, fact.NextBeyond
 }

@@ -140,3 +140,21 @@ func TestObjectivesAndWhatIsNext(t *testing.T) {
 		t.Errorf("what no number meets asks for fewer: %+v", below)
 	}
 }
+
+// No more instances are proposed than the miniature has memory for their servers: a run of them would be refused.
+func TestNextFitsTheMemory(t *testing.T) {
+	for _, c := range []struct {
+		server, next, fit int // MiB, and instances
+		full              bool
+	}{{0, 8, 0, false}, {100, 6, 6, false}, {160, 0, 4, true}} {
+		run := crowds(t, []int{1, 2, 4}, func(n, _ int) string { return fmt.Sprint(1000 * n) }, "", 4)
+		run.Workloads[0].ServerMemory = int64(c.server) << 20
+		for i := range run.Mixes {
+			run.Mixes[i].Host = &result.Limits{MemoryBytes: 640 << 20}
+		}
+		line := lineOf(run, fact.Objective{})
+		if line.Next != c.next || line.Fit != c.fit || line.Full() != c.full {
+			t.Errorf("with servers of %d MiB: %+v", c.server, line)
+		}
+	}
+}

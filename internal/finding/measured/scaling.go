@@ -16,6 +16,7 @@ type Scaling struct {
 	Stack    *Stack
 	Workload string
 	Host     *result.Limits
+	Fit      int     // the most whose servers Host has memory for; 0 where that is not known
 	Counts   []int   // ascending
 	Cells    []*Cell // by count
 	Missing  []int   // counts that were tried, of which no trial was completed; ascending
@@ -35,11 +36,21 @@ func (v *View) Scalings() []Scaling {
 			if c == nil && !v.failed(s.Name, m.Name) {
 				continue
 			}
-			first := Scaling{Stack: s, Workload: of.Workload, Host: m.Host}
+			first := Scaling{Stack: s, Workload: of.Workload, Host: m.Host, Fit: v.fit(of.Workload, m.Host)}
 			all.of(s.Name+"\x00"+family, first).add(of.Count, c)
 		}
 	}
 	return slices.DeleteFunc(all.all, func(s Scaling) bool { return len(s.Counts) < 2 })
+}
+
+// fit returns how many servers of a workload a miniature has memory for; 0 where that is not known.
+func (v *View) fit(workload string, host *result.Limits) int {
+	for _, w := range v.Run.Workloads {
+		if w.Name == workload && w.ServerMemory > 0 && host != nil {
+			return int(host.MemoryBytes / w.ServerMemory)
+		}
+	}
+	return 0
 }
 
 // failed reports whether a mix was tried on a stack, or could not be.

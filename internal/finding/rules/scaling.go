@@ -149,7 +149,7 @@ func (s *Scaled) confidence() fact.Confidence {
 		return fact.Likely
 	case s.Curve.Open != "" && line.Objective.None():
 		return fact.TooEarly
-	case valley != nil && valley.Cause != fact.CauseUnknown && line.Decided():
+	case valley == nil && line.Full() && line.Decided(), valley != nil && valley.Cause != fact.CauseUnknown && line.Decided():
 		return fact.Sure
 	}
 	return fact.Likely

@@ -30,7 +30,8 @@ type driven struct {
 
 // Info implements workload.Workload.
 func (w *driven) Info() result.Workload {
-	return result.Workload{Kind: w.name, Summary: w.summary(w.kind.Title), Declared: w.declared}
+	return result.Workload{Kind: w.name, Summary: w.summary(w.kind.Title), Declared: w.declared,
+		ServerMemory: w.server.Serve("").MemoryBytes}
 }
 
 // Programs implements workload.Workload.
@@ -172,7 +173,6 @@ func (w *driven) Abilities() workload.Abilities {
 			Data:     w.Layout(),
 			Content:  w.content(),
 			Image:    w.server.Image(),
-			Memory:   served.MemoryBytes,
 			Bytes:    w.server.NeedBytes(w.dataset(), false),
 			ReadOnly: w.readOnly(),
 			Serve: func(target workload.Target) (*workload.Step, error) {
