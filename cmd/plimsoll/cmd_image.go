@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,7 +73,13 @@ The same versions of packages give the same digest.
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all := image.Recipes()
-			at := slices.IndexFunc(all, func(r image.Recipe) bool { return r.Name == args[0] })
+			name, version, _ := strings.Cut(args[0], ":")
+			at := slices.IndexFunc(all, func(r image.Recipe) bool { return r.Name == name })
+			if at >= 0 && version != "" {
+				why := cmp.Or(all[at].Others, "one version alone can be made")
+				return &exitError{exitUsage, fmt.Errorf("%s cannot be made here: %s (take it as it is: plimsoll image pull %s; "+
+					"or make %s: %s)", args[0], why, args[0], name, all[at].Summary)}
+			}
 			if at < 0 {
 				return &exitError{exitUsage, fmt.Errorf("no image is called %q: %s", args[0], suggest.DidYouMean(args[0], names))}
 			}

@@ -16,6 +16,7 @@ var cassandraJars string
 // /opt/cassandra/lib, and a Java in /opt/java/openjdk.
 var cassandra = Recipe{
 	Name: "cassandra", Summary: "Cassandra 5.0, as Maven Central has it, with Debian's Java 17",
+	Others:   "version 4.1 needs Java 8 or 11, and Debian 12 has 17",
 	Packages: with("openjdk-17-jre-headless", "libstdc++6", "zlib1g"),
 	Without:  slices.Concat(installers, noServer),
 	Path:     "/opt/java/openjdk/bin:" + debianPath, User: "cassandra", UserID: 999,

@@ -6,6 +6,7 @@ import "slices"
 type Recipe struct {
 	Name     string   // of the image: "postgresql"
 	Summary  string   // what it is for, in a line
+	Others   string   // why other versions cannot be made; "" where nothing but the package's own is known
 	Packages []string // whose programs are wanted; what they depend on comes along
 	Without  []string // packages that are only there to install or set up others
 	Path     string   // where programs are looked for
