@@ -48,3 +48,33 @@ func TestCassandraIsMeasured(t *testing.T) {
 		t.Errorf("the host is not as it was:\n%s", diff)
 	}
 }
+
+// TestServersThatWarmUpStay: with the optimizing compiler, servers that are only read go on in the next
+// trial, as warm as they are by then; and each trial says how much of it was warm-up.
+func TestServersThatWarmUpStay(t *testing.T) {
+	hosttest.Exclusive(t)
+	before := hosttest.Look()
+	p := newProgram(t)
+	p.keepImage("cassandra")
+	text := strings.NewReplacer(
+		"workload: A", "workload: C", "commitlog_sync: group", "jit: full", "count: 2", "count: 1",
+	).Replace(cassandraOn("loop(size=2GiB) > xfs > volume", 4*time.Second))
+	code, out, errs := p.run("run", p.experiment(text), "--quiet")
+	if code != 0 {
+		t.Fatalf("ends with %d: %s%s", code, out, errs)
+	}
+	_, run := p.result()
+	for _, trial := range run.Trials {
+		if trial.Rates == nil || len(trial.Rates.IOPS) < 30 || trial.Stop != nil {
+			t.Errorf("trial %d tells %+v of its rates", trial.Seq, trial.Rates)
+		}
+	}
+	for seq, starts := range map[int]bool{1: true, 2: false} {
+		if p.exists(fmt.Sprintf("plimsoll-runs/*/artifacts/%03d-*/cassandra.yaml", seq)) != starts {
+			t.Errorf("a server is started for trial %d, or is not", seq)
+		}
+	}
+	if diff := before.Settle(0); diff != "" {
+		t.Errorf("the host is not as it was:\n%s", diff)
+	}
+}

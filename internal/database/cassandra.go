@@ -201,7 +201,9 @@ func (c *cassandra) serve(dir string, options ...string) workload.Step {
 	if c.JIT == "c1" {
 		argv = append(argv, "-XX:TieredStopAtLevel=1")
 	}
-	argv = append(append(argv, openCassandra()...), "-Djdk.attach.allowAttachSelf=true", "-Djava.net.preferIPv4Stack=true",
+	argv = append(append(argv, openCassandra()...), "-Djdk.attach.allowAttachSelf=true",
+		"-Dcassandra-foreground=yes", // else it closes what it says that on
+		"-Djava.net.preferIPv4Stack=true",
 		"-Djdk.net.hosts.file="+workload.ScratchDir+"/"+cassandraHosts,
 		"-Djava.io.tmpdir="+at, "-Djna.tmpdir="+at, "-Dio.netty.native.workdir="+at,
 		"-Dcassandra.config=file://"+workload.ScratchDir+"/"+cassandraConfig,
@@ -209,7 +211,7 @@ func (c *cassandra) serve(dir string, options ...string) workload.Step {
 		"-Dcassandra.storagedir="+dir, "-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.ring_delay_ms=1")
 	argv = append(append(argv, options...), "-cp", cassandraJars, "org.apache.cassandra.service.CassandraDaemon")
 	return workload.Step{Argv: argv, EndCodes: []int{143}, Patience: cassandraPatience,
-		MemoryBytes: c.Heap + c.RowCache + cassandraBeside,
+		MemoryBytes: c.Heap + c.RowCache + cassandraBeside, Warms: c.JIT == "full",
 		Files: map[string][]byte{cassandraConfig: []byte(c.config(dir)), cassandraLogs: []byte(cassandraLogging),
 			cassandraHosts: []byte("127.0.0.1 localhost\n")}}
 }
@@ -290,6 +292,7 @@ var cassandraCauses = []cause{
 	{"could not reserve enough space", "it got no memory for its heap", cassandraMemory},
 	{"cannot reserve", "it got no memory outside of its heap", cassandraMemory},
 	{"unable to create native thread", "it may not start as many threads", "raise the limit of processes (ulimit -u)"},
+	{"unrecognized option", "its Java does not have an option", "take an image of Cassandra 5.0 or 4.1"},
 	{"unrecognized vm option", "its Java does not have an option", "take an image of Cassandra 5.0 or 4.1"},
 	{"could not create the java virtual machine", "its Java does not start", "take an image of Cassandra 5.0 or 4.1"},
 	{"could not find or load main class", "the image has no Cassandra in /opt/cassandra", "take the official image, " +

@@ -21,9 +21,13 @@ func failed(title string, causes []cause, memory string, exit workload.Exit) *pr
 	said := complaint(exit.Stderr)
 	lower := strings.ToLower(exit.Stderr)
 	for _, c := range causes {
-		if strings.Contains(lower, c.said) {
-			return failure(with(c.why, said), c.remedy)
+		if !strings.Contains(lower, c.said) {
+			continue
 		}
+		if !strings.Contains(strings.ToLower(said), c.said) {
+			said = lineWith(exit.Stderr, c.said)
+		}
+		return failure(with(c.why, said), c.remedy)
 	}
 	switch {
 	case strings.Contains(lower, "panic: "), strings.Contains(lower, "fatal error: "):
@@ -37,6 +41,16 @@ func failed(title string, causes []cause, memory string, exit workload.Exit) *pr
 	}
 	return failure(with(fmt.Sprintf("it exited with code %d", exit.Code), said),
 		"see the trial's artifacts; the command line there shows the same by hand")
+}
+
+// lineWith is the first line that has words in it, in small letters.
+func lineWith(text, words string) string {
+	for line := range strings.Lines(strings.ToValidUTF8(text, "?")) {
+		if strings.Contains(strings.ToLower(line), words) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
 }
 
 func with(why, said string) string {

@@ -45,8 +45,11 @@ type Trial struct {
 	Ramp float64 `json:"ramp_factor,omitempty"`
 
 	Checks []Honesty `json:"honesty,omitempty"` // of each stack that instances stood on, in their order
-	Rates  *Rates    `json:"rates,omitempty"`   // nil for a trial that could not stop early
+	Rates  *Rates    `json:"rates,omitempty"`   // nil for a trial that could not stop early, and whose servers do not warm up
 	Stop   *Stop     `json:"stop,omitempty"`    // nil for a trial of a fixed time
+
+	// Warming is why servers may still have got faster while they were measured; "" where nothing says so.
+	Warming string `json:"warming,omitempty"`
 
 	// Miniature is what the kernel says of the limits of the smaller host that the
 	// instances shared; nil for none.

@@ -1,6 +1,9 @@
 package steady
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // mserBatch is the 5 of MSER-5.
 const mserBatch = 5
@@ -63,6 +66,25 @@ func MSER5(series []float64) Truncation {
 		}
 	}
 	return Truncation{Cut: bestInHalf * mserBatch, Best: best * mserBatch, Enough: true}
+}
+
+// Warming returns the warm-up to leave out of a trial of a fixed time, in samples, and why servers may have
+// gone on warming up in what is left; "" where nothing says so. What changes the mean by less than the usual
+// target does not count.
+func Warming(series []float64) (cut int, why string) {
+	warmup := MSER5(series)
+	m, ok := MeanInterval(series[warmup.Cut:], DefaultRule.Confidence)
+	if !warmup.Enough || !ok {
+		return warmup.Cut, "it is too short to tell"
+	}
+	rise := average(series[warmup.Best:]) - m.Value
+	if m.RiseP < 1-DefaultRule.Confidence {
+		rise = max(rise, m.Rise)
+	}
+	if rise > DefaultRule.Target*m.Value {
+		why = fmt.Sprintf("the rate still rose by %s", percent(rise/m.Value))
+	}
+	return warmup.Cut, why
 }
 
 // batchMeans are the means of successive batches of size samples; what does

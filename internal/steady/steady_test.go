@@ -70,6 +70,35 @@ func TestWarmupIsCutOff(t *testing.T) {
 	}
 }
 
+// Of a trial of a fixed time, a warm-up that ends is left out, and one that does not is told of. A rate that
+// falls is none.
+func TestServersThatWarmUpAreTold(t *testing.T) {
+	series := func(rate func(i int) float64) (all []float64) {
+		for i := range 100 {
+			all = append(all, rate(i)+math.Sin(float64(i*i))) // as good as noise, of 1%
+		}
+		return all
+	}
+	for _, c := range []struct {
+		story  string
+		series []float64
+		least  int // that are left out
+		why    string
+	}{
+		{"steady", series(func(int) float64 { return 100 }), 0, ""},
+		{"warm after a third", series(func(i int) float64 { return 100 * min(1, 0.5+float64(i)/60) }), 25, ""},
+		{"still rising", series(func(i int) float64 { return 50 + float64(i) }), 0, "the rate still rose by "},
+		{"warm near the end", series(func(i int) float64 { return 100 + 100*float64(i/80) }), 0, "the rate still rose by "},
+		{"falling", series(func(i int) float64 { return 150 - float64(i)/2 }), 0, ""},
+		{"short", series(func(int) float64 { return 100 })[:30], 0, "too short"},
+	} {
+		cut, why := Warming(c.series)
+		if cut < c.least || !strings.Contains(why, c.why) || c.why == "" && why != "" {
+			t.Errorf("%s: leaves out %d, says %q", c.story, cut, why)
+		}
+	}
+}
+
 func TestIntervalsWidenWithMemory(t *testing.T) {
 	// The same values, shuffled and in order: only their memory differs.
 	sorted := make([]float64, 400)

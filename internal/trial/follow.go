@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,9 @@ type follower struct {
 	gone     []bool           // instances that ended
 	rule     steady.Rule
 	stopper  *steady.Stopper // nil for a trial that takes its whole time
+	interval time.Duration   // of rates
+	warms    bool            // servers get faster while they are asked
+	warming  string          // why they may not have been done with it; known once decide was called
 	decision steady.Decision
 	rates    []float64 // of all instances together, by interval
 	warmup   int       // intervals that measurements leave out; known once decide was called
@@ -39,7 +43,8 @@ const (
 // in it. timing is what the steps are to be made for.
 func (r *runner) follow(m experiment.Mix, all together, timing *workload.Timing) *follower {
 	early := experiment.MayEndEarly(r.Experiment, r.Experiment.WorkloadsOf(m)...)
-	if !early && timing.Ramp == 0 {
+	warms := slices.ContainsFunc(all, func(in *instance) bool { return in.warms() })
+	if !early && timing.Ramp == 0 && !warms {
 		return nil
 	}
 	for _, in := range all {
@@ -47,17 +52,21 @@ func (r *runner) follow(m experiment.Mix, all together, timing *workload.Timing)
 			return nil
 		}
 	}
-	f := &follower{pending: make([][]float64, len(all)), gone: make([]bool, len(all))}
-	if early {
+	f := &follower{pending: make([][]float64, len(all)), gone: make([]bool, len(all)), warms: warms}
+	switch {
+	case early:
 		f.rule = steady.DefaultRule
 		if r.Experiment.Target > 0 {
 			f.rule.Target = r.Experiment.Target
 		}
 		f.rule.Max, timing.Sample = timing.Runtime, f.rule.Interval
 		f.stopper = steady.New(f.rule)
-	} else {
+	case warms:
+		timing.Sample = max(leastSample, timing.Runtime/mostSamples)
+	default:
 		timing.Sample = max(leastSample, timing.Ramp/2, (timing.Ramp+timing.Runtime)/mostSamples)
 	}
+	f.interval = timing.Sample
 	for _, in := range all {
 		f.watches = append(f.watches, in.load.Abilities().Watch(*timing))
 	}
@@ -102,11 +111,13 @@ func (f *follower) judge() {
 				f.pending[i] = rates[1:]
 			}
 		}
-		if f.stopper == nil || f.decision.Stop {
+		if f.stopper == nil && !f.warms || f.decision.Stop {
 			continue
 		}
 		f.rates = append(f.rates, sum)
-		f.decision = f.stopper.Add(sum)
+		if f.stopper != nil {
+			f.decision = f.stopper.Add(sum)
+		}
 	}
 }
 
@@ -114,22 +125,29 @@ func (f *follower) judge() {
 func (f *follower) decide() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.stopper == nil {
-		return
+	cut := 0
+	if f.warms {
+		cut, f.warming = steady.Warming(f.rates)
 	}
-	if !f.decision.Stop {
-		f.decision = f.stopper.End()
+	if f.stopper != nil {
+		if !f.decision.Stop {
+			f.decision = f.stopper.End()
+		}
+		cut = int(f.decision.Warmup / f.interval)
 	}
-	f.warmup = int(f.decision.Warmup/f.rule.Interval) / workload.WarmupUnit * workload.WarmupUnit
+	f.warmup = cut / workload.WarmupUnit * workload.WarmupUnit
 }
 
-// tell tells t why its instances ended when they did.
+// tell tells t why its instances ended when they did, and what of their time was warm-up.
 func (f *follower) tell(t *result.Trial) {
+	if f.stopper != nil || f.warms {
+		t.Rates = &result.Rates{IntervalSeconds: f.interval.Seconds(), IOPS: f.rates, Warmup: f.warmup}
+	}
+	t.Warming = f.warming
 	if f.stopper == nil {
 		return
 	}
 	d := f.decision
-	t.Rates = &result.Rates{IntervalSeconds: f.rule.Interval.Seconds(), IOPS: f.rates, Warmup: f.warmup}
 	t.Stop = &result.Stop{Reason: stopReason(d.Reason), Why: d.Why, MeanIOPS: d.Mean.Value, Confidence: f.rule.Confidence}
 	if !math.IsNaN(d.Low) {
 		t.Stop.LowIOPS, t.Stop.HighIOPS = max(0, d.Low), d.High

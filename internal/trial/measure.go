@@ -85,6 +85,7 @@ func (r *runner) measure(ctx context.Context, t *result.Trial, m experiment.Mix)
 		return err
 	}
 	t.BringUp, t.Region = s.number, s.bases[0].Region
+	s.leave(m.Name)
 	all, err := r.instances(ctx, s, t.Stack, m)
 	if err != nil {
 		return err

@@ -25,9 +25,50 @@ type server struct {
 	process *stack.Server
 	step    *workload.Step
 	kill    context.CancelFunc
+	unbind  func() bool // from its trial, with which it ends otherwise
 }
 
-// serve starts the servers of all instances that drive one, at the same time, and waits
+// bind has a server end with a trial.
+func (s *server) bind(ctx context.Context) { s.unbind = context.AfterFunc(ctx, s.kill) }
+
+// warms reports whether the server that an instance drives gets faster while it is asked.
+func (in *instance) warms() bool {
+	serving := in.load.Abilities().Serving
+	return serving != nil && serving.Warms
+}
+
+// stay reports whether the servers of a mix are to be up for its next trial as well: they would begin to warm up anew, and
+// find their data as it was.
+func (all together) stay() bool {
+	return !slices.ContainsFunc(all, func(in *instance) bool {
+		return !in.warms() || !in.load.Abilities().Serving.ReadOnly
+	})
+}
+
+// stayed are the servers that are up since an earlier trial, by the place that they are in.
+type stayed struct {
+	mix     string
+	servers map[*upPlace]*server
+}
+
+// leave ends servers that stayed up, unless they are those of a mix. The data of one that did not end well is laid out anew.
+func (s *site) leave(mix string) {
+	if s.stayed.mix == mix {
+		return
+	}
+	for place, server := range s.stayed.servers {
+		late := time.AfterFunc(workload.DefaultPatience, server.kill)
+		_, exit, err := server.process.Stop()
+		late.Stop()
+		if err != nil || !workload.EndedWell(exit.Code, server.step.EndCodes) {
+			place.data = ""
+		}
+		server.kill()
+	}
+	s.stayed = stayed{}
+}
+
+// serve starts the servers of all instances that drive one and have none that stayed up, at the same time, and waits
 // until each answers. Whatever it returns, together.abandoned has to be called.
 func (r *runner) serve(ctx context.Context, s *site, all together) error {
 	if !slices.ContainsFunc(all, func(in *instance) bool { return in.load.Abilities().Serving != nil }) {
@@ -44,6 +85,11 @@ func (r *runner) serve(ctx context.Context, s *site, all together) error {
 			return nil
 		}
 		in.outside = outside
+		in.server = s.stayed.servers[in.place]
+		if in.server != nil {
+			in.server.bind(ctx)
+			return in.lost()
+		}
 		step, err := serving.Serve(in.place.Target)
 		if err != nil {
 			return err
@@ -52,8 +98,9 @@ func (r *runner) serve(ctx context.Context, s *site, all together) error {
 		if err := r.serverDir(in); err != nil {
 			return err
 		}
-		alive, kill := context.WithCancel(ctx)
-		in.server = &server{in.place.Serve(alive, step, in.scratch), step, kill}
+		alive, kill := context.WithCancel(context.WithoutCancel(ctx))
+		in.server = &server{process: in.place.Serve(alive, step, in.scratch), step: step, kill: kill}
+		in.server.bind(ctx)
 		version, err := in.ready(ctx, serving)
 		if err != nil {
 			return err
@@ -176,6 +223,14 @@ func (r *runner) served(s *site, m experiment.Mix, all together) error {
 	}
 	if _, _, err := s.limit(m, all, false); err != nil {
 		return err
+	}
+	if all.stay() {
+		s.stayed = stayed{m.Name, map[*upPlace]*server{}}
+		for _, in := range all {
+			in.server.unbind()
+			s.stayed.servers[in.place], in.server = in.server, nil
+		}
+		return nil
 	}
 	return all.each(func(in *instance) error {
 		if in.server == nil {

@@ -27,6 +27,7 @@ type site struct {
 	undo   []*journal.Entry
 	// outside is where what drives servers runs; nil while nothing did.
 	outside *stack.Outside
+	stayed  stayed // servers, between trials
 }
 
 // miniature is the control group that stands for a smaller host.
@@ -318,6 +319,7 @@ func (r *runner) down(ctx context.Context) error {
 		return nil
 	}
 	r.up = nil
+	s.leave("")
 	ctx = context.WithoutCancel(ctx)
 	var all []error
 	for _, b := range slices.Backward(s.bases) {

@@ -413,6 +413,11 @@ func (r *runner) journalled(ctx context.Context) (err error) {
 // trials runs one trial after the other, as the schedule has them.
 func (r *runner) trials(ctx context.Context) error {
 	defer r.others.close()
+	defer func() {
+		if r.up != nil {
+			r.up.leave("")
+		}
+	}()
 	s := r.newSchedule()
 	for {
 		if err := ctx.Err(); err != nil {

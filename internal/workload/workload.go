@@ -73,6 +73,8 @@ type Step struct {
 	Patience time.Duration // how long it may take until it is ready; 0 for DefaultPatience
 	// MemoryBytes is the least memory that it can run in; 0 where that is not known.
 	MemoryBytes int64
+	// Warms tells that it gets faster with what it is asked, for longer than a ramp takes, as what compiles itself does.
+	Warms bool
 }
 
 // DefaultPatience is how long a server may take until it answers that does not say: it may have
@@ -159,6 +161,9 @@ type Serving struct {
 	// ReadOnly tells that what is driven leaves the data as it was, so that the next trial
 	// may begin with it.
 	ReadOnly bool
+	// Warms is that of its step. Where nothing writes, such a server is reached through a network of its own, and stays up
+	// between trials.
+	Warms bool
 	// Serve is the server's process.
 	Serve func(Target) (*Step, error)
 	// Ready is a process on the host that ends well as soon as the server answers.

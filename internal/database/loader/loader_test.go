@@ -432,6 +432,25 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 	}
 }
 
+// A server that is started with an option that it does not have says which.
+func TestABadOptionIsNamed(t *testing.T) {
+	hosttest.Exclusive(t)
+	for _, d := range databases {
+		t.Run(d.name, func(t *testing.T) {
+			b := lay(t, d.name, dataset)
+			b.config.Plan.Serve = slices.Insert(b.config.Plan.Serve, 3, "--nosuch=1")
+			err := Run(t.Context(), b.config)
+			if err == nil {
+				t.Fatal("it serves")
+			}
+			said := b.server.Failed(workload.Exit{Code: 1, Stderr: b.said.String()})
+			if !strings.Contains(said.Why, "nosuch") || strings.Contains(said.Why, "exited with code") {
+				t.Errorf("it ends with %v, of which is told %+v", err, said)
+			}
+		})
+	}
+}
+
 // killAll kills the processes whose root has a directory as that of the data.
 func killAll(t *testing.T, dir string) {
 	owner, err := os.Stat(dir)

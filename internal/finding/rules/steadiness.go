@@ -87,6 +87,7 @@ func Steadiness(v *measured.View) []fact.Finding {
 		shortest := slices.MinFunc(unsteady, func(a, b *measured.Cell) int { return cmp.Compare(runtime(a), runtime(b)) })
 		say("short", "short", stacksOf(unsteady, func(*measured.Cell) bool { return true }), Steady{Seconds: runtime(shortest)})
 	}
+	out = append(out, warming(cells)...)
 	out = append(out, cutOff(cells)...)
 	return append(out, budget(v)...)
 }
@@ -116,6 +117,29 @@ func passes(cells []*measured.Cell, kind result.PreconditioningKind) int {
 		}
 	}
 	return most
+}
+
+// warming names the trials whose servers may still have got faster.
+func warming(cells []*measured.Cell) (out []fact.Finding) {
+	var stacks, whys []string
+	all, warm := 0, 0
+	for _, c := range cells {
+		for _, t := range c.Trials {
+			all++
+			if t.Warming != "" {
+				warm++
+				stacks = measured.AppendNew(stacks, c.Stack.Name)
+				whys = measured.AppendNew(whys, fmt.Sprintf("%s, trial %d: %s", c.Workload.Name, t.Seq, t.Warming))
+			}
+		}
+	}
+	if warm == 0 {
+		return nil
+	}
+	return []fact.Finding{{
+		ID: "steadiness/warming", Case: "warming", Kind: fact.KindCaveat, Stacks: stacks,
+		Facts: Steady{Undecided: warm, All: all, Reason: strings.Join(whys[:min(3, len(whys))], "; ")},
+	}}
 }
 
 // cutOff names the trials that reached their longest time before their mean

@@ -56,6 +56,16 @@ func TestSteadiness(t *testing.T) {
 			titles: map[string]string{"short": "Trials measured 2 s: no steady state was established"},
 		},
 		{
+			name: "servers warm up",
+			run: result.Run{Trials: []result.Trial{trialOf(1, "raw", 100, func(t *result.Trial) {
+				t.Warming = "the rate still rose by 12%"
+			}), trialOf(2, "raw", 110, nil)}},
+			titles: map[string]string{
+				"warming": "In 1 of 2 trials servers were still warming up",
+				"short":   "Trials measured 2 s: no steady state was established",
+			},
+		},
+		{
 			name: "a file was written",
 			run: result.Run{Trials: []result.Trial{trialOf(1, "raw", 100, func(t *result.Trial) {
 				t.Preconditioning = &result.Preconditioning{Kind: result.PreconditionedFile, Passes: 3}

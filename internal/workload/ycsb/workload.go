@@ -175,6 +175,7 @@ func (w *driven) Abilities() workload.Abilities {
 			Image:    w.server.Image(),
 			Bytes:    w.server.NeedBytes(w.dataset(), false),
 			ReadOnly: w.readOnly(),
+			Warms:    served.Warms,
 			Serve: func(target workload.Target) (*workload.Step, error) {
 				if err := w.fits(target); err != nil {
 					return nil, err
