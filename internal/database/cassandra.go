@@ -284,6 +284,7 @@ var cassandraCauses = []cause{
 	{"no space left on device", "its device is full", cassandraRoom},
 	{"insufficient disk space", "its device is full", cassandraRoom},
 	{"not enough space", "its device is full", cassandraRoom},
+	{"unsafe memory access", "its device is full, or fails, while it writes its log", cassandraRoom}, // which is mapped
 	{"disk quota exceeded", "its quota on the device is used up", "raise the quota, or take fewer records"},
 	{"java heap space", "its heap is used up",
 		"raise heap, and the memory limit by as much, or lower memtable_heap_space"},

@@ -198,7 +198,7 @@ type Workload struct {
 	Levels map[string]string `json:"levels,omitempty"` // of each factor that the workload depends on, its level's name
 
 	Image        *Image `json:"image,omitempty"`         // that the server runs from which it drives; nil for none
-	ServerMemory int64  `json:"server_memory,omitempty"` // the least that this server can run in, in bytes; 0 where that is not known
+	ServerMemory int64  `json:"server_memory,omitempty"` // the least that this server can run in; 0 where not known
 }
 
 // Environment is what may change a result and is not part of a stack.

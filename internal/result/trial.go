@@ -45,7 +45,7 @@ type Trial struct {
 	Ramp float64 `json:"ramp_factor,omitempty"`
 
 	Checks []Honesty `json:"honesty,omitempty"` // of each stack that instances stood on, in their order
-	Rates  *Rates    `json:"rates,omitempty"`   // nil for a trial that could not stop early, and whose servers do not warm up
+	Rates  *Rates    `json:"rates,omitempty"`   // of a trial that could stop early, or whose servers warm up
 	Stop   *Stop     `json:"stop,omitempty"`    // nil for a trial of a fixed time
 
 	// Warming is why servers may still have got faster while they were measured; "" where nothing says so.
