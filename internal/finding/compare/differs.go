@@ -43,7 +43,7 @@ func differences(a, b *result.Run, pairs []comparedPair) []Difference {
 		add("", f.Name, f.Value, other[i].Value)
 	}
 	for _, p := range pairs {
-		ours, theirs := mixFacts(a, p.a.workload.Name), mixFacts(b, p.b.workload.Name)
+		ours, theirs := mixFacts(a, p.a.workload), mixFacts(b, p.b.workload)
 		for _, f := range ours {
 			add("", f.Name, f.Value, valueOf(theirs, f.Name))
 		}
@@ -99,11 +99,17 @@ func images(run *result.Run) string {
 	return strings.Join(all, "; ")
 }
 
-// mixFacts are what a mix runs within: the miniature, and the limits of each tenant.
-func mixFacts(run *result.Run, name string) (facts []result.Fact) {
-	at := slices.IndexFunc(run.Mixes, func(m result.Mix) bool { return m.Name == name })
+// mixFacts are the servers of a mix, and what it runs within: the miniature, and the limits of each tenant.
+func mixFacts(run *result.Run, w result.Workload) (facts []result.Fact) {
+	of, _ := workloadsOf(run, w)
+	for _, w := range of {
+		if _, server := parametersOf(w); server != "" {
+			facts = append(facts, result.Fact{Name: "server of " + w.Name, Value: server})
+		}
+	}
+	at := slices.IndexFunc(run.Mixes, func(m result.Mix) bool { return m.Name == w.Name })
 	if at < 0 {
-		return nil
+		return facts
 	}
 	m := run.Mixes[at]
 	if m.Host != nil {

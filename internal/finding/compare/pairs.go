@@ -42,7 +42,7 @@ type shape struct {
 	line     string  // canonical; "" when an import does not tell
 	kind     string  // of workload
 	name     string  // of the workload
-	declared string  // canonical; "" when the run does not tell
+	declared string  // canonical, without parameters of servers; "" when the run does not tell
 	identity string  // of an imported workload; "" when the import does not tell
 	summary  string  // stands in for declared where a run does not tell
 	runtime  float64 // seconds, of the experiment; 0 where the workload has its own
@@ -136,7 +136,7 @@ func variedOf(v *measured.View) (units []*unit) {
 
 func shapeOf(v *measured.View, s *measured.Stack, w result.Workload) shape {
 	h := shape{
-		line: s.Line, kind: w.Kind, name: w.Name, declared: strings.TrimSpace(w.Declared), identity: w.Identity,
+		line: s.Line, kind: w.Kind, name: w.Name, declared: declaredOf(v.Run, w), identity: w.Identity,
 		summary: cmp.Or(w.Summary, w.Name), imported: v.Run.Imported != nil,
 	}
 	if parsed, err := line.Parse(s.Line); err == nil {
@@ -147,20 +147,65 @@ func shapeOf(v *measured.View, s *measured.Stack, w result.Workload) shape {
 	h.traced = slices.ContainsFunc(v.Run.Trials, func(t result.Trial) bool {
 		return t.Stack == s.Name && t.Mix == w.Name && t.Trace != nil
 	})
-	// Parameters are YAML, in whatever order; a user's job file stays as it is.
-	var parameters map[string]any
-	if yaml.Unmarshal([]byte(w.Declared), &parameters) == nil && parameters != nil {
-		if text, err := yaml.Marshal(parameters); err == nil {
-			h.declared = string(text)
-		}
-		if _, own := parameters["runtime"]; own {
-			h.runtime = 0
-		}
-		if _, own := parameters["ramp"]; own {
-			h.ramp = 0
-		}
+	parameters, _ := parametersOf(w)
+	if _, own := parameters["runtime"]; own {
+		h.runtime = 0
+	}
+	if _, own := parameters["ramp"]; own {
+		h.ramp = 0
 	}
 	return h
+}
+
+// workloadsOf are those that run in a mix, and how many instances of each; or the one that runs alone.
+func workloadsOf(run *result.Run, w result.Workload) (all []result.Workload, counts []int) {
+	at := slices.IndexFunc(run.Mixes, func(m result.Mix) bool { return m.Name == w.Name })
+	if at < 0 {
+		return []result.Workload{w}, []int{1}
+	}
+	for _, t := range run.Mixes[at].Tenants {
+		of := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == t.Workload })
+		if of >= 0 {
+			all, counts = append(all, run.Workloads[of]), append(counts, t.Count)
+		}
+	}
+	return all, counts
+}
+
+// declaredOf is what was declared of all that runs in a mix, in one spelling.
+func declaredOf(run *result.Run, w result.Workload) string {
+	var all []string
+	of, counts := workloadsOf(run, w)
+	for i, w := range of {
+		text := strings.TrimSpace(w.Declared)
+		if parameters, _ := parametersOf(w); parameters != nil {
+			if canonical, err := yaml.Marshal(parameters); err == nil {
+				text = string(canonical)
+			}
+		}
+		if counts[i] > 1 {
+			text = fmt.Sprintf("%d of %s", counts[i], text)
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, "")
+}
+
+// parametersOf are those that a workload declares, in whatever order: YAML; nil for a user's job file, which stays as it is.
+// Those of the server that it drives are apart: to compare them is what runs are made for.
+func parametersOf(w result.Workload) (parameters map[string]any, server string) {
+	if yaml.Unmarshal([]byte(w.Declared), &parameters) != nil {
+		return nil, ""
+	}
+	database, ok := parameters["database"].(map[string]any)
+	if !ok {
+		return parameters, ""
+	}
+	text, _ := yaml.Marshal(database) // it was YAML
+	for kind := range database {
+		parameters["database"] = kind
+	}
+	return parameters, strings.Join(strings.Fields(string(text)), " ")
 }
 
 func (a *unit) named(b *unit) bool {
