@@ -261,3 +261,21 @@ func TestElasticityIsPlannedOnceAtTheLine(t *testing.T) {
 		}
 	}
 }
+
+// Memory is not tightened to less than servers can run in.
+func TestMemoryIsTightenedWhereServersFit(t *testing.T) {
+	text := strings.NewReplacer("tmpfs(size=640MiB)", "loop(size=12GiB) > xfs > volume", "memory: 100MiB", "memory: 2GiB",
+		"[1, 2, 3, 4, 5, 6, 7, 8]", "[3, 4]", "{fio: {rw: randread, size: 8MiB}}",
+		"{ycsb: {workload: C, records: 1000, database: {cassandra: {heap: 192MiB}}}}").Replace(eightCounts)
+	e := parsed(t, text)
+	s := &schedule{runner: newSimulation(t, e).runner}
+	for name, tightened := range map[string]bool{"R-3": true, "R-4": false} {
+		of, _ := e.Mix(name)
+		has := slices.ContainsFunc(s.variations(s.store.Run(), of), func(m experiment.Mix) bool {
+			return m.Varies.Limit == "memory" && m.Varies.Factor < 1
+		})
+		if has != tightened {
+			t.Errorf("the memory of %s is tightened: %v", name, has)
+		}
+	}
+}
