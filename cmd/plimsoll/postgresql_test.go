@@ -135,7 +135,7 @@ func (p *program) killedOnce(file, server string, instances int) *result.Run {
 func killServer(dir, program string) string {
 	for deadline := time.Now().Add(hang); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		servers := servers(program)
-		if len(servers) < 2 || measuring(dir) < 2 {
+		if len(servers) < 2 || measuring(dir, 1) < 2 {
 			continue
 		}
 		if err := unix.Kill(servers[0], unix.SIGKILL); err != nil {

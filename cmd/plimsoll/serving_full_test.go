@@ -45,7 +45,7 @@ func TestAFullDeviceEndsATrialOfServers(t *testing.T) {
 		experiment string
 	}{
 		{"load", func(dir string) bool { return len(processesBelow(dir, "load-pebble")) > 0 }, fmt.Sprintf(writers, "")},
-		{"measurement", func(dir string) bool { return measuring(dir) > 0 }, patient.Replace(fmt.Sprintf(writers, ""))},
+		{"measurement", func(dir string) bool { return measuring(dir, 1) > 0 }, patient.Replace(fmt.Sprintf(writers, ""))},
 	} {
 		t.Run(test.when, func(t *testing.T) {
 			before := hosttest.Look()

@@ -249,7 +249,7 @@ const hang = 3 * time.Minute
 func killWhenMeasured(dir, word string) string {
 	for deadline := time.Now().Add(hang); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		pids := processesBelow(dir, word)
-		if measuring(dir) < 2 || len(pids) == 0 {
+		if measuring(dir, 1) < 2 || len(pids) == 0 {
 			continue
 		}
 		if err := unix.Kill(pids[0], unix.SIGKILL); err != nil {
@@ -260,10 +260,10 @@ func killWhenMeasured(dir, word string) string {
 	return fmt.Sprintf("nothing was measured within %s", hang)
 }
 
-// measuring returns how many instances of the first trial of a run below a directory have
+// measuring returns how many instances of a trial of a run below a directory have
 // told what they did: load generators do at the end of their ramp, and at their own.
-func measuring(dir string) (instances int) {
-	trial := filepath.Join(dir, "plimsoll-runs/*/artifacts/001-*")
+func measuring(dir string, seq int) (instances int) {
+	trial := filepath.Join(dir, fmt.Sprintf("plimsoll-runs/*/artifacts/%03d-*", seq))
 	alone, _ := filepath.Glob(filepath.Join(trial, "load.ndjson"))
 	several, _ := filepath.Glob(filepath.Join(trial, "instance-*/load.ndjson"))
 	for _, name := range slices.Concat(alone, several) {
