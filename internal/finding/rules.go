@@ -9,6 +9,7 @@ package finding
 
 import (
 	"plimsoll/internal/finding/cost"
+	"plimsoll/internal/finding/elasticity"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/overload"
@@ -30,7 +31,7 @@ var table = []rule{
 	{"recommendation", rules.Recommend, rules.VerdictSentences},
 	{"neighbours", rules.Neighbours, rules.NeighboursSentences},
 	{"scaling", rules.Scaling, rules.ScalingSentences},
-	{"elasticity", rules.Elasticity, rules.ElasticitySentences},
+	{name: "elasticity", draw: elasticity.Find},
 	{"policies", rules.Policies, rules.PoliciesSentences},
 	{name: "overload", draw: overload.Find},
 	{"tenants", rules.Tenants, rules.TenantsSentences},

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"plimsoll/internal/finding/compare"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/story"
 	"plimsoll/internal/result"
 )
@@ -123,9 +122,5 @@ func TestWideIntervalsAreNotKnown(t *testing.T) {
 	}
 	if got := comparedInterval(compare.Row{Low: &low, High: &narrow}); got != "0.07 to 2.6" {
 		t.Errorf("compare says %q", got)
-	}
-	e := fact.Effect{Ratio: 4, Low: low, High: wide, N: [2]int{4, 4}}
-	if got := ratioCells(&e); got[1] != notKnown {
-		t.Errorf("the table says %q", got)
 	}
 }

@@ -189,9 +189,6 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 		}
 	}
 	for _, f := range findings {
-		if f.Elasticity != nil {
-			add(worthOfLimits(f.Elasticity))
-		}
 		if f.Policies != nil {
 			add(underPolicies(f.Policies))
 		}
@@ -202,9 +199,9 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 			add(whoSuffers(f.Tenants))
 		}
 	}
-	add(throughput(run, unscaled(run, points, findings), findings))
+	add(throughput(run, unscaled(points, findings), findings))
 	add(ratios(run.Experiment.Baseline, points, findings))
-	add(latencyCurves(run, unscaled(run, points, findings)))
+	add(latencyCurves(run, unscaled(points, findings)))
 	add(latencySplits(run, points, findings))
 	add(traceBreakdowns(run, points))
 	add(traceServed(run))

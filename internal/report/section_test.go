@@ -30,6 +30,8 @@ func TestSectionIsDrawn(t *testing.T) {
 				Series: []answer.Series{{Name: "one", Marks: []answer.Mark{{X: 1, Y: 1e6, Low: 9e5, High: 2e6, Text: "at 1"},
 					{X: 2, Y: 5e6, Class: answer.Missed, Text: "at 2"}}}}},
 			{Title: "Of nothing"},
+			{Title: "Held against", Ratios: []answer.Ratio{{Name: "more", Against: "as it is", Of: "p99", Written: "0.53x",
+				Mark: answer.Mark{X: 0.53, Low: 0.5, High: 0.6, Class: answer.Unsure, Text: "more, held against it"}}}},
 		},
 	}
 	findings := []fact.Finding{{ID: "x", Kind: fact.KindScaling, Title: "so it is", Section: s}}
@@ -60,7 +62,8 @@ func TestSectionIsDrawn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"What is asked</h2>", "a &lt;b&gt;", `<td class="n">11.8 to 13.2k</td>`, "p99: how long most take", "at 2", "here",
-		"the line", "and no trial of others"} {
+		"the line", "and no trial of others", "<small>against as it is, p99</small>", "more, held against it",
+		"no significant difference"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page does not say %q", want)
 		}

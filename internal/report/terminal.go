@@ -44,7 +44,6 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	t.underPolicies(points)
 	t.whoSuffers()
 	t.answers()
-	t.worthOfLimits()
 	t.legend(slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
 		return t.scalingOf(p.Workload) != nil || t.together(p.Workload)
 	}))

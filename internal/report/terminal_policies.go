@@ -87,3 +87,8 @@ func resourceWords(all []fact.Resource) string {
 	}
 	return plural.And(words)
 }
+
+func ratioCells(e *fact.Effect) []string {
+	ratio, interval := e.Cells()
+	return []string{ratio.String(), interval.String()}
+}

@@ -54,6 +54,10 @@ func (q Quantity) Between(low, high float64) Cell {
 // None stands in the place of a value that there is not.
 const None = "-"
 
+// widestKnown is how many times its lower end the upper end of a ratio's interval may be that says
+// anything.
+const widestKnown = 100
+
 // String writes the cell as tables have it.
 func (c Cell) String() string {
 	switch {
@@ -61,6 +65,10 @@ func (c Cell) String() string {
 		return c.Text
 	case c.Of == Words:
 		return None
+	case c.Range && c.Of == Times && !(c.To <= widestKnown*c.Value):
+		return "not known"
+	case c.Range && c.Of == Times:
+		return units.Times(c.Value) + " to " + units.Times(c.To)
 	case c.Range && c.Of == Count:
 		return units.Range(c.Value, c.To)
 	case c.Range:

@@ -65,4 +65,5 @@ type Class string
 const (
 	Carries Class = "carries" // what a host carries, or keeps up with
 	Missed  Class = "missed"  // what misses what was asked for
+	Unsure  Class = "unsure"  // no significant difference
 )

@@ -1,5 +1,11 @@
 package fact
 
+import (
+	"math"
+
+	"plimsoll/internal/section"
+)
+
 // Effect is the size of a difference: subject against baseline, in pairs of
 // the same block of trials where bring-ups are known (stats.PairedRatio), and
 // as two samples where they are not (stats.RatioOfMedians).
@@ -24,3 +30,21 @@ func (e Effect) HasInterval() bool { return e.Low > 0 }
 
 // Size is a ratio as a factor above 1.
 func (e Effect) Size() float64 { return max(e.Ratio, 1/e.Ratio) }
+
+// Cells are the ratio for a table, ~ where it is not significant, and its interval; of nil, nothing.
+func (e *Effect) Cells() (ratio, interval section.Cell) {
+	if e == nil || !(e.Ratio > 0) {
+		return ratio, interval
+	}
+	ratio = section.Times.Cell(e.Ratio)
+	switch {
+	case e.TooFew:
+		ratio.Text = "too few"
+	case !e.Differs:
+		ratio.Text = "~"
+	}
+	if e.HasInterval() && !math.IsInf(e.High, 0) {
+		interval = section.Times.Between(e.Low, e.High)
+	}
+	return ratio, interval
+}

@@ -57,12 +57,12 @@ func (v *View) UsesOf(host *result.Limits, c *Cell, p fact.ScalingPoint) (uses [
 		if each := float64(d.limit(own)) * float64(p.Instances); limit == 0 || each > 0 && each < limit {
 			limit = each
 		}
-		used, known := medianOf(c, func(t *result.Trial) (float64, bool) { return deviceRate(t, d.counted) })
+		used, known := c.Median(func(t *result.Trial) (float64, bool) { return deviceRate(t, d.counted) })
 		if known {
 			add(d.resource, used, limit)
 		}
 	}
-	busy, known := medianOf(c, func(t *result.Trial) (float64, bool) { return t.DeviceBusy, t.DeviceBusy > 0 })
+	busy, known := c.Median(func(t *result.Trial) (float64, bool) { return t.DeviceBusy, t.DeviceBusy > 0 })
 	if known {
 		binds := busy >= busyDevice && p.IOPressure >= waiting
 		uses = append(uses, fact.Use{Resource: fact.Device, Used: busy, Limit: 1, Binds: binds})
@@ -110,7 +110,8 @@ func deviceRate(t *result.Trial, counted func(result.DeviceCounter) uint64) (per
 	return perSecond, known && Finite(perSecond)
 }
 
-func medianOf(c *Cell, of func(*result.Trial) (float64, bool)) (median float64, known bool) {
+// Median returns the median of bring-ups of what a trial tells.
+func (c *Cell) Median(of func(*result.Trial) (float64, bool)) (median float64, known bool) {
 	sample := samples.Take(c.Trials, of)
 	if len(sample) == 0 {
 		return 0, false

@@ -112,7 +112,7 @@ func (v *View) Policy(of Policied) fact.Policies {
 		}
 		f.Policies = append(f.Policies, p)
 	}
-	adjustTogether(effects)
+	AdjustTogether(effects)
 	f.None.Cost = fact.CostNone
 	for i := range f.Policies {
 		f.Policies[i].Cost = costOf(*f.Policies[i].Throughput)
@@ -127,7 +127,7 @@ func (v *View) policy(of Policied, name string, c *Cell, none fact.ScalingPoint)
 		Name: name, Mix: c.Workload.Name, BringUps: c.Point.N, Rate: point.Rate, P99NS: point.P99NS, Weakest: point.Weakest,
 		DeviceReads: point.DeviceReads, CacheBytes: point.CacheBytes,
 	}
-	p.Fair, _ = medianOf(c, fairness)
+	p.Fair, _ = c.Median(fairness)
 	if moved := c.DeviceBandwidth(); len(moved) > 0 {
 		p.DeviceBytes = stats.Median(moved.Means())
 	}
@@ -175,30 +175,17 @@ func fairness(t *result.Trial) (index float64, ok bool) {
 	return index, Finite(index)
 }
 
-// costOf is what an effect on throughput says: one of less than worthTelling is none that counts.
+// costOf is what an effect on throughput says: one of less than WorthTelling is none that counts.
 func costOf(e fact.Effect) fact.Cost {
 	switch {
 	case e.TooFew || !(e.Ratio > 0):
 		return fact.CostUnknown
-	case e.Differs && e.Ratio <= 1-worthTelling:
+	case e.Differs && e.Ratio <= 1-WorthTelling:
 		return fact.CostSome
-	case e.Differs && e.Ratio >= 1+worthTelling:
+	case e.Differs && e.Ratio >= 1+WorthTelling:
 		return fact.CostGain
-	case !e.HasInterval() || e.Low < 1-mayMatter || e.High > 1+mayMatter:
+	case !e.HasInterval() || e.Low < 1-MayMatter || e.High > 1+MayMatter:
 		return fact.CostOpen
 	}
 	return fact.CostNone
-}
-
-// adjustTogether corrects the p values of comparisons that are told of together for how many
-// there are.
-func adjustTogether(all []*fact.Effect) {
-	ps := make([]float64, len(all))
-	for i, e := range all {
-		ps[i] = e.P
-	}
-	for i, p := range stats.BenjaminiHochberg(ps) {
-		e := all[i]
-		e.Adjusted, e.Differs = p, !e.TooFew && p < stats.Alpha && e.Ratio > 0 && e.Size() >= max(Visible, e.Floor)
-	}
 }

@@ -143,7 +143,7 @@ func (v *View) scalingOf(s Scaling) fact.Scaling {
 // PointOf returns what so many instances did, and what they used of what has no limit.
 func PointOf(c *Cell, instances int) fact.ScalingPoint {
 	median := func(of func(*result.Trial) (float64, bool)) float64 {
-		value, _ := medianOf(c, of)
+		value, _ := c.Median(of)
 		return value
 	}
 	metric := func(m samples.Metric) func(*result.Trial) (float64, bool) {

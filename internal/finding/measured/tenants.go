@@ -97,7 +97,7 @@ func (t tenancy) facts() fact.Tenants {
 			}
 		}
 	}
-	adjustTogether(effects)
+	AdjustTogether(effects)
 	for i, m := range t.mixes {
 		t.conclude(&f.Mixes[i], m)
 	}
@@ -116,8 +116,8 @@ func (t tenancy) mix(m result.Mix) fact.TenantMix {
 			}
 		}
 		s.Use = useOf(c, of)
-		s.Each, _ = medianOf(c, eachRate(of))
-		s.P99NS, _ = medianOf(c, tailOf(of))
+		s.Each, _ = c.Median(eachRate(of))
+		s.P99NS, _ = c.Median(tailOf(of))
 		alone, cell := t.alone(of)
 		if cell != nil {
 			t.against(&s, c, of, alone, cell)
@@ -156,15 +156,15 @@ func (t tenancy) against(s *fact.TenantShare, c *Cell, of result.Tenant, alone r
 	other := alone.Tenants[0]
 	s.Alone, s.AloneCount = alone.Name, other.Count
 	s.Rate, _ = t.view.Effect(IOPS, s.Mix, alone.Name, samples.Take(c.Trials, eachRate(of)), samples.Take(cell.Trials, eachRate(other)))
-	s.EachAlone, _ = medianOf(cell, eachRate(other))
-	s.P99Alone, _ = medianOf(cell, tailOf(other))
+	s.EachAlone, _ = cell.Median(eachRate(other))
+	s.P99Alone, _ = cell.Median(tailOf(other))
 	p99, ok := t.view.Effect("p99", s.Mix, alone.Name, samples.Take(c.Trials, tailOf(of)), samples.Take(cell.Trials, tailOf(other)))
 	if ok {
 		s.P99 = &p99
 	}
 	use := useOf(cell, other)
 	for _, d := range devicePerOperation {
-		*d.of(&use), _ = medianOf(cell, func(t *result.Trial) (float64, bool) {
+		*d.of(&use), _ = cell.Median(func(t *result.Trial) (float64, bool) {
 			rate, ok := deviceRate(t, d.counted)
 			return rate / t.Measured().IOPS(), ok && t.Measured().IOPS() > 0
 		})
@@ -187,7 +187,7 @@ func tailOf(of result.Tenant) func(*result.Trial) (float64, bool) {
 // useOf is what an instance of a tenant used, on average: the median of bring-ups.
 func useOf(c *Cell, of result.Tenant) fact.TenantUse {
 	median := func(what func(*result.Usage) float64) float64 {
-		value, _ := medianOf(c, func(t *result.Trial) (sum float64, ok bool) {
+		value, _ := c.Median(func(t *result.Trial) (sum float64, ok bool) {
 			n := 0
 			for _, in := range t.Instances {
 				if in.Tenant == of.Name && in.Usage != nil {
@@ -230,7 +230,7 @@ func (t tenancy) shareDevice(c *Cell, shares []fact.TenantShare) {
 		}
 	}
 	for _, d := range devicePerOperation {
-		all, known := medianOf(c, func(t *result.Trial) (float64, bool) { return deviceRate(t, d.counted) })
+		all, known := c.Median(func(t *result.Trial) (float64, bool) { return deviceRate(t, d.counted) })
 		for i := range shares {
 			left := all
 			for j, other := range shares {
@@ -300,7 +300,7 @@ func (t tenancy) conclude(f *fact.TenantMix, m result.Mix) {
 	for i := range f.Tenants {
 		s := &f.Tenants[i]
 		s.Loses = s.Rate.Differs && s.Rate.Ratio <= lessThanAlone
-		s.Open = s.Known() && !s.Loses && !s.Rate.TooFew && (!s.Rate.HasInterval() || s.Rate.Low < 1-mayMatter)
+		s.Open = s.Known() && !s.Loses && !s.Rate.TooFew && (!s.Rate.HasInterval() || s.Rate.Low < 1-MayMatter)
 		s.Waits = s.P99 != nil && s.P99.Differs && s.P99.Ratio >= longerThanAlone
 		if s.Loses && s.Rate.Ratio < least {
 			least, f.Suffers = s.Rate.Ratio, s.Tenant

@@ -27,9 +27,8 @@ type limitUses []*limitUse
 
 // Unbound returns the limits that nothing came near in any mix: those of the miniature first. Mixes
 // that the run added to vary a limit are left out. So are limits of which a trial does not tell
-// what was used, and those of the miniature on which throughput depends, or may depend, as
-// elasticity has it: bursts reach them.
-func (v *View) Unbound() (all []fact.Unbound) {
+// what was used, and those of the miniature that count, as elasticity has it: bursts reach them.
+func (v *View) Unbound(counting []fact.Resource) (all []fact.Unbound) {
 	var uses limitUses
 	for i := range v.Run.Trials {
 		t := &v.Run.Trials[i]
@@ -47,7 +46,6 @@ func (v *View) Unbound() (all []fact.Unbound) {
 			}
 		}
 	}
-	counting := v.mayCount()
 	for _, own := range []bool{false, true} {
 		for _, u := range uses {
 			if u.held || (u.Workload != "") != own || !own && slices.Contains(counting, u.Resource) {
@@ -55,16 +53,6 @@ func (v *View) Unbound() (all []fact.Unbound) {
 			}
 			all = append(all, u.Unbound)
 		}
-	}
-	return all
-}
-
-// mayCount are the limits of the miniature of which elasticity does not rule out that throughput
-// depends on them.
-func (v *View) mayCount() (all []fact.Resource) {
-	for _, of := range v.Variations() {
-		e := v.Elasticity(of)
-		all = slices.Concat(all, e.Helps, e.Needed, e.Undecided)
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"plimsoll/internal/finding/elasticity"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
@@ -125,7 +126,7 @@ func carries(v *measured.View) (f fact.Finding, ok bool) {
 		}
 	}
 	f = fact.Finding{
-		ID: "recommendation", Case: "carries", Kind: fact.KindRecommendation, Facts: Verdict{Carries: first, Moves: movesOf(v, cells)},
+		ID: "recommendation", Case: "carries", Kind: fact.KindRecommendation, Facts: Verdict{Carries: first, Moves: elasticity.Moves(v, cells)},
 		Evidence: measured.Points(cells...), Caveats: append(measured.MarksOf(cells...), doubts(v)...),
 		Recommendation: &fact.Recommendation{Confidence: fact.Likely},
 	}

@@ -3,6 +3,7 @@ package rules
 import (
 	_ "embed" // the sentences
 
+	"plimsoll/internal/finding/elasticity"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
@@ -32,7 +33,7 @@ func (u Unbound) Quota() (whose []string) {
 
 // NeverBound names the limits that nothing came near, in any mix.
 func NeverBound(v *measured.View) []fact.Finding {
-	all := v.Unbound()
+	all := v.Unbound(elasticity.MayCount(v))
 	if len(all) == 0 {
 		return nil
 	}

@@ -28,7 +28,7 @@ type Verdict struct {
 	Policed *Policed        `json:"policed,omitempty"` // of a run that asks what policies cost: all else is empty then
 	Shared  *Shared         `json:"shared,omitempty"`  // of a run that asks what tenants do to each other: likewise
 	Offered *overload.Facts `json:"offered,omitempty"` // of a run that asks which rates are kept: likewise
-	Moves   *Limited        `json:"-"`                 // beside Carries: the limits that move it; nil where the run does not tell, or none does
+	Moves   string          `json:"-"`                 // beside Carries: what moves it; "" where the run does not tell, or nothing does
 
 	Name           string    `json:"name,omitempty"` // of the pick, in plain words
 	Line           string    `json:"line,omitempty"`

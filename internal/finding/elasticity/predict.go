@@ -1,7 +1,8 @@
-package measured
+package elasticity
 
 import (
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/model"
 )
 
@@ -13,11 +14,11 @@ const (
 
 // doubled predicts the load line with twice of each limit, by a model of this run alone; nil where
 // the run does not make one that is good enough.
-func (v *View) doubled(of *Varied, objective fact.Objective) *fact.Doubled {
+func doubled(v *measured.View, of *measured.Varied, objective fact.Objective) *Doubled {
 	if of.Host == nil || objective.Standalone > 0 {
 		return nil
 	}
-	m := v.model()
+	m := v.Model()
 	if m == nil {
 		return nil
 	}
@@ -44,7 +45,7 @@ func (v *View) doubled(of *Varied, objective fact.Objective) *fact.Doubled {
 		if !ok {
 			return nil
 		}
-		d := &fact.Doubled{Off: off, Line: as.Instances, Measured: measuredOn(c, host)}
+		d := &Doubled{Off: off, Line: as.Instances, Measured: measuredOn(c, host)}
 		type moved struct {
 			host model.Host
 			at   int // in d.Moved
@@ -57,7 +58,7 @@ func (v *View) doubled(of *Varied, objective fact.Objective) *fact.Doubled {
 				continue
 			}
 			if l, ok := line(twice); ok {
-				d.Moved = append(d.Moved, fact.Moved{Limit: limit.key, Resource: limit.of, Instances: l.Instances, Low: l.Low,
+				d.Moved = append(d.Moved, Moved{Limit: limit.key, Resource: limit.of, Instances: l.Instances, Low: l.Low,
 					High: l.High, Most: most})
 				hosts = append(hosts, moved{twice, len(d.Moved) - 1})
 				farthest = max(farthest, l.High)
@@ -65,11 +66,11 @@ func (v *View) doubled(of *Varied, objective fact.Objective) *fact.Doubled {
 		}
 		// As far as to see where it falls again.
 		numbers := spread(min(most, farthest+farthest/2))
-		curve := func(h model.Host) (all []fact.Carried) {
+		curve := func(h model.Host) (all []Carried) {
 			for _, n := range numbers {
 				a, err := m.Predict(model.Ask{Host: h, Tenants: []model.Tenant{{Class: c.Name, Count: n, Think: -1}}})
 				if err == nil {
-					all = append(all, fact.Carried{Instances: n, Rate: float64(a.Rate.Value), Low: float64(a.Rate.Low),
+					all = append(all, Carried{Instances: n, Rate: float64(a.Rate.Value), Low: float64(a.Rate.Low),
 						High: float64(a.Rate.High)})
 				}
 			}
@@ -85,10 +86,10 @@ func (v *View) doubled(of *Varied, objective fact.Objective) *fact.Doubled {
 }
 
 // measuredOn are the points of a class that were measured on a host.
-func measuredOn(c *model.Fitted, host model.Host) (all []fact.Carried) {
+func measuredOn(c *model.Fitted, host model.Host) (all []Carried) {
 	for _, p := range c.Points {
 		if p.Host == host {
-			all = append(all, fact.Carried{Instances: p.Instances, Rate: p.Rate()})
+			all = append(all, Carried{Instances: p.Instances, Rate: p.Rate()})
 		}
 	}
 	return all
@@ -101,12 +102,4 @@ func spread(most int) (all []int) {
 		all = append(all, n)
 	}
 	return all
-}
-
-// model is a model of the run alone; nil where there is none. It is fitted once.
-func (v *View) model() *model.Model {
-	v.fitting.Do(func() {
-		v.fitted, _ = model.Fit(model.Options{Seed: v.Run.Seed}, v.Run) // why it cannot be is no finding
-	})
-	return v.fitted
 }

@@ -1,27 +1,26 @@
-package finding_test
+package elasticity_test
 
 import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/finding"
-	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/elasticity"
+	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/story"
 )
 
 // What a real run tells of twice the memory is what another run with twice the memory showed:
 // about twice as many instances. Twice of what does not bind moves nothing.
 func TestTwiceTheMemoryCarriesTwiceAsMany(t *testing.T) {
-	var told *fact.Finding
-	for _, f := range finding.All(story.Density(true)) {
-		if f.Elasticity != nil {
-			told = &f
-		}
+	found := elasticity.Find(measured.New(story.Density(true)))
+	if len(found) != 1 {
+		t.Fatalf("%+v", found)
 	}
-	if told == nil || told.Elasticity.Doubled == nil {
+	told := found[0]
+	d := told.Facts.(*elasticity.Facts).Elasticity.Doubled
+	if d == nil {
 		t.Fatalf("nothing is predicted: %+v", told)
 	}
-	d := told.Elasticity.Doubled
 	if d.Line != 5 || d.Off > 0.05 || len(d.Measured) != 7 || len(d.Curve) < 10 {
 		t.Errorf("%+v", d)
 	}
