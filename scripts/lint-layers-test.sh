@@ -25,6 +25,8 @@ internal/report/x.go         |import _ "plimsoll/internal/finding/overload"|no r
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/overload"|knows no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/elasticity"|no rule
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/elasticity"|knows no rule
+internal/report/x.go         |import _ "plimsoll/internal/finding/policies"|no rule
+internal/finding/measured/x.go|import _ "plimsoll/internal/finding/policies"|knows no rule
 internal/devmapper/x.go      |import _ "plimsoll/internal/journal"        |leaves import nothing of ours
 internal/finding/x.go        |import _ "plimsoll/internal/devmapper"      |pure packages
 internal/report/x.go         |import _ "plimsoll/internal/devmapper"      |never run trials

@@ -13,6 +13,7 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/overload"
+	"plimsoll/internal/finding/policies"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published"
 	"plimsoll/internal/finding/rules"
@@ -32,7 +33,7 @@ var table = []rule{
 	{"neighbours", rules.Neighbours, rules.NeighboursSentences},
 	{"scaling", rules.Scaling, rules.ScalingSentences},
 	{name: "elasticity", draw: elasticity.Find},
-	{"policies", rules.Policies, rules.PoliciesSentences},
+	{name: "policies", draw: policies.Find},
 	{name: "overload", draw: overload.Find},
 	{"tenants", rules.Tenants, rules.TenantsSentences},
 	{"fastest", rules.Fastest, rules.FastestSentences},

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -189,9 +190,6 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 		}
 	}
 	for _, f := range findings {
-		if f.Policies != nil {
-			add(underPolicies(f.Policies))
-		}
 		if f.Section != nil {
 			add(sectionOf(f.Section), true)
 		}
@@ -211,11 +209,7 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 		all[i].assign(who)
 	}
 	// What instances do together has no stacks that a verdict chooses from.
-	var over []section
-	for _, o := range fact.AllPoliciesOver(findings) {
-		over = append(over, policiesOver(o, runRateHead(points, o)))
-	}
-	return identified(slices.Concat(over, scalingSections(run, findings), all))
+	return identified(slices.Concat(scalingSections(run, findings), all))
 }
 
 // identified names the elements of sections and their figures.
@@ -225,6 +219,11 @@ func identified(all []section) []section {
 		s.ID = fmt.Sprintf("figures-%d", i+1)
 		for j := range s.Figures {
 			s.Figures[j].ID = fmt.Sprintf("figure-%d-%d", i+1, j+1)
+		}
+		for j, part := range s.Parts {
+			for k := range part.Figures {
+				part.Figures[k].ID = cmp.Or(part.Figures[k].ID, fmt.Sprintf("figure-%d-%d-%d", i+1, j+1, k+1))
+			}
 		}
 	}
 	return all

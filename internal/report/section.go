@@ -24,11 +24,13 @@ func answers(findings []fact.Finding) (all []*answer.Section) {
 
 // covered reports whether a section has the numbers of a point, or, of stack "", of a mix on any.
 func covered(findings []fact.Finding, stack, mix string) bool {
-	return slices.ContainsFunc(answers(findings), func(s *answer.Section) bool {
-		return slices.ContainsFunc(s.Covers, func(p cell.Point) bool {
-			return p.Mix == mix && (stack == "" || p.Stack == "" || p.Stack == stack)
-		})
-	})
+	return slices.ContainsFunc(answers(findings), func(s *answer.Section) bool { return covers(s, stack, mix) })
+}
+
+func covers(s *answer.Section, stack, mix string) bool {
+	return slices.ContainsFunc(s.Covers, func(p cell.Point) bool {
+		return p.Mix == mix && (stack == "" || p.Stack == "" || p.Stack == stack)
+	}) || slices.ContainsFunc(s.Parts, func(part *answer.Section) bool { return covers(part, stack, mix) })
 }
 
 // answers prints the tables of sections. What columns mean is told once, below those that have it.
@@ -40,6 +42,13 @@ func (t *terminal) answers() {
 			title += ", on " + s.Stack
 		}
 		t.section(title)
+		for _, r := range s.Remarks {
+			if r.Warn {
+				t.text("  ! ", "    ", r.Text, t.style.warn)
+			} else {
+				t.text("  ", "  ", r.Text, t.style.dim)
+			}
+		}
 		var legend []string
 		for _, table := range s.Tables {
 			legend = append(legend, meanings(table)...)
@@ -94,6 +103,12 @@ func (t *terminal) drawn(table answer.Table) (columns []column, rows []tableRow)
 // sectionOf is a section as the page has it.
 func sectionOf(of *answer.Section) section {
 	s := section{Title: of.Title, Note: of.Note, Tables: of.Tables}
+	for _, r := range of.Remarks {
+		s.Remarks = append(s.Remarks, r.Text)
+	}
+	for _, part := range of.Parts {
+		s.Parts = append(s.Parts, sectionOf(part))
+	}
 	for _, k := range of.Keys {
 		s.Keys = append(s.Keys, legendKey{string(k.Class), k.Text})
 	}

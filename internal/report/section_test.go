@@ -16,6 +16,9 @@ import (
 func TestSectionIsDrawn(t *testing.T) {
 	s := &answer.Section{
 		Title: "What is asked", Note: "Why.", Covers: []cell.Point{{Mix: "m"}},
+		Remarks: []answer.Remark{{Text: "what ran"}, {Text: "loop device", Warn: true}},
+		Parts: []*answer.Section{{Title: "Of one number", Covers: []cell.Point{{Mix: "part"}}, Tables: []answer.Table{{
+			Columns: []answer.Column{{Head: "folded"}}, Rows: []answer.Row{{Cells: []answer.Cell{answer.Count.Cell(12345)}}}}}}},
 		Keys: []answer.Key{{Class: answer.Carries, Text: "the line"}},
 		Tables: []answer.Table{{Caption: "medians", Columns: []answer.Column{
 			{Head: "name", Text: true}, {Head: "p99", Means: "how long most take"}, {Head: "range", Drop: 1},
@@ -42,10 +45,14 @@ func TestSectionIsDrawn(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := out.String()
-		for _, want := range []string{"What is asked\n", "1.90 ms", "p99: how long most take", "and no trial of others"} {
+		for _, want := range []string{"What is asked\n", "1.90 ms", "p99: how long most take", "and no trial of others",
+			"\n  what ran\n  ! loop device\n"} {
 			if !strings.Contains(said, want) {
 				t.Errorf("in %d columns, it does not say %q:\n%s", width, want, said)
 			}
+		}
+		if strings.Contains(said, "folded") || !covered(findings, "disk", "part") {
+			t.Errorf("parts are for pages, and covered:\n%s", said)
 		}
 		if strings.Contains(said, "11.8 to 13.2k") != fits || strings.Contains(said,
 			"left out to fit the terminal: range") == fits {
@@ -63,6 +70,7 @@ func TestSectionIsDrawn(t *testing.T) {
 	}
 	for _, want := range []string{"What is asked</h2>", "a &lt;b&gt;", `<td class="n">11.8 to 13.2k</td>`, "p99: how long most take", "at 2", "here",
 		"the line", "and no trial of others", "<small>against as it is, p99</small>", "more, held against it",
+		"<summary>Of one number</summary>", `<th scope="row" class="n">12,345</th>`, "<li>what ran</li>",
 		"no significant difference"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page does not say %q", want)

@@ -50,3 +50,8 @@ func (t *terminal) tenantTable(all *fact.Tenants) (columns []column, rows []tabl
 	}
 	return columns, rows
 }
+
+func ratioCells(e *fact.Effect) []string {
+	ratio, interval := e.Cells()
+	return []string{ratio.String(), interval.String()}
+}

@@ -11,13 +11,14 @@ type Quantity int
 
 // The quantities.
 const (
-	Words   Quantity = iota // no number
-	Count                   // "12,345": of things, or of things a second
-	Latency                 // ns: "1.90 ms"
-	Share                   // 0 to 1: "75%"
-	Times                   // a ratio: "0.81x"
-	Bytes                   // "1.5 GiB"
-	Number                  // three digits: "0.0312"
+	Words     Quantity = iota // no number
+	Count                     // "12,345": of things, or of things a second
+	Latency                   // ns: "1.90 ms"
+	Share                     // 0 to 1: "75%"
+	Times                     // a ratio: "0.81x"
+	Bytes                     // "1.5 GiB"
+	Bandwidth                 // bytes a second: "48.1 MB/s"
+	Number                    // three digits: "0.0312"
 )
 
 // Cell is a value of a table, with what it is of. The zero Cell is of nothing.
@@ -91,6 +92,8 @@ func (q Quantity) Format(v float64) string {
 		return units.Times(v) + "x"
 	case Bytes:
 		return units.Bytes(uint64(max(v, 0)))
+	case Bandwidth:
+		return units.Bandwidth(v)
 	case Number:
 		return units.Significant(v)
 	}

@@ -44,7 +44,6 @@ type Finding struct {
 	Neighbours     *Neighbours      `json:"neighbours,omitempty"`     // facts of KindNeighbours; nil for every other kind
 	Scaling        *Scaling         `json:"-"`                        // of KindScaling only: Facts holds it too
 	Tenants        *Tenants         `json:"-"`                        // of KindScaling only: Facts holds it too
-	Policies       *Policies        `json:"-"`                        // of KindScaling only: Facts holds it too
 }
 
 // Point is one stack's measured value with its interval, as ranked and drawn.

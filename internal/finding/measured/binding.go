@@ -120,19 +120,44 @@ func (c *Cell) Median(of func(*result.Trial) (float64, bool)) (median float64, k
 	return median, !math.IsNaN(median)
 }
 
-// BindingOf names what keeps so many instances from doing more together. What does not fit
-// into memory comes before the device, which only serves it again; a limit comes before the
-// device itself. fewest is the point with the fewest instances.
+// BindingOf names what keeps so many instances from doing more together; "" for nothing that was
+// measured. fewest is the point with the fewest instances.
 func BindingOf(p, fewest fact.ScalingPoint) fact.Resource {
+	for _, r := range AllBinding(p, fewest) {
+		return r
+	}
+	return ""
+}
+
+// AllBinding names all that does. What does not fit into memory comes before the device, which only
+// serves it again; a limit comes before the device itself.
+func AllBinding(p, fewest fact.ScalingPoint) (all []fact.Resource) {
 	if outgrown(p, fewest) || p.MemoryPressure >= starved || p.Killed > 0 {
-		return fact.Memory
+		all = append(all, fact.Memory)
 	}
 	for _, u := range p.Uses {
 		if u.Binds {
-			return u.Resource
+			all = append(all, u.Resource)
 		}
 	}
-	return ""
+	return all
+}
+
+// OwnLimits are the resources that each instance has limits on.
+func OwnLimits(host *result.Limits, c *Cell) (all []fact.Resource) {
+	_, own := limitsOf(host, c)
+	if own.CPUs > 0 {
+		all = append(all, fact.OwnCPUs)
+	}
+	if own.MemoryBytes > 0 {
+		all = append(all, fact.Memory)
+	}
+	for _, d := range deviceUses {
+		if d.limit(own) > 0 {
+			all = append(all, d.resource)
+		}
+	}
+	return all
 }
 
 // outgrown reports whether what instances read no longer fits into their page cache: the

@@ -100,7 +100,7 @@ func (v *View) scalingOf(s Scaling) fact.Scaling {
 		Line: s.LoadLine(s.objective(v.Run.Experiment.Objective), seed),
 	}
 	policy := v.policyOf(s.Cells[0].Workload.Name)
-	if policy != "" && policy != noPolicy {
+	if policy != "" && policy != NoPolicy {
 		f.Workload += " under " + policy
 	}
 	if s.Host != nil {

@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/overload"
+	"plimsoll/internal/finding/policies"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
 )
@@ -66,6 +67,15 @@ func Recommend(v *measured.View) []fact.Finding {
 	}
 	f.Caveats = append(f.Caveats, doubts(v)...)
 	return []fact.Finding{f}
+}
+
+// policed draws the verdict of a run that asks what policies of limits cost.
+func policed(v *measured.View) (fact.Finding, bool) {
+	f, told, ok := policies.Verdict(v, neighboursOf(v) == nil)
+	if ok {
+		f.Facts, f.Caveats = Verdict{Policed: told}, append(f.Caveats, doubts(v)...)
+	}
+	return f, ok
 }
 
 // rated draws the verdict of a run that asks which rate is kept.
