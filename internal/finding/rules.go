@@ -17,6 +17,7 @@ import (
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published"
 	"plimsoll/internal/finding/rules"
+	"plimsoll/internal/finding/tenants"
 	"plimsoll/internal/result"
 )
 
@@ -35,7 +36,7 @@ var table = []rule{
 	{name: "elasticity", draw: elasticity.Find},
 	{name: "policies", draw: policies.Find},
 	{name: "overload", draw: overload.Find},
-	{"tenants", rules.Tenants, rules.TenantsSentences},
+	{name: "tenants", draw: tenants.Find},
 	{"fastest", rules.Fastest, rules.FastestSentences},
 	{"illusion", rules.Illusions, rules.IllusionSentences},
 	{"baseline", rules.Baseline, rules.ComparisonSentences},

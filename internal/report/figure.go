@@ -120,7 +120,7 @@ type section struct {
 	Figures []figure
 	Rows    []figureRow // below them, sharing their time
 	Stops   *stopTable
-	Heat    []heatMap
+	Heat    []answer.Heat
 	Table   *numberTable
 	Tables  []answer.Table
 	Remarks []string  // what must be said beside the numbers
@@ -192,9 +192,6 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 	for _, f := range findings {
 		if f.Section != nil {
 			add(sectionOf(f.Section), true)
-		}
-		if f.Tenants != nil {
-			add(whoSuffers(f.Tenants))
 		}
 	}
 	add(throughput(run, unscaled(points, findings), findings))

@@ -184,7 +184,6 @@ func isScaled(findings []fact.Finding, p fact.Point) bool {
 // unscaled are the points that are of no curve, and in no section: those have figures of their own.
 func unscaled(points []fact.Point, findings []fact.Finding) []fact.Point {
 	return slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
-		return isScaled(findings, p) || isShared(findings, p) ||
-			covered(findings, p.Stack, p.Workload)
+		return isScaled(findings, p) || covered(findings, p.Stack, p.Workload)
 	})
 }

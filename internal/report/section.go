@@ -102,7 +102,7 @@ func (t *terminal) drawn(table answer.Table) (columns []column, rows []tableRow)
 
 // sectionOf is a section as the page has it.
 func sectionOf(of *answer.Section) section {
-	s := section{Title: of.Title, Note: of.Note, Tables: of.Tables}
+	s := section{Title: of.Title, Note: of.Note, Heat: of.Heat, Tables: of.Tables}
 	for _, r := range of.Remarks {
 		s.Remarks = append(s.Remarks, r.Text)
 	}

@@ -27,6 +27,8 @@ func TestSectionIsDrawn(t *testing.T) {
 			{Cells: []answer.Cell{answer.Text(strings.Repeat("x", 60)), {}, {}}, Warn: true},
 			{Words: "and no trial of others"},
 		}}},
+		Heat: []answer.Heat{{Caption: "Who waits", Columns: []string{"beside"}, Rows: []answer.HeatRow{
+			{Name: "one", Cells: []answer.HeatCell{{Text: "40%", Title: "it keeps 40%", Level: 3}}}}}},
 		Figures: []answer.Figure{
 			{Title: "Over n", X: answer.Axis{Of: answer.Count, Label: "n"}, Y: answer.Axis{Of: answer.Latency, Log: true},
 				Bands: []answer.Band{{Class: answer.Carries, X: [2]float64{2, 2}, Text: "here"}},
@@ -70,7 +72,7 @@ func TestSectionIsDrawn(t *testing.T) {
 	}
 	for _, want := range []string{"What is asked</h2>", "a &lt;b&gt;", `<td class="n">11.8 to 13.2k</td>`, "p99: how long most take", "at 2", "here",
 		"the line", "and no trial of others", "<small>against as it is, p99</small>", "more, held against it",
-		"<summary>Of one number</summary>", `<th scope="row" class="n">12,345</th>`, "<li>what ran</li>",
+		`<td class="heat-3" title="it keeps 40%">40%</td>`, "<summary>Of one number</summary>", `<th scope="row" class="n">12,345</th>`, "<li>what ran</li>",
 		"no significant difference"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page does not say %q", want)

@@ -40,7 +40,6 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	t.heading(opt.Dir)
 	t.verdict()
 	t.tables(points)
-	t.whoSuffers()
 	t.answers()
 	t.legend(slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
 		return t.scalingOf(p.Workload) != nil || t.together(p.Workload)
@@ -116,9 +115,7 @@ func (t *terminal) sectionOn(title, stack string) {
 
 // together reports whether a mix is in a table of several: of policies, tenants or rates.
 func (t *terminal) together(mix string) bool {
-	return slices.ContainsFunc(fact.Tenancies(t.findings), func(one *fact.Tenants) bool {
-		return one.Has(mix)
-	}) || covered(t.findings, "", mix)
+	return covered(t.findings, "", mix)
 }
 
 type terminal struct {

@@ -18,6 +18,7 @@ type Section struct {
 	Stack   string // that all of it is about; "" for several, or for none by name
 	Tables  []Table
 	Keys    []Key
+	Heat    []Heat
 	Figures []Figure
 	Remarks []Remark
 	Parts   []*Section // folded on a page, and left out of terminals: what the numbers here were made of

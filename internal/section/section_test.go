@@ -56,3 +56,14 @@ func TestFigure(t *testing.T) {
 		t.Errorf("its values on y are %v", ys)
 	}
 }
+
+func TestHeat(t *testing.T) {
+	h := section.Heat{Rows: []section.HeatRow{{Cells: make([]section.HeatCell, 2)}}}
+	if h.Any() {
+		t.Error("nothing was measured")
+	}
+	h.Rows[0].Cells[1].Text = "~"
+	if !h.Any() {
+		t.Error("something was measured")
+	}
+}

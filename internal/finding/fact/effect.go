@@ -48,3 +48,16 @@ func (e *Effect) Cells() (ratio, interval section.Cell) {
 	}
 	return ratio, interval
 }
+
+// Written is the ratio with its interval, if it has one, and ~ before what is not significant:
+// "0.83x (0.78 to 0.89)", "~ 1.01x (0.98 to 1.03)".
+func (e *Effect) Written() string {
+	text := section.Times.Format(e.Ratio)
+	if e.HasInterval() {
+		text += " (" + section.Times.Between(e.Low, e.High).String() + ")"
+	}
+	if !e.Differs && !e.TooFew {
+		text = "~ " + text
+	}
+	return text
+}

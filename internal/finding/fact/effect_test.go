@@ -27,3 +27,16 @@ func TestCells(t *testing.T) {
 		}
 	}
 }
+
+func TestWritten(t *testing.T) {
+	for want, e := range map[string]*fact.Effect{
+		"0.83x (0.78 to 0.89)":   {Ratio: 0.83, Low: 0.78, High: 0.89, Differs: true},
+		"~ 1.01x (0.98 to 1.03)": {Ratio: 1.01, Low: 0.98, High: 1.03},
+		"4.0x (not known)":       {Ratio: 4, Low: 0.07, High: 70, Differs: true},
+		"4.0x":                   {Ratio: 4, TooFew: true},
+	} {
+		if got := e.Written(); got != want {
+			t.Errorf("%+v is %q, want %q", e, got, want)
+		}
+	}
+}

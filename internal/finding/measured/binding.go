@@ -57,7 +57,7 @@ func (v *View) UsesOf(host *result.Limits, c *Cell, p fact.ScalingPoint) (uses [
 		if each := float64(d.limit(own)) * float64(p.Instances); limit == 0 || each > 0 && each < limit {
 			limit = each
 		}
-		used, known := c.Median(func(t *result.Trial) (float64, bool) { return deviceRate(t, d.counted) })
+		used, known := c.Median(func(t *result.Trial) (float64, bool) { return DeviceRate(t, d.counted) })
 		if known {
 			add(d.resource, used, limit)
 		}
@@ -91,9 +91,9 @@ func limitsOf(host *result.Limits, c *Cell) (shared, own result.Limits) {
 	return shared, own
 }
 
-// deviceRate is what the devices that files lie on did a second, while instances were
+// DeviceRate is what the devices that files lie on did a second, while instances were
 // measured.
-func deviceRate(t *result.Trial, counted func(result.DeviceCounter) uint64) (perSecond float64, ok bool) {
+func DeviceRate(t *result.Trial, counted func(result.DeviceCounter) uint64) (perSecond float64, ok bool) {
 	m := t.Measured()
 	sum, known := 0.0, false
 	for _, c := range t.Checks {
@@ -132,7 +132,7 @@ func BindingOf(p, fewest fact.ScalingPoint) fact.Resource {
 // AllBinding names all that does. What does not fit into memory comes before the device, which only
 // serves it again; a limit comes before the device itself.
 func AllBinding(p, fewest fact.ScalingPoint) (all []fact.Resource) {
-	if outgrown(p, fewest) || p.MemoryPressure >= starved || p.Killed > 0 {
+	if Outgrown(p, fewest) || p.MemoryPressure >= starved || p.Killed > 0 {
 		all = append(all, fact.Memory)
 	}
 	for _, u := range p.Uses {
@@ -160,10 +160,10 @@ func OwnLimits(host *result.Limits, c *Cell) (all []fact.Resource) {
 	return all
 }
 
-// outgrown reports whether what instances read no longer fits into their page cache: the
+// Outgrown reports whether what instances read no longer fits into their page cache: the
 // device reads more of an operation, and each instance has less of it cached.
-func outgrown(p, than fact.ScalingPoint) bool {
-	grew := p.DeviceReads > fewReads && p.DeviceReads >= moreReads*than.DeviceReads
+func Outgrown(p, than fact.ScalingPoint) bool {
+	grew := p.DeviceReads > FewReads && p.DeviceReads >= moreReads*than.DeviceReads
 	shrank := p.CacheBytes > 0 && p.CacheBytes < lessCache*than.CacheBytes
 	return grew && shrank
 }

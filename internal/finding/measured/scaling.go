@@ -272,14 +272,14 @@ func worstBehind(points []fact.ScalingPoint, least int) fact.ScalingPoint {
 const (
 	moreReads = 1.5  // device reads of an operation grew so many times,
 	lessCache = 0.9  // and the page cache of an instance shrank to this share of it
-	fewReads  = 0.01 // below which reads of an operation are none, and cannot have grown from
+	FewReads  = 0.01 // below which reads of an operation are none, and cannot have grown from
 )
 
 // causeOf names the resource for which more instances do less.
 func causeOf(best, valley fact.ScalingPoint) fact.Cause {
 	processors := valley.Use(fact.Processors)
 	switch {
-	case outgrown(valley, best):
+	case Outgrown(valley, best):
 		return fact.CauseMemory
 	case processors != nil && processors.Binds:
 		return fact.CauseCPU

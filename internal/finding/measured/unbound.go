@@ -83,7 +83,7 @@ func (u *limitUses) add(t *result.Trial, of fact.Unbound, limits result.Limits, 
 	for _, d := range deviceUses {
 		limit := float64(d.limit(limits))
 		if limit > 0 { // what one instance did is at most what all did
-			used, known := deviceRate(t, d.counted)
+			used, known := DeviceRate(t, d.counted)
 			u.of(of, d.resource).count(t, used/limit, known, false)
 		}
 	}

@@ -42,7 +42,7 @@ func Ratios(all []Held) (figures []section.Figure) {
 }
 
 func (h Held) ratio(e fact.Effect, what string) section.Ratio {
-	r := section.Ratio{Mark: section.Mark{X: e.Ratio}, Name: h.Name, Against: h.Against, Of: what, Written: ShortRatio(e)}
+	r := section.Ratio{Mark: section.Mark{X: e.Ratio}, Name: h.Name, Against: h.Against, Of: what, Written: e.Written()}
 	interval := "no interval"
 	if e.HasInterval() && !math.IsInf(e.High, 0) {
 		r.Low, r.High = e.Low, e.High

@@ -13,6 +13,7 @@ import (
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/policies"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/finding/tenants"
 	"plimsoll/internal/result"
 )
 
@@ -74,6 +75,15 @@ func policed(v *measured.View) (fact.Finding, bool) {
 	f, told, ok := policies.Verdict(v, neighboursOf(v) == nil)
 	if ok {
 		f.Facts, f.Caveats = Verdict{Policed: told}, append(f.Caveats, doubts(v)...)
+	}
+	return f, ok
+}
+
+// shared draws the verdict of a run that asks what tenants do to each other.
+func shared(v *measured.View) (fact.Finding, bool) {
+	f, told, ok := tenants.Verdict(v, neighboursOf(v) == nil)
+	if ok {
+		f.Facts, f.Caveats = Verdict{Shared: told}, append(f.Caveats, doubts(v)...)
 	}
 	return f, ok
 }

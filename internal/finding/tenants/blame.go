@@ -1,7 +1,8 @@
-package measured
+package tenants
 
 import (
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
 )
 
 // waitsMore is how many times as much as alone a tenant waits for what it is said to lack, and
@@ -14,18 +15,20 @@ const (
 // blame names for want of what a tenant is slower than alone, what explains most first: memory
 // that others took comes before the device, which only serves again what does not fit; and what
 // is at its limit before what is waited for.
-func (t tenancy) blame(s fact.TenantShare, all []fact.TenantShare, uses []fact.Use) (out []fact.Blame) {
+func (t tenancy) blame(s Share, all []Share, uses []fact.Use) (out []Blame) {
 	alone := *s.UseAlone
-	reads := s.Use.DeviceReads > fewReads && s.Use.DeviceReads >= moreReads*alone.DeviceReads
+	point := func(u Usage) fact.ScalingPoint {
+		return fact.ScalingPoint{DeviceReads: u.DeviceReads, CacheBytes: u.CacheBytes}
+	}
 	memory := false
 	switch {
-	case reads && s.Use.CacheBytes > 0 && s.Use.CacheBytes < lessCache*alone.CacheBytes:
+	case measured.Outgrown(point(s.Use), point(alone)):
 		memory = true
-		out = append(out, fact.Blame{Resource: fact.Memory, How: fact.BlameTaken,
-			By: mostOf(s, all, func(o fact.TenantShare) float64 { return o.Use.CacheBytes })})
+		out = append(out, Blame{Resource: fact.Memory, How: BlameTaken,
+			By: mostOf(s, all, func(o Share) float64 { return o.Use.CacheBytes })})
 	case waitsFor(s.Use.MemoryPressure, alone.MemoryPressure):
 		memory = true
-		out = append(out, fact.Blame{Resource: fact.Memory, How: fact.BlameWaits})
+		out = append(out, Blame{Resource: fact.Memory, How: BlameWaits})
 	}
 	limited := false
 	for _, u := range uses {
@@ -33,14 +36,14 @@ func (t tenancy) blame(s fact.TenantShare, all []fact.TenantShare, uses []fact.U
 			continue
 		}
 		limited = true
-		out = append(out, fact.Blame{Resource: u.Resource, How: fact.BlameLimit, Use: &u, By: usesMost(s, all, u.Resource)})
+		out = append(out, Blame{Resource: u.Resource, How: BlameLimit, Use: &u, By: usesMost(s, all, u.Resource)})
 	}
 	switch {
 	case memory || limited:
 	case waitsFor(s.Use.CPUPressure, alone.CPUPressure) && s.Use.CPUPressure >= s.Use.IOPressure:
-		out = append(out, fact.Blame{Resource: fact.Processors, How: fact.BlameWaits, By: usesMost(s, all, fact.Processors)})
+		out = append(out, Blame{Resource: fact.Processors, How: BlameWaits, By: usesMost(s, all, fact.Processors)})
 	case waitsFor(s.Use.IOPressure, alone.IOPressure):
-		out = append(out, fact.Blame{Resource: fact.Device, How: fact.BlameWaits})
+		out = append(out, Blame{Resource: fact.Device, How: BlameWaits})
 	}
 	return out
 }
@@ -49,12 +52,12 @@ func waitsFor(now, alone float64) bool { return now >= leastWait && now >= waits
 
 // needs reports whether a tenant uses a resource at all: what it does not use it does not lack,
 // however full that is.
-func needs(s fact.TenantShare, of fact.Resource) bool {
+func needs(s Share, of fact.Resource) bool {
 	switch of {
 	case fact.Reads, fact.ReadBytes:
-		return s.Use.DeviceReads > fewReads
+		return s.Use.DeviceReads > measured.FewReads
 	case fact.Writes, fact.WriteBytes:
-		return s.Use.DeviceWrites > fewReads
+		return s.Use.DeviceWrites > measured.FewReads
 	case fact.OwnCPUs:
 		return false // it has as many alone
 	}
@@ -62,8 +65,8 @@ func needs(s fact.TenantShare, of fact.Resource) bool {
 }
 
 // usesMost is the other tenant that has most of a resource; "" where that is not known.
-func usesMost(s fact.TenantShare, all []fact.TenantShare, of fact.Resource) string {
-	return mostOf(s, all, func(o fact.TenantShare) float64 {
+func usesMost(s Share, all []Share, of fact.Resource) string {
+	return mostOf(s, all, func(o Share) float64 {
 		switch of {
 		case fact.Processors:
 			return o.Use.CPUs
@@ -77,7 +80,7 @@ func usesMost(s fact.TenantShare, all []fact.TenantShare, of fact.Resource) stri
 }
 
 // mostOf is the other tenant all instances of which have most of something.
-func mostOf(s fact.TenantShare, all []fact.TenantShare, of func(fact.TenantShare) float64) (tenant string) {
+func mostOf(s Share, all []Share, of func(Share) float64) (tenant string) {
 	most := 0.0
 	for _, o := range all {
 		if has := of(o) * float64(o.Count); o.Tenant != s.Tenant && has > most {

@@ -1,10 +1,11 @@
-package measured
+package tenants
 
 import (
 	"slices"
 
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 )
@@ -15,73 +16,12 @@ const (
 	longerThanAlone = 1.5  // times its p99
 )
 
-// tenancy is mixes of several tenants on one stack and one host.
-type tenancy struct {
-	view  *View
-	stack *Stack
-	host  *result.Limits
-	mixes []result.Mix
-}
+// tenancy is what tenants are compared in.
+type tenancy struct{ measured.Tenancy }
 
-// Tenants returns what tenants do to each other: on each stack and host, in the order of the mixes.
-func (v *View) Tenants() (all []fact.Tenants) {
-	for _, t := range v.tenancies() {
-		all = append(all, t.facts())
-	}
-	return all
-}
-
-// Sharing reports whether a mix has several tenants, or is what one of these is held against: it is
-// about what tenants do to each other, and not about which stack.
-func (v *View) Sharing(mix string) bool { return v.shares(mix, false) }
-
-// shares is Sharing; with known, only of mixes of which some tenant was measured alone.
-func (v *View) shares(mix string, known bool) bool {
-	return slices.ContainsFunc(v.tenancies(), func(t tenancy) bool {
-		return slices.ContainsFunc(t.mixes, func(m result.Mix) bool {
-			alone := t.alones(m)
-			return m.Name == mix && (!known || len(alone) > 0) || slices.Contains(alone, mix)
-		})
-	})
-}
-
-// alones are the mixes that the tenants of a mix are held against.
-func (t tenancy) alones(m result.Mix) (mixes []string) {
-	for _, of := range m.Tenants {
-		if alone, cell := t.alone(of); cell != nil {
-			mixes = append(mixes, alone.Name)
-		}
-	}
-	return mixes
-}
-
-func (v *View) tenancies() []tenancy {
-	var all families[tenancy]
-	for _, m := range v.Run.Mixes {
-		if len(m.Tenants) < 2 || m.Varies != nil {
-			continue
-		}
-		for _, s := range v.Stacks {
-			if v.Cell(s.Name, m.Name) == nil {
-				continue
-			}
-			one := all.of(s.Name+"\x00"+hostText(m.Host), tenancy{view: v, stack: s, host: m.Host})
-			one.mixes = append(one.mixes, m)
-		}
-	}
-	return all.all
-}
-
-func hostText(host *result.Limits) string {
-	if host == nil {
-		return ""
-	}
-	return host.String()
-}
-
-func (t tenancy) facts() fact.Tenants {
-	f := fact.Tenants{Stack: t.stack.Name, Host: hostText(t.host)}
-	for _, m := range t.mixes {
+func (t tenancy) facts() Tenants {
+	f := Tenants{Stack: t.Stack.Name, Host: t.HostText()}
+	for _, m := range t.Mixes {
 		f.Mixes = append(f.Mixes, t.mix(m))
 	}
 	var effects []*fact.Effect
@@ -97,28 +37,28 @@ func (t tenancy) facts() fact.Tenants {
 			}
 		}
 	}
-	AdjustTogether(effects)
-	for i, m := range t.mixes {
+	measured.AdjustTogether(effects)
+	for i, m := range t.Mixes {
 		t.conclude(&f.Mixes[i], m)
 	}
 	return f
 }
 
 // mix compares each tenant of a mix with its workload alone.
-func (t tenancy) mix(m result.Mix) fact.TenantMix {
-	c := t.view.Cell(t.stack.Name, m.Name)
-	f := fact.TenantMix{Mix: m.Name, BringUps: c.Point.N}
+func (t tenancy) mix(m result.Mix) Mix {
+	c := t.Cell(m.Name)
+	f := Mix{Mix: m.Name, BringUps: c.Point.N}
 	for i, of := range m.Tenants {
-		s := fact.TenantShare{Mix: m.Name, Tenant: of.Name, Workload: of.Workload, Count: of.Count}
+		s := Share{Mix: m.Name, Tenant: of.Name, Workload: of.Workload, Count: of.Count}
 		for j, other := range m.Tenants {
 			if j != i {
-				s.Beside = append(s.Beside, fact.Beside{Tenant: other.Name, Workload: other.Workload, Count: other.Count})
+				s.Beside = append(s.Beside, Beside{Tenant: other.Name, Workload: other.Workload, Count: other.Count})
 			}
 		}
 		s.Use = useOf(c, of)
 		s.Each, _ = c.Median(eachRate(of))
 		s.P99NS, _ = c.Median(tailOf(of))
-		alone, cell := t.alone(of)
+		alone, cell := t.Alone(of)
 		if cell != nil {
 			t.against(&s, c, of, alone, cell)
 		}
@@ -129,43 +69,20 @@ func (t tenancy) mix(m result.Mix) fact.TenantMix {
 	return f
 }
 
-// alone returns the mix of the same workload alone, under the same limits, on the same stack and
-// host: with as many instances, else with one. cell is nil where there is none.
-func (t tenancy) alone(of result.Tenant) (mix result.Mix, cell *Cell) {
-	for _, m := range t.view.Run.Mixes {
-		if len(m.Tenants) != 1 || m.Varies != nil || hostText(m.Host) != hostText(t.host) {
-			continue
-		}
-		other := m.Tenants[0]
-		c := t.view.Cell(t.stack.Name, m.Name)
-		same := other.Workload == of.Workload && other.Limits == of.Limits && slices.Equal(other.On, of.On)
-		if c == nil || !same {
-			continue
-		}
-		if other.Count == of.Count {
-			return m, c
-		}
-		if other.Count == 1 {
-			mix, cell = m, c
-		}
-	}
-	return mix, cell
-}
-
-func (t tenancy) against(s *fact.TenantShare, c *Cell, of result.Tenant, alone result.Mix, cell *Cell) {
+func (t tenancy) against(s *Share, c *measured.Cell, of result.Tenant, alone result.Mix, cell *measured.Cell) {
 	other := alone.Tenants[0]
 	s.Alone, s.AloneCount = alone.Name, other.Count
-	s.Rate, _ = t.view.Effect(IOPS, s.Mix, alone.Name, samples.Take(c.Trials, eachRate(of)), samples.Take(cell.Trials, eachRate(other)))
+	s.Rate, _ = t.View.Effect(measured.IOPS, s.Mix, alone.Name, samples.Take(c.Trials, eachRate(of)), samples.Take(cell.Trials, eachRate(other)))
 	s.EachAlone, _ = cell.Median(eachRate(other))
 	s.P99Alone, _ = cell.Median(tailOf(other))
-	p99, ok := t.view.Effect("p99", s.Mix, alone.Name, samples.Take(c.Trials, tailOf(of)), samples.Take(cell.Trials, tailOf(other)))
+	p99, ok := t.View.Effect("p99", s.Mix, alone.Name, samples.Take(c.Trials, tailOf(of)), samples.Take(cell.Trials, tailOf(other)))
 	if ok {
 		s.P99 = &p99
 	}
 	use := useOf(cell, other)
 	for _, d := range devicePerOperation {
 		*d.of(&use), _ = cell.Median(func(t *result.Trial) (float64, bool) {
-			rate, ok := deviceRate(t, d.counted)
+			rate, ok := measured.DeviceRate(t, d.counted)
 			return rate / t.Measured().IOPS(), ok && t.Measured().IOPS() > 0
 		})
 	}
@@ -185,7 +102,7 @@ func tailOf(of result.Tenant) func(*result.Trial) (float64, bool) {
 }
 
 // useOf is what an instance of a tenant used, on average: the median of bring-ups.
-func useOf(c *Cell, of result.Tenant) fact.TenantUse {
+func useOf(c *measured.Cell, of result.Tenant) Usage {
 	median := func(what func(*result.Usage) float64) float64 {
 		value, _ := c.Median(func(t *result.Trial) (sum float64, ok bool) {
 			n := 0
@@ -197,12 +114,12 @@ func useOf(c *Cell, of result.Tenant) fact.TenantUse {
 			}
 			return sum / float64(n), n > 0
 		})
-		if !Finite(value) {
+		if !measured.Finite(value) {
 			return 0
 		}
 		return value
 	}
-	return fact.TenantUse{
+	return Usage{
 		CacheBytes:     median(func(u *result.Usage) float64 { return float64(u.CacheBytes) }),
 		CPUs:           median(func(u *result.Usage) float64 { return u.CPUSeconds / max(u.Seconds, 1e-9) }),
 		IOPressure:     median(func(u *result.Usage) float64 { return u.IOPressure }),
@@ -214,23 +131,23 @@ func useOf(c *Cell, of result.Tenant) fact.TenantUse {
 // devicePerOperation are what the device does for each operation of a tenant.
 var devicePerOperation = []struct {
 	counted func(result.DeviceCounter) uint64
-	of      func(*fact.TenantUse) *float64
+	of      func(*Usage) *float64
 }{
-	{func(d result.DeviceCounter) uint64 { return d.Reads }, func(u *fact.TenantUse) *float64 { return &u.DeviceReads }},
-	{func(d result.DeviceCounter) uint64 { return d.Writes }, func(u *fact.TenantUse) *float64 { return &u.DeviceWrites }},
+	{func(d result.DeviceCounter) uint64 { return d.Reads }, func(u *Usage) *float64 { return &u.DeviceReads }},
+	{func(d result.DeviceCounter) uint64 { return d.Writes }, func(u *Usage) *float64 { return &u.DeviceWrites }},
 }
 
 // shareDevice gives each tenant of a mix what the device did for it: of all that it did, what the
 // others do not do alone for as many operations. Where some tenant was not measured alone, that of
 // none is known.
-func (t tenancy) shareDevice(c *Cell, shares []fact.TenantShare) {
+func (t tenancy) shareDevice(c *measured.Cell, shares []Share) {
 	for _, s := range shares {
 		if s.UseAlone == nil {
 			return
 		}
 	}
 	for _, d := range devicePerOperation {
-		all, known := c.Median(func(t *result.Trial) (float64, bool) { return deviceRate(t, d.counted) })
+		all, known := c.Median(func(t *result.Trial) (float64, bool) { return measured.DeviceRate(t, d.counted) })
 		for i := range shares {
 			left := all
 			for j, other := range shares {
@@ -247,10 +164,10 @@ func (t tenancy) shareDevice(c *Cell, shares []fact.TenantShare) {
 
 // fairness is Jain's index over the slowdowns of the tenants of a mix, of each block of trials that
 // all were in, alone too. nil where there is none.
-func (t tenancy) fairness(c *Cell, m result.Mix) *fact.Estimate {
+func (t tenancy) fairness(c *measured.Cell, m result.Mix) *fact.Estimate {
 	slow := map[int][]float64{} // by block, of the tenants so far
 	for i, of := range m.Tenants {
-		alone, cell := t.alone(of)
+		alone, cell := t.Alone(of)
 		if cell == nil {
 			return nil
 		}
@@ -275,7 +192,7 @@ func (t tenancy) fairness(c *Cell, m result.Mix) *fact.Estimate {
 	if len(indices) == 0 {
 		return nil
 	}
-	e := Estimate(indices)
+	e := measured.Estimate(indices)
 	return &e
 }
 
@@ -293,14 +210,14 @@ func inBlock(s samples.Sample, block int) samples.Sample {
 }
 
 // conclude finds who is slower than alone, and what is to blame.
-func (t tenancy) conclude(f *fact.TenantMix, m result.Mix) {
-	c := t.view.Cell(t.stack.Name, m.Name)
+func (t tenancy) conclude(f *Mix, m result.Mix) {
+	c := t.Cell(m.Name)
 	least := 1.0
 	var uses []fact.Use
 	for i := range f.Tenants {
 		s := &f.Tenants[i]
 		s.Loses = s.Rate.Differs && s.Rate.Ratio <= lessThanAlone
-		s.Open = s.Known() && !s.Loses && !s.Rate.TooFew && (!s.Rate.HasInterval() || s.Rate.Low < 1-MayMatter)
+		s.Open = s.Known() && !s.Loses && !s.Rate.TooFew && (!s.Rate.HasInterval() || s.Rate.Low < 1-measured.MayMatter)
 		s.Waits = s.P99 != nil && s.P99.Differs && s.P99.Ratio >= longerThanAlone
 		if s.Loses && s.Rate.Ratio < least {
 			least, f.Suffers = s.Rate.Ratio, s.Tenant
@@ -313,7 +230,7 @@ func (t tenancy) conclude(f *fact.TenantMix, m result.Mix) {
 			for _, of := range m.Tenants {
 				count += of.Count
 			}
-			uses = t.view.UsesOf(t.host, c, PointOf(c, count))
+			uses = t.View.UsesOf(t.Host, c, measured.PointOf(c, count))
 		}
 		s.Blame = t.blame(*s, f.Tenants, uses)
 	}
