@@ -29,6 +29,8 @@ internal/report/x.go         |import _ "plimsoll/internal/finding/policies"|no r
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/policies"|knows no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/tenants"|no rule
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/tenants"|knows no rule
+internal/report/x.go         |import _ "plimsoll/internal/finding/unbound"|no rule
+internal/finding/measured/x.go|import _ "plimsoll/internal/finding/unbound"|knows no rule
 internal/devmapper/x.go      |import _ "plimsoll/internal/journal"        |leaves import nothing of ours
 internal/finding/x.go        |import _ "plimsoll/internal/devmapper"      |pure packages
 internal/report/x.go         |import _ "plimsoll/internal/devmapper"      |never run trials

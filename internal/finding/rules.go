@@ -18,6 +18,7 @@ import (
 	"plimsoll/internal/finding/published"
 	"plimsoll/internal/finding/rules"
 	"plimsoll/internal/finding/tenants"
+	"plimsoll/internal/finding/unbound"
 	"plimsoll/internal/result"
 )
 
@@ -53,7 +54,7 @@ var table = []rule{
 	{"amplification", cost.Amplifications, cost.AmplificationSentences},
 	{"journal", cost.Journal, cost.JournalSentences},
 	{"caveats", rules.Caveats, rules.CaveatSentences},
-	{"unbound", rules.NeverBound, rules.UnboundSentences},
+	{name: "unbound", draw: unbound.Find},
 	{"steadiness", rules.Steadiness, rules.SteadinessSentences},
 	{"missing", rules.Missing, rules.MissingSentences},
 }

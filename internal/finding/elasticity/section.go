@@ -100,7 +100,7 @@ func (d *Doubled) table() section.Table {
 		if m.High == m.Most {
 			most.Text = fmt.Sprintf("%d or more", m.Instances)
 		}
-		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{section.Text(name(m.Resource)), most,
+		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{section.Text(m.Resource.Limit()), most,
 			section.Text(fmt.Sprintf("%d to %d", m.Low, m.High))}})
 	}
 	return t
@@ -127,7 +127,7 @@ func (d *Doubled) figure() section.Figure {
 	add("as it is", d.Curve, "predicted")
 	carry, _ := d.carry()
 	for _, m := range carry {
-		add("twice the "+name(m.Resource), m.Curve, "predicted")
+		add("twice the "+m.Resource.Limit(), m.Curve, "predicted")
 	}
 	return f
 }

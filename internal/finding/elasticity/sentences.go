@@ -112,7 +112,7 @@ func (d *Doubled) predicts() string {
 		"host carries %d", units.Percent(d.Off), d.Line)
 	carry, carryNoMore := d.carry()
 	for _, m := range carry {
-		said += fmt.Sprintf("; with twice the %s %d", name(m.Resource), m.Instances)
+		said += fmt.Sprintf("; with twice the %s %d", m.Resource.Limit(), m.Instances)
 		if m.High == m.Most {
 			said += " or more"
 		} else if m.Low != m.High {
@@ -137,29 +137,12 @@ func (w Worth) amount(factor float64) string {
 }
 
 // changed is a change of a limit: "20% more memory".
-func (w Worth) changed(factor float64) string { return w.amount(factor) + " " + name(w.Resource) }
-
-// name is a limit in words.
-func name(limit fact.Resource) string {
-	switch limit {
-	case fact.Processors:
-		return "CPUs"
-	case fact.Memory:
-		return "memory"
-	case fact.Reads:
-		return "reads a second"
-	case fact.Writes:
-		return "writes a second"
-	case fact.ReadBytes:
-		return "read bandwidth"
-	}
-	return "write bandwidth"
-}
+func (w Worth) changed(factor float64) string { return w.amount(factor) + " " + w.Resource.Limit() }
 
 func names(limits []fact.Resource) string {
 	var words []string
 	for _, l := range limits {
-		words = append(words, name(l))
+		words = append(words, l.Limit())
 	}
 	return plural.And(words)
 }

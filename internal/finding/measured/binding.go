@@ -15,16 +15,19 @@ const (
 	atLimit    = 0.9  // of what it allows is used
 	busyDevice = 0.95 // of the time the device has a request under way, and
 	waiting    = 0.5  // of the time each instance waits for I/O: one that works on many at a time is not full otherwise
-	starved    = 0.1  // of the time each instance waits for memory
+	Starved    = 0.1  // of the time each instance waits for memory
 	heldBack   = 0.2  // of the time each instance is held back by its own limit of CPUs, as where it works in bursts
 )
 
-// Usage of a device for each operation of instances, by what it is limited in.
-var deviceUses = []struct {
-	resource fact.Resource
-	counted  func(result.DeviceCounter) uint64
-	limit    func(result.Limits) int64
-}{
+// DeviceUse is what a device is limited in.
+type DeviceUse struct {
+	Resource fact.Resource
+	Counted  func(result.DeviceCounter) uint64
+	Limit    func(result.Limits) int64
+}
+
+// DeviceUses are all of it, in the order of the file format.
+var DeviceUses = []DeviceUse{
 	{fact.Reads,
 		func(d result.DeviceCounter) uint64 { return d.Reads },
 		func(l result.Limits) int64 { return l.Read.OperationsPerSecond }},
@@ -52,14 +55,14 @@ func (v *View) UsesOf(host *result.Limits, c *Cell, p fact.ScalingPoint) (uses [
 	if own.CPUs > 0 && p.Throttled >= heldBack {
 		uses[len(uses)-1].Binds = true
 	}
-	for _, d := range deviceUses {
-		limit := float64(d.limit(shared))
-		if each := float64(d.limit(own)) * float64(p.Instances); limit == 0 || each > 0 && each < limit {
+	for _, d := range DeviceUses {
+		limit := float64(d.Limit(shared))
+		if each := float64(d.Limit(own)) * float64(p.Instances); limit == 0 || each > 0 && each < limit {
 			limit = each
 		}
-		used, known := c.Median(func(t *result.Trial) (float64, bool) { return DeviceRate(t, d.counted) })
+		used, known := c.Median(func(t *result.Trial) (float64, bool) { return DeviceRate(t, d.Counted) })
 		if known {
-			add(d.resource, used, limit)
+			add(d.Resource, used, limit)
 		}
 	}
 	busy, known := c.Median(func(t *result.Trial) (float64, bool) { return t.DeviceBusy, t.DeviceBusy > 0 })
@@ -132,7 +135,7 @@ func BindingOf(p, fewest fact.ScalingPoint) fact.Resource {
 // AllBinding names all that does. What does not fit into memory comes before the device, which only
 // serves it again; a limit comes before the device itself.
 func AllBinding(p, fewest fact.ScalingPoint) (all []fact.Resource) {
-	if Outgrown(p, fewest) || p.MemoryPressure >= starved || p.Killed > 0 {
+	if Outgrown(p, fewest) || p.MemoryPressure >= Starved || p.Killed > 0 {
 		all = append(all, fact.Memory)
 	}
 	for _, u := range p.Uses {
@@ -152,9 +155,9 @@ func OwnLimits(host *result.Limits, c *Cell) (all []fact.Resource) {
 	if own.MemoryBytes > 0 {
 		all = append(all, fact.Memory)
 	}
-	for _, d := range deviceUses {
-		if d.limit(own) > 0 {
-			all = append(all, d.resource)
+	for _, d := range DeviceUses {
+		if d.Limit(own) > 0 {
+			all = append(all, d.Resource)
 		}
 	}
 	return all

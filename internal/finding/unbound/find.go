@@ -1,9 +1,11 @@
-package measured
+package unbound
 
 import (
 	"slices"
 
+	"plimsoll/internal/finding/elasticity"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
 )
 
@@ -16,7 +18,7 @@ const (
 
 // limitUse is the most that trials used of a limit.
 type limitUse struct {
-	fact.Unbound
+	Limit
 	mixes []string
 	last  *result.Trial // that was counted
 	held  bool          // something came near it, or that nothing did is not known
@@ -25,10 +27,25 @@ type limitUse struct {
 // limitUses are those of a run, by whose limit it is and on what.
 type limitUses []*limitUse
 
-// Unbound returns the limits that nothing came near in any mix: those of the miniature first. Mixes
+// Find names the limits that nothing came near, in any mix.
+func Find(v *measured.View) []fact.Finding {
+	told := &Facts{limitsOf(v)}
+	if len(told.Limits) == 0 {
+		return nil
+	}
+	f := fact.Finding{ID: "unbound", Case: "unbound", Kind: fact.KindCaveat, Facts: told, Title: told.title(), Why: told.why()}
+	for _, c := range v.All() {
+		if c.Stack.Name != "" {
+			f.Stacks = measured.AppendNew(f.Stacks, c.Stack.Name)
+		}
+	}
+	return []fact.Finding{f}
+}
+
+// limitsOf returns the limits that nothing came near in any mix: those of the miniature first. Mixes
 // that the run added to vary a limit are left out. So are limits of which a trial does not tell
 // what was used, and those of the miniature that count, as elasticity has it: bursts reach them.
-func (v *View) Unbound(counting []fact.Resource) (all []fact.Unbound) {
+func limitsOf(v *measured.View) (all []Limit) {
 	var uses limitUses
 	for i := range v.Run.Trials {
 		t := &v.Run.Trials[i]
@@ -37,21 +54,22 @@ func (v *View) Unbound(counting []fact.Resource) (all []fact.Unbound) {
 			continue
 		}
 		if t.Miniature != nil {
-			uses.add(t, fact.Unbound{}, t.Miniature.ReadBack, t.Instances)
+			uses.add(t, Limit{}, t.Miniature.ReadBack, t.Instances)
 		}
 		for j, in := range t.Instances {
 			if in.Limited != nil {
-				of := fact.Unbound{Workload: in.Workload, Policy: policyOf(v.Run.Mixes[at], in.Tenant)}
+				of := Limit{Workload: in.Workload, Policy: policyOf(v.Run.Mixes[at], in.Tenant)}
 				uses.add(t, of, in.Limited.ReadBack, t.Instances[j:j+1])
 			}
 		}
 	}
+	counting := elasticity.MayCount(v)
 	for _, own := range []bool{false, true} {
 		for _, u := range uses {
 			if u.held || (u.Workload != "") != own || !own && slices.Contains(counting, u.Resource) {
 				continue
 			}
-			all = append(all, u.Unbound)
+			all = append(all, u.Limit)
 		}
 	}
 	return all
@@ -67,7 +85,7 @@ func policyOf(m result.Mix, tenant string) string {
 }
 
 // add counts what instances used of their limits in a trial.
-func (u *limitUses) add(t *result.Trial, of fact.Unbound, limits result.Limits, instances []result.Instance) {
+func (u *limitUses) add(t *result.Trial, of Limit, limits result.Limits, instances []result.Instance) {
 	if limits.CPUs > 0 {
 		used, known := usedBy(instances, cpusOf)
 		one := u.of(of, fact.Processors)
@@ -80,31 +98,31 @@ func (u *limitUses) add(t *result.Trial, of fact.Unbound, limits result.Limits, 
 		one.count(t, used/float64(limits.MemoryBytes), known, false)
 		one.held = one.held || slices.ContainsFunc(instances, wantedMemory)
 	}
-	for _, d := range deviceUses {
-		limit := float64(d.limit(limits))
+	for _, d := range measured.DeviceUses {
+		limit := float64(d.Limit(limits))
 		if limit > 0 { // what one instance did is at most what all did
-			used, known := DeviceRate(t, d.counted)
-			u.of(of, d.resource).count(t, used/limit, known, false)
+			used, known := measured.DeviceRate(t, d.Counted)
+			u.of(of, d.Resource).count(t, used/limit, known, false)
 		}
 	}
 }
 
 // of returns what is known of a limit so far.
-func (u *limitUses) of(whose fact.Unbound, resource fact.Resource) *limitUse {
+func (u *limitUses) of(whose Limit, resource fact.Resource) *limitUse {
 	whose.Resource = resource
 	for _, one := range *u {
 		if one.Workload == whose.Workload && one.Policy == whose.Policy && one.Resource == resource {
 			return one
 		}
 	}
-	*u = append(*u, &limitUse{Unbound: whose})
+	*u = append(*u, &limitUse{Limit: whose})
 	return (*u)[len(*u)-1]
 }
 
 // count counts a share of the limit; told is whether the kernel tells of bursts. Of a trial that was
 // not completed, what is not known says nothing.
 func (u *limitUse) count(t *result.Trial, share float64, known, told bool) {
-	if !known || !Finite(share) {
+	if !known || !measured.Finite(share) {
 		u.held = u.held || t.Status == result.TrialDone
 		return
 	}
@@ -147,5 +165,5 @@ func peakMemory(u *result.Usage) (float64, bool) {
 func throttled(in result.Instance) bool { return in.Usage != nil && in.Usage.ThrottledSeconds > 0 }
 
 func wantedMemory(in result.Instance) bool {
-	return in.Usage != nil && (in.Usage.OOMKills > 0 || in.Usage.MemoryPressure >= starved)
+	return in.Usage != nil && (in.Usage.OOMKills > 0 || in.Usage.MemoryPressure >= measured.Starved)
 }
