@@ -178,9 +178,7 @@ func figureFrom(of answer.Figure) (f figure, ok bool) {
 	xs := of.Xs()
 	low, high := xs[0], xs[len(xs)-1]
 	f.X = axis{Label: of.X.Label, Low: low - (high-low)/20, High: high + (high-low)/20}
-	for _, x := range xs {
-		f.X.Ticks = append(f.X.Ticks, valueTick{x, of.X.Of.Short(x)})
-	}
+	f.X.Ticks = valueTicks(xs, of.X.Of.Short)
 	f.Y = axisFrom(of.Y, of)
 	return f, true
 }
