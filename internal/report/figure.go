@@ -189,10 +189,8 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 			all = append(all, s)
 		}
 	}
-	for _, f := range findings {
-		if f.Section != nil {
-			add(sectionOf(f.Section), true)
-		}
+	for _, s := range answers(findings) {
+		add(sectionOf(s), true)
 	}
 	add(throughput(run, unscaled(points, findings), findings))
 	add(ratios(run.Experiment.Baseline, points, findings))

@@ -12,11 +12,13 @@ import (
 	"plimsoll/internal/units"
 )
 
-// answers are the sections of findings, in their order.
+// answers are the sections of findings, in their order: that of what the verdict is drawn from first.
 func answers(findings []fact.Finding) (all []*answer.Section) {
-	for _, f := range findings {
-		if f.Section != nil {
-			all = append(all, f.Section)
+	for _, first := range []bool{true, false} {
+		for _, f := range findings {
+			if f.Section != nil && isBehind(findings, f) == first {
+				all = append(all, f.Section)
+			}
 		}
 	}
 	return all

@@ -12,6 +12,17 @@ import (
 	answer "plimsoll/internal/section"
 )
 
+// What the verdict is drawn from is shown first.
+func TestSectionOfTheVerdictIsFirst(t *testing.T) {
+	all := answers([]fact.Finding{
+		{Kind: fact.KindRecommendation, Why: "b"}, {Why: "a", Section: &answer.Section{Title: "a"}},
+		{Why: "b", Section: &answer.Section{Title: "b"}}, {Why: "c"},
+	})
+	if len(all) != 2 || all[0].Title != "b" || all[1].Title != "a" {
+		t.Errorf("%+v", all)
+	}
+}
+
 // A section is drawn by what it says alone: on a terminal in the columns that fit, on a page whole.
 func TestSectionIsDrawn(t *testing.T) {
 	s := &answer.Section{

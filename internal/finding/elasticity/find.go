@@ -17,15 +17,11 @@ func Find(v *measured.View) (out []fact.Finding) {
 	for _, of := range v.Variations() {
 		told := &Facts{elasticityOf(v, of)}
 		e := told.Elasticity
-		f := fact.Finding{
+		out = append(out, fact.Finding{
 			ID: "elasticity/" + e.Stack + "/" + e.Mix, Case: "elasticity", Kind: fact.KindScaling, Workload: e.Mix,
 			Facts: told, Title: told.title(), Why: told.why(), Section: told.section(),
-			Evidence: measured.Points(of.Of), Caveats: measured.MarksOf(of.Of),
-		}
-		if e.Stack != "" {
-			f.Stacks = []string{e.Stack}
-		}
-		out = append(out, f)
+			Stacks: of.Of.Stack.Names(), Evidence: measured.Points(of.Of), Caveats: measured.MarksOf(of.Of),
+		})
 	}
 	return out
 }

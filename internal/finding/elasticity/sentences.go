@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/units"
 )
@@ -139,13 +140,7 @@ func (w Worth) amount(factor float64) string {
 // changed is a change of a limit: "20% more memory".
 func (w Worth) changed(factor float64) string { return w.amount(factor) + " " + w.Resource.Limit() }
 
-func names(limits []fact.Resource) string {
-	var words []string
-	for _, l := range limits {
-		words = append(words, l.Limit())
-	}
-	return plural.And(words)
-}
+func names(limits []fact.Resource) string { return plural.List(limits, fact.Resource.Limit) }
 
 // s ends the verb of what is one thing by its name.
 func s(limit fact.Resource) string {
@@ -158,15 +153,11 @@ func s(limit fact.Resource) string {
 
 // by is how large an effect is, with its interval.
 func by(e fact.Effect) string {
-	size, low, high := e.Ratio-1, e.Low-1, e.High-1
-	if e.Ratio < 1 {
-		size, low, high = 1-e.Ratio, 1-e.High, 1-e.Low
+	if e.Ratio >= 1 {
+		return prose.Within(e, func(ratio float64) string { return units.Percent(ratio - 1) })
 	}
-	said, from, to := units.Percent(size), units.Percent(low), units.Percent(high)
-	if e.HasInterval() && from != to {
-		said += fmt.Sprintf(" (%s to %s)", from, to)
-	}
-	return said
+	e.Low, e.High = e.High, e.Low // of what is lost, the most is at the lower end
+	return prose.Within(e, func(ratio float64) string { return units.Percent(1 - ratio) })
 }
 
 // did is what more and less of a limit that counts did.

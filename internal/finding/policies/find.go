@@ -3,7 +3,6 @@ package policies
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
@@ -30,10 +29,7 @@ func find(v *measured.View, of measured.Policied) (fact.Finding, *Facts) {
 	f := fact.Finding{
 		ID: fmt.Sprintf("policies/%s/%s-%d", of.Stack.Name, of.Workload, of.Instances), Case: "policies", Kind: fact.KindScaling,
 		Workload: of.Workload, Facts: told, Title: told.whose() + ": " + told.cost(), Why: told.each(),
-		Evidence: measured.Points(of.Cells...), Caveats: measured.MarksOf(of.Cells...),
-	}
-	if of.Stack.Name != "" {
-		f.Stacks = []string{of.Stack.Name}
+		Stacks: of.Stack.Names(), Evidence: measured.Points(of.Cells...), Caveats: measured.MarksOf(of.Cells...),
 	}
 	return f, told
 }
@@ -51,14 +47,20 @@ func Verdict(v *measured.View, quiet bool) (f fact.Finding, told *Facts, ok bool
 			return f, nil, false
 		}
 	}
-	f, told = find(v, slices.MaxFunc(all, func(a, b measured.Policied) int {
-		return cmp.Compare(a.None().Point.Median, b.None().Point.Median)
-	}))
+	for _, of := range all {
+		one, about := find(v, of)
+		if told == nil || byRate(about, told) > 0 {
+			f, told = one, about
+		}
+	}
 	f.ID, f.Case, f.Kind, f.Workload = "recommendation", "policed", fact.KindRecommendation, ""
 	f.Recommendation = &fact.Recommendation{Confidence: told.confidence(quiet)}
 	f.Title = told.verdict(f.Recommendation.Confidence)
 	return f, told, true
 }
+
+// byRate compares what instances do without limits of their own.
+func byRate(a, b *Facts) int { return cmp.Compare(a.Policies.None.Rate, b.Policies.None.Rate) }
 
 // confidence is how sure it is what the policies cost.
 func (f *Facts) confidence(quiet bool) fact.Confidence {

@@ -13,8 +13,8 @@ import (
 	"plimsoll/internal/units"
 )
 
-// sectionAmong is the section of so many instances among those of all numbers: it is part of that of the
-// first, where there are several.
+// sectionAmong is the section of so many instances among those of all numbers. Where there are several,
+// that of the number which the verdict is on has them all.
 func (f *Facts) sectionAmong(all []*Facts) *section.Section {
 	var family []*Facts
 	for _, other := range all {
@@ -26,7 +26,7 @@ func (f *Facts) sectionAmong(all []*Facts) *section.Section {
 	switch {
 	case len(family) == 1:
 		return f.section()
-	case family[0] != f:
+	case f != slices.MaxFunc(family, byRate):
 		return nil
 	}
 	slices.SortStableFunc(family, func(a, b *Facts) int { return cmp.Compare(a.Policies.Instances, b.Policies.Instances) })
@@ -94,11 +94,7 @@ func (f *Facts) table() section.Table {
 
 // words name resources.
 func words(all []fact.Resource) section.Cell {
-	var words []string
-	for _, r := range all {
-		words = append(words, r.Word())
-	}
-	return section.Text(plural.And(words))
+	return section.Text(plural.List(all, fact.Resource.Word))
 }
 
 // metric is what is told of policies over the number of instances.

@@ -69,6 +69,9 @@ func TestSectionOverInstances(t *testing.T) {
 	for _, f := range policies.Find(measured.New(story.Tell(t, overSome))) {
 		if f.Section != nil {
 			all = append(all, f.Section)
+			if f.ID != "policies/disk/C-4" {
+				t.Errorf("%s has it, and the verdict is on 4 instances", f.ID)
+			}
 		}
 	}
 	if len(all) != 1 || all[0].Title != "C under policies, over the number of instances" || len(all[0].Tables) != 3 {

@@ -64,13 +64,7 @@ func (f *Facts) early() string {
 	return "trials differ too much to tell what any policy costs"
 }
 
-func names(all []Policy) string {
-	var words []string
-	for _, one := range all {
-		words = append(words, one.Name)
-	}
-	return plural.And(words)
-}
+func names(all []Policy) string { return plural.List(all, func(p Policy) string { return p.Name }) }
 
 // each has a line for each policy, the one that costs most first.
 func (f *Facts) each() string {
@@ -121,32 +115,18 @@ func (p *Policy) said() string {
 		return said
 	}
 	if len(p.Held) > 0 {
-		said += fmt.Sprintf(" What holds instances back: %s.", limits(p.Held))
+		said += fmt.Sprintf(" What holds instances back: %s.", plural.List(p.Held, limit))
 	}
 	if idle := p.idle(); len(idle) > 0 {
-		said += fmt.Sprintf(" Not reached: %s.", limits(idle))
+		said += fmt.Sprintf(" Not reached: %s.", plural.List(idle, limit))
 	}
 	return said
 }
 
 // times is a ratio with its interval.
-func times(e *fact.Effect) string {
-	said, low, high := units.Times(e.Ratio), units.Times(e.Low), units.Times(e.High)
-	if e.HasInterval() && low != high {
-		said += fmt.Sprintf(" (%s to %s)", low, high)
-	}
-	return said
-}
+func times(e *fact.Effect) string { return prose.Within(*e, units.Times) }
 
-// limits names what instances are limited in.
-func limits(all []fact.Resource) string {
-	var words []string
-	for _, r := range all {
-		words = append(words, limit(r))
-	}
-	return plural.And(words)
-}
-
+// limit is what instances are limited in.
 func limit(on fact.Resource) string {
 	switch on {
 	case fact.Processors:

@@ -31,7 +31,12 @@ type candidate struct {
 
 // Recommend draws one verdict for the whole run.
 func Recommend(v *measured.View) []fact.Finding {
-	for _, about := range []func(*measured.View) (fact.Finding, bool){policed, carries, shared, rated} {
+	for _, about := range []func(*measured.View) (fact.Finding, bool){
+		answered(policies.Verdict, func(f *policies.Facts) Verdict { return Verdict{Policed: f} }),
+		carries,
+		answered(tenants.Verdict, func(f *tenants.Facts) Verdict { return Verdict{Shared: f} }),
+		answered(overload.Verdict, func(f *overload.Facts) Verdict { return Verdict{Offered: f} }),
+	} {
 		if f, ok := about(v); ok {
 			settle(v, &f)
 			return []fact.Finding{f}
@@ -70,31 +75,15 @@ func Recommend(v *measured.View) []fact.Finding {
 	return []fact.Finding{f}
 }
 
-// policed draws the verdict of a run that asks what policies of limits cost.
-func policed(v *measured.View) (fact.Finding, bool) {
-	f, told, ok := policies.Verdict(v, neighboursOf(v) == nil)
-	if ok {
-		f.Facts, f.Caveats = Verdict{Policed: told}, append(f.Caveats, doubts(v)...)
+// answered draws the verdict of a run that asks one question: of asks it, and in is where its facts stand.
+func answered[T any](of func(*measured.View, bool) (fact.Finding, T, bool), in func(T) Verdict) func(*measured.View) (fact.Finding, bool) {
+	return func(v *measured.View) (fact.Finding, bool) {
+		f, told, ok := of(v, neighboursOf(v) == nil)
+		if ok {
+			f.Facts, f.Caveats = in(told), append(f.Caveats, doubts(v)...)
+		}
+		return f, ok
 	}
-	return f, ok
-}
-
-// shared draws the verdict of a run that asks what tenants do to each other.
-func shared(v *measured.View) (fact.Finding, bool) {
-	f, told, ok := tenants.Verdict(v, neighboursOf(v) == nil)
-	if ok {
-		f.Facts, f.Caveats = Verdict{Shared: told}, append(f.Caveats, doubts(v)...)
-	}
-	return f, ok
-}
-
-// rated draws the verdict of a run that asks which rate is kept.
-func rated(v *measured.View) (fact.Finding, bool) {
-	f, told, ok := overload.Verdict(v, neighboursOf(v) == nil)
-	if ok {
-		f.Facts, f.Caveats = Verdict{Offered: told}, append(f.Caveats, doubts(v)...)
-	}
-	return f, ok
 }
 
 // doubts are what the run's twins say against any verdict.

@@ -20,7 +20,7 @@ func find(t measured.Tenancy) (fact.Finding, *Facts) {
 	told := factsOf(tenancy{t}.facts())
 	f := fact.Finding{
 		ID: "tenants/" + t.Stack.Name, Case: "tenants", Kind: fact.KindScaling, Facts: told,
-		Title: told.whoSuffers(), Why: told.each(), Section: told.section(),
+		Title: told.whoSuffers(), Why: told.each(), Section: told.section(), Stacks: t.Stack.Names(),
 	}
 	if host := t.HostText(); host != "" {
 		f.ID += "/" + host
@@ -30,9 +30,6 @@ func find(t measured.Tenancy) (fact.Finding, *Facts) {
 		cells = append(cells, t.Cell(m.Name))
 	}
 	f.Evidence, f.Caveats = measured.Points(cells...), measured.MarksOf(cells...)
-	if t.Stack.Name != "" {
-		f.Stacks = []string{t.Stack.Name}
-	}
 	return f, told
 }
 

@@ -39,12 +39,10 @@ func (f *Facts) whoSuffers() string {
 		first := f.lose[0]
 		said := fmt.Sprintf("%s keeps %s of its throughput beside %s", first.Tenant, units.Percent(first.Rate.Ratio), first.others()) +
 			first.since()
-		var also []string
-		for _, s := range f.lose[1:min(3, len(f.lose))] {
-			also = append(also, fmt.Sprintf("%s %s beside %s", s.Tenant, units.Percent(s.Rate.Ratio), s.others()))
-		}
-		if len(also) > 0 {
-			said += "; " + plural.And(also)
+		if also := f.lose[1:min(3, len(f.lose))]; len(also) > 0 {
+			said += "; " + plural.List(also, func(s Share) string {
+				return fmt.Sprintf("%s %s beside %s", s.Tenant, units.Percent(s.Rate.Ratio), s.others())
+			})
 		}
 		if len(f.wait) > 0 {
 			said += "; p99 of " + f.wait[0].waits()
@@ -66,11 +64,7 @@ func (s Share) waits() string {
 
 // others are those that a tenant is beside.
 func (s Share) others() string {
-	var all []string
-	for _, b := range s.Beside {
-		all = append(all, many(b.Tenant, b.Count))
-	}
-	return plural.And(all)
+	return plural.List(s.Beside, func(b Beside) string { return many(b.Tenant, b.Count) })
 }
 
 // many names a tenant with its instances, where there are several.
@@ -175,11 +169,7 @@ func (s Share) keeps() string {
 	case !s.Loses:
 		said += " keeps its throughput"
 	default:
-		low, high := units.Percent(s.Rate.Low), units.Percent(s.Rate.High)
-		said += " keeps " + units.Percent(s.Rate.Ratio)
-		if s.Rate.HasInterval() && low != high {
-			said += fmt.Sprintf(" (%s to %s)", low, high)
-		}
+		said += " keeps " + prose.Within(s.Rate, units.Percent)
 	}
 	if s.Waits {
 		said += fmt.Sprintf(", and waits %s times as long", units.Times(s.P99.Ratio))
