@@ -13,6 +13,7 @@ import (
 	"plimsoll/internal/finding/compare"
 	"plimsoll/internal/finding/story"
 	"plimsoll/internal/result"
+	answer "plimsoll/internal/section"
 )
 
 var updateCompare = flag.Bool("update-compare", false, "rewrite the golden comparisons")
@@ -117,7 +118,7 @@ func TestCompareDensity(t *testing.T) {
 // An interval that says nothing is not printed as one.
 func TestWideIntervalsAreNotKnown(t *testing.T) {
 	low, narrow, wide := 0.07, 2.6, 70.1
-	if got := comparedInterval(compare.Row{Low: &low, High: &wide}); got != notKnown {
+	if got := comparedInterval(compare.Row{Low: &low, High: &wide}); got != answer.NotKnown {
 		t.Errorf("compare says %q", got)
 	}
 	if got := comparedInterval(compare.Row{Low: &low, High: &narrow}); got != "0.07 to 2.6" {

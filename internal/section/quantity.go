@@ -52,12 +52,15 @@ func (q Quantity) Between(low, high float64) Cell {
 	return Cell{Of: q, Value: low, To: high, Range: true}
 }
 
+// NotKnown stands for an interval that says nothing.
+const NotKnown = "not known"
+
 // None stands in the place of a value that there is not.
 const None = "-"
 
-// widestKnown is how many times its lower end the upper end of a ratio's interval may be that says
+// WidestKnown is how many times its lower end the upper end of a ratio's interval may be that says
 // anything.
-const widestKnown = 100
+const WidestKnown = 100
 
 // String writes the cell as tables have it.
 func (c Cell) String() string {
@@ -66,8 +69,8 @@ func (c Cell) String() string {
 		return c.Text
 	case c.Of == Words:
 		return None
-	case c.Range && c.Of == Times && !(c.To <= widestKnown*c.Value):
-		return "not known"
+	case c.Range && c.Of == Times && !(c.To <= WidestKnown*c.Value):
+		return NotKnown
 	case c.Range && c.Of == Times:
 		return units.Times(c.Value) + " to " + units.Times(c.To)
 	case c.Range && c.Of == Count:

@@ -1,9 +1,12 @@
 package fact
 
 import (
+	"fmt"
 	"math"
+	"strings"
 
 	"plimsoll/internal/section"
+	"plimsoll/internal/units"
 )
 
 // Effect is the size of a difference: subject against baseline, in pairs of
@@ -47,6 +50,18 @@ func (e *Effect) Cells() (ratio, interval section.Cell) {
 		interval = section.Times.Between(e.Low, e.High)
 	}
 	return ratio, interval
+}
+
+// Tested says what the test said, and of how many: "p = 0.029, n = 4 and 4".
+func (e *Effect) Tested() string {
+	if e.TooFew {
+		return fmt.Sprintf("too few to test, n = %d and %d", e.N[0], e.N[1])
+	}
+	p := units.P(e.P)
+	if !strings.HasPrefix(p, "<") {
+		p = "= " + p
+	}
+	return fmt.Sprintf("p %s, n = %d and %d", p, e.N[0], e.N[1])
 }
 
 // Written is the ratio with its interval, if it has one, and ~ before what is not significant:

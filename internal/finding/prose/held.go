@@ -48,13 +48,12 @@ func (h Held) ratio(e fact.Effect, what string) section.Ratio {
 		r.Low, r.High = e.Low, e.High
 		interval = fmt.Sprintf("95%% interval %s to %s", units.Exact(e.Low), units.Exact(e.High))
 	}
-	tested := fmt.Sprintf("%s, n = %d and %d", PValue(e.P), e.N[0], e.N[1])
-	switch {
-	case e.TooFew:
-		r.Class, tested = section.Unsure, fmt.Sprintf("too few to test, n = %d and %d", e.N[0], e.N[1])
-	case !e.Differs:
-		r.Class, tested = section.Unsure, tested+", no significant difference"
+	r.Text = fmt.Sprintf("%s: %s of %s times, %s, %s", h.Text, what, units.Exact(e.Ratio), interval, e.Tested())
+	if !e.Differs {
+		r.Class = section.Unsure
 	}
-	r.Text = fmt.Sprintf("%s: %s of %s times, %s, %s", h.Text, what, units.Exact(e.Ratio), interval, tested)
+	if !e.Differs && !e.TooFew {
+		r.Text += ", no significant difference"
+	}
 	return r
 }
