@@ -9,12 +9,16 @@ package finding
 
 import (
 	"plimsoll/internal/finding/cost"
+	"plimsoll/internal/finding/elasticity"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/overload"
+	"plimsoll/internal/finding/policies"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published"
 	"plimsoll/internal/finding/rules"
+	"plimsoll/internal/finding/tenants"
+	"plimsoll/internal/finding/unbound"
 	"plimsoll/internal/result"
 )
 
@@ -30,10 +34,10 @@ var table = []rule{
 	{"recommendation", rules.Recommend, rules.VerdictSentences},
 	{"neighbours", rules.Neighbours, rules.NeighboursSentences},
 	{"scaling", rules.Scaling, rules.ScalingSentences},
-	{"elasticity", rules.Elasticity, rules.ElasticitySentences},
-	{"policies", rules.Policies, rules.PoliciesSentences},
+	{name: "elasticity", draw: elasticity.Find},
+	{name: "policies", draw: policies.Find},
 	{name: "overload", draw: overload.Find},
-	{"tenants", rules.Tenants, rules.TenantsSentences},
+	{name: "tenants", draw: tenants.Find},
 	{"fastest", rules.Fastest, rules.FastestSentences},
 	{"illusion", rules.Illusions, rules.IllusionSentences},
 	{"baseline", rules.Baseline, rules.ComparisonSentences},
@@ -50,7 +54,7 @@ var table = []rule{
 	{"amplification", cost.Amplifications, cost.AmplificationSentences},
 	{"journal", cost.Journal, cost.JournalSentences},
 	{"caveats", rules.Caveats, rules.CaveatSentences},
-	{"unbound", rules.NeverBound, rules.UnboundSentences},
+	{name: "unbound", draw: unbound.Find},
 	{"steadiness", rules.Steadiness, rules.SteadinessSentences},
 	{"missing", rules.Missing, rules.MissingSentences},
 }

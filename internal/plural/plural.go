@@ -42,6 +42,15 @@ func Choose(n int, one, many string) string {
 // And joins words: "a", "a and b", "a, b and c".
 func And(words []string) string { return join(words, "and") }
 
+// List joins what things are called: "a, b and c".
+func List[T any](things []T, word func(T) string) string {
+	words := make([]string, len(things))
+	for i, t := range things {
+		words[i] = word(t)
+	}
+	return And(words)
+}
+
 // Or joins words: "a", "a or b", "a, b or c".
 func Or(words []string) string { return join(words, "or") }
 

@@ -37,4 +37,8 @@ func TestLists(t *testing.T) {
 			t.Errorf("Or(%q) = %q", c.words, got)
 		}
 	}
+	stacks := func(n int) string { return Count(n, "stack") }
+	if got := List([]int{1, 2, 3}, stacks); got != "1 stack, 2 stacks and 3 stacks" {
+		t.Errorf("List = %q", got)
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
+	answer "plimsoll/internal/section"
 	"plimsoll/internal/units"
 )
 
@@ -264,7 +265,7 @@ func comparedInterval(r compare.Row) string {
 	if r.Low == nil {
 		return ""
 	}
-	return lowToHigh(*r.Low, *r.High, bareTimes)
+	return answer.Times.Between(*r.Low, *r.High).String()
 }
 
 // verdictText is a verdict as a row shows it: what is as it was stands back.

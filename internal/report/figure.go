@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -119,7 +120,7 @@ type section struct {
 	Figures []figure
 	Rows    []figureRow // below them, sharing their time
 	Stops   *stopTable
-	Heat    []heatMap
+	Heat    []answer.Heat
 	Table   *numberTable
 	Tables  []answer.Table
 	Remarks []string  // what must be said beside the numbers
@@ -188,23 +189,12 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 			all = append(all, s)
 		}
 	}
-	for _, f := range findings {
-		if f.Elasticity != nil {
-			add(worthOfLimits(f.Elasticity))
-		}
-		if f.Policies != nil {
-			add(underPolicies(f.Policies))
-		}
-		if f.Section != nil {
-			add(sectionOf(f.Section), true)
-		}
-		if f.Tenants != nil {
-			add(whoSuffers(f.Tenants))
-		}
+	for _, s := range answers(findings) {
+		add(sectionOf(s), true)
 	}
-	add(throughput(run, unscaled(run, points, findings), findings))
+	add(throughput(run, unscaled(points, findings), findings))
 	add(ratios(run.Experiment.Baseline, points, findings))
-	add(latencyCurves(run, unscaled(run, points, findings)))
+	add(latencyCurves(run, unscaled(points, findings)))
 	add(latencySplits(run, points, findings))
 	add(traceBreakdowns(run, points))
 	add(traceServed(run))
@@ -214,11 +204,7 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 		all[i].assign(who)
 	}
 	// What instances do together has no stacks that a verdict chooses from.
-	var over []section
-	for _, o := range fact.AllPoliciesOver(findings) {
-		over = append(over, policiesOver(o, runRateHead(points, o)))
-	}
-	return identified(slices.Concat(over, scalingSections(run, findings), all))
+	return identified(slices.Concat(scalingSections(run, findings), all))
 }
 
 // identified names the elements of sections and their figures.
@@ -228,6 +214,11 @@ func identified(all []section) []section {
 		s.ID = fmt.Sprintf("figures-%d", i+1)
 		for j := range s.Figures {
 			s.Figures[j].ID = fmt.Sprintf("figure-%d-%d", i+1, j+1)
+		}
+		for j, part := range s.Parts {
+			for k := range part.Figures {
+				part.Figures[k].ID = cmp.Or(part.Figures[k].ID, fmt.Sprintf("figure-%d-%d-%d", i+1, j+1, k+1))
+			}
 		}
 	}
 	return all

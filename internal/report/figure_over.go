@@ -8,9 +8,6 @@ import (
 	"plimsoll/internal/units"
 )
 
-// overHeight is the height of the plots below the load line, in CSS pixels.
-const overHeight = 200
-
 // latencies draws percentiles of latency over the number of instances.
 func (s scaledFigures) latencies() (figure, bool) {
 	f := figure{Kind: figureLines, Title: "Latency", Note: "of all operations, on a logarithmic scale", Height: overHeight,

@@ -102,8 +102,8 @@ func ratios(baseline string, points []fact.Point, findings []fact.Finding) (sect
 		}
 		m := mark{Series: i, Name: e.Subject, X: e.Ratio, Y: float64(i), Low: e.Low, High: e.High, Class: classDevice,
 			Text: fmt.Sprintf("%s against %s, %s: %s of %s times, %s, %s", e.Subject, e.Baseline, workloadText(r.workload),
-				e.Metric, units.Exact(e.Ratio), interval, testText(&e))}
-		name := rowName{Subject: e.Subject, Baseline: e.Baseline, Workload: workloadText(r.workload), Text: effectText(&e),
+				e.Metric, units.Exact(e.Ratio), interval, e.Tested())}
+		name := rowName{Subject: e.Subject, Baseline: e.Baseline, Workload: workloadText(r.workload), Text: e.Written(),
 			Floor: floor}
 		if !e.Differs {
 			m.Class = classUnsure

@@ -181,20 +181,9 @@ func isScaled(findings []fact.Finding, p fact.Point) bool {
 	})
 }
 
-// isPoliced reports whether a point is one of several policies: its figures are those of all.
-func isPoliced(findings []fact.Finding, p fact.Point) bool {
-	return slices.ContainsFunc(fact.AllPolicies(findings), func(all *fact.Policies) bool {
-		return (all.Stack == "" || all.Stack == p.Stack) && all.Of(p.Workload) != nil
-	})
-}
-
-// unscaled are the points that are of no curve, of no policy, and of no variation of one in a
-// limit: those have figures of their own.
-func unscaled(run *result.Run, points []fact.Point, findings []fact.Finding) []fact.Point {
-	varied := slices.ContainsFunc(findings, func(f fact.Finding) bool { return f.Elasticity != nil })
+// unscaled are the points that are of no curve, and in no section: those have figures of their own.
+func unscaled(points []fact.Point, findings []fact.Finding) []fact.Point {
 	return slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
-		return isScaled(findings, p) || isPoliced(findings, p) || isShared(findings, p) || covered(findings, p.Stack,
-			p.Workload) ||
-			varied && mixNamed(run, p.Workload).Varies != nil
+		return isScaled(findings, p) || covered(findings, p.Stack, p.Workload)
 	})
 }

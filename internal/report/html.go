@@ -146,8 +146,7 @@ func newPage(run *result.Run, findings []fact.Finding, points []fact.Point, opt 
 		Stacks:    stackViews(run),
 		Roles:     rolesOf(whole, findings),
 		Latencies: otherLatencies(run),
-		Scaled: len(fact.Scalings(findings))+len(fact.AllPolicies(findings))+len(fact.Tenancies(findings))+
-			len(answers(findings)) > 0,
+		Scaled:    len(fact.Scalings(findings))+len(answers(findings)) > 0,
 	}
 	p.Ran = ranSections(run, p.Roles, opt)
 	if run.Experiment.Name != "" {
@@ -301,8 +300,8 @@ func newFindingGroup(class, title string, findings []fact.Finding, points []fact
 		v := findingView{Finding: f}
 		if e := f.Effect; e != nil {
 			v.Effect = &effectView{Effect: *e, Ticks: g.Ticks, One: g.One, At: s.at(e.Ratio), Interval: s.span(e.Low, e.High),
-				Text: effectText(e), Test: testText(e),
-				Title: fmt.Sprintf("%s of %s against %s: ratio %s", e.Metric, e.Subject, e.Baseline, effectText(e))}
+				Text: e.Written(), Test: e.Tested(),
+				Title: fmt.Sprintf("%s of %s against %s: ratio %s", e.Metric, e.Subject, e.Baseline, e.Written())}
 			if slices.ContainsFunc(points, func(p fact.Point) bool {
 				return p.Workload == f.Workload && (p.Stack == e.Subject || p.Stack == e.Baseline) && sourceClass(p) == classMemory
 			}) {

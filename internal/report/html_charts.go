@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
@@ -361,39 +360,11 @@ func againstBaseline(baseline string, p fact.Point, findings []fact.Finding) *ag
 		}
 		switch {
 		case e.TooFew:
-			return &against{Text: "too few", Test: testText(e)}
+			return &against{Text: "too few", Test: e.Tested()}
 		case e.Differs:
-			return &against{Text: effectText(e), P: pText(e.P), Test: testText(e)}
+			return &against{Text: e.Written(), P: pText(e.P), Test: e.Tested()}
 		}
-		return &against{Text: "~", P: pText(e.P), Test: testText(e)}
+		return &against{Text: "~", P: pText(e.P), Test: e.Tested()}
 	}
 	return nil
-}
-
-func ratioText(ratio float64) string { return timesText(ratio) }
-
-func intervalText(e *fact.Effect) string { return lowToHigh(e.Low, e.High, bareTimes) }
-
-// effectText gives a ratio with its interval, if it has one, and ~ before what
-// is not significant: "0.83x (0.78 to 0.89)", "~ 1.01x (0.98 to 1.03)".
-func effectText(e *fact.Effect) string {
-	text := ratioText(e.Ratio)
-	if e.HasInterval() {
-		text += " (" + intervalText(e) + ")"
-	}
-	if !e.Differs && !e.TooFew {
-		return "~ " + text
-	}
-	return text
-}
-
-func testText(e *fact.Effect) string {
-	if e.TooFew {
-		return fmt.Sprintf("too few to test, n = %d and %d", e.N[0], e.N[1])
-	}
-	p := pText(e.P)
-	if !strings.HasPrefix(p, "<") {
-		p = "= " + p
-	}
-	return fmt.Sprintf("p %s, n = %d and %d", p, e.N[0], e.N[1])
 }

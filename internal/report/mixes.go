@@ -60,9 +60,9 @@ func presented(run *result.Run, points []fact.Point) (*result.Run, []fact.Point)
 	return &shown, marked
 }
 
-// with returns marks with those of others that are not among them.
-func with(marks []string, others ...string) []string {
-	all := slices.Clone(marks)
+// with returns some with those of others that are not among them.
+func with[T comparable](some []T, others ...T) []T {
+	all := slices.Clone(some)
 	for _, m := range others {
 		if !slices.Contains(all, m) {
 			all = append(all, m)

@@ -10,6 +10,7 @@ import (
 	"plimsoll/internal/export"
 	"plimsoll/internal/model"
 	"plimsoll/internal/plural"
+	answer "plimsoll/internal/section"
 	"plimsoll/internal/units"
 )
 
@@ -170,21 +171,11 @@ func (t *terminal) held(c *model.Fitted) {
 	t.table(columns, rows)
 }
 
-// notKnown stands for an interval that says nothing.
-const notKnown = "not known"
-
-// widestKnown is how many times its lower end the upper end of an interval may be that says anything.
-const widestKnown = 100
-
-// ends is an interval, by its ends.
+// ends is an interval, by its ends; one that is so wide that it says nothing is not known.
 func ends(e model.Estimate, format func(float64) string) string {
-	return lowToHigh(float64(e.Low), float64(e.High), format)
-}
-
-// lowToHigh is an interval, by its ends; one that is so wide that it says nothing is not known.
-func lowToHigh(low, high float64, format func(float64) string) string {
-	if !(high <= widestKnown*low) {
-		return notKnown
+	low, high := float64(e.Low), float64(e.High)
+	if !(high <= answer.WidestKnown*low) {
+		return answer.NotKnown
 	}
 	return format(low) + " to " + format(high)
 }

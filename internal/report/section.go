@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -8,13 +9,16 @@ import (
 	"plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
 	answer "plimsoll/internal/section"
+	"plimsoll/internal/units"
 )
 
-// answers are the sections of findings, in their order.
+// answers are the sections of findings, in their order: that of what the verdict is drawn from first.
 func answers(findings []fact.Finding) (all []*answer.Section) {
-	for _, f := range findings {
-		if f.Section != nil {
-			all = append(all, f.Section)
+	for _, first := range []bool{true, false} {
+		for _, f := range findings {
+			if f.Section != nil && isBehind(findings, f) == first {
+				all = append(all, f.Section)
+			}
 		}
 	}
 	return all
@@ -22,11 +26,13 @@ func answers(findings []fact.Finding) (all []*answer.Section) {
 
 // covered reports whether a section has the numbers of a point, or, of stack "", of a mix on any.
 func covered(findings []fact.Finding, stack, mix string) bool {
-	return slices.ContainsFunc(answers(findings), func(s *answer.Section) bool {
-		return slices.ContainsFunc(s.Covers, func(p cell.Point) bool {
-			return p.Mix == mix && (stack == "" || p.Stack == "" || p.Stack == stack)
-		})
-	})
+	return slices.ContainsFunc(answers(findings), func(s *answer.Section) bool { return covers(s, stack, mix) })
+}
+
+func covers(s *answer.Section, stack, mix string) bool {
+	return slices.ContainsFunc(s.Covers, func(p cell.Point) bool {
+		return p.Mix == mix && (stack == "" || p.Stack == "" || p.Stack == stack)
+	}) || slices.ContainsFunc(s.Parts, func(part *answer.Section) bool { return covers(part, stack, mix) })
 }
 
 // answers prints the tables of sections. What columns mean is told once, below those that have it.
@@ -38,6 +44,13 @@ func (t *terminal) answers() {
 			title += ", on " + s.Stack
 		}
 		t.section(title)
+		for _, r := range s.Remarks {
+			if r.Warn {
+				t.text("  ! ", "    ", r.Text, t.style.warn)
+			} else {
+				t.text("  ", "  ", r.Text, t.style.dim)
+			}
+		}
 		var legend []string
 		for _, table := range s.Tables {
 			legend = append(legend, meanings(table)...)
@@ -48,6 +61,9 @@ func (t *terminal) answers() {
 		}
 		t.explained(legend, func() bool {
 			for _, table := range s.Tables {
+				if len(s.Tables) > 1 {
+					t.text("  ", "  ", table.Caption, t.style.dim)
+				}
 				t.table(t.drawn(table))
 			}
 			return legend != nil
@@ -88,7 +104,13 @@ func (t *terminal) drawn(table answer.Table) (columns []column, rows []tableRow)
 
 // sectionOf is a section as the page has it.
 func sectionOf(of *answer.Section) section {
-	s := section{Title: of.Title, Note: of.Note, Tables: of.Tables}
+	s := section{Title: of.Title, Note: of.Note, Heat: of.Heat, Tables: of.Tables}
+	for _, r := range of.Remarks {
+		s.Remarks = append(s.Remarks, r.Text)
+	}
+	for _, part := range of.Parts {
+		s.Parts = append(s.Parts, sectionOf(part))
+	}
 	for _, k := range of.Keys {
 		s.Keys = append(s.Keys, legendKey{string(k.Class), k.Text})
 	}
@@ -96,18 +118,57 @@ func sectionOf(of *answer.Section) section {
 		if drawn, ok := figureFrom(f); ok {
 			s.Figures = append(s.Figures, drawn)
 		}
+		for _, r := range f.Ratios {
+			s.Keys = with(s.Keys, legendKey{"ratio", "measured here, with its interval"})
+			if r.Class == answer.Unsure {
+				s.Keys = with(s.Keys, legendKey{classUnsure, "no significant difference"})
+			}
+		}
 	}
 	return s
 }
 
+// forestFrom finds the scale of a figure of ratios.
+func forestFrom(of answer.Figure) figure {
+	f := figure{Kind: figureForest, Title: of.Title, Note: of.Note, Bottom: 30, Wide: true}
+	low, high := 1.0, 1.0
+	for i, r := range of.Ratios {
+		class := cmp.Or(string(r.Class), classDevice)
+		f.Marks = append(f.Marks, mark{Series: i, Name: r.Name, X: r.X, Y: float64(i), Low: r.Low, High: r.High, Class: class,
+			Text: r.Text})
+		f.Names = append(f.Names, rowName{Subject: r.Name, Baseline: r.Against, Workload: r.Of, Text: r.Written})
+		f.Y.Names = append(f.Y.Names, r.Name)
+		low, high = min(low, r.X), max(high, r.X)
+		if r.Low > 0 {
+			low, high = min(low, r.Low), max(high, r.High)
+		}
+	}
+	scale := logScale(low, high)
+	f.X = axis{Label: of.X.Label, Log: true, Low: scale.low, High: scale.high,
+		Ticks: valueTicks(scale.logSteps(6), func(v float64) string { return units.Significant(v) + "x" })}
+	f.Y.High, f.Height = float64(len(f.Names)), 46*len(f.Names)
+	return f
+}
+
+// Heights of plots, in CSS pixels.
+const (
+	overHeight = 200
+	wideHeight = 260
+)
+
 // figureFrom finds the scales of a figure. ok is false where it has no mark.
 func figureFrom(of answer.Figure) (f figure, ok bool) {
+	if len(of.Ratios) > 0 {
+		return forestFrom(of), true
+	}
 	f = figure{Kind: figureLines, Title: of.Title, Note: of.Note, Height: overHeight, Bottom: 40, Wide: of.Wide}
+	if of.Wide {
+		f.Height = wideHeight
+	}
 	for i, s := range of.Series {
 		for _, m := range s.Marks {
 			f.Marks = append(f.Marks, mark{Series: i, Name: s.Name, X: m.X, Y: m.Y, Low: m.Low, High: m.High,
-				Class: string(m.Class),
-				Text:  m.Text})
+				Class: string(m.Class), Text: m.Text})
 		}
 	}
 	if len(f.Marks) == 0 {

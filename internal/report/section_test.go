@@ -12,10 +12,24 @@ import (
 	answer "plimsoll/internal/section"
 )
 
+// What the verdict is drawn from is shown first.
+func TestSectionOfTheVerdictIsFirst(t *testing.T) {
+	all := answers([]fact.Finding{
+		{Kind: fact.KindRecommendation, Why: "b"}, {Why: "a", Section: &answer.Section{Title: "a"}},
+		{Why: "b", Section: &answer.Section{Title: "b"}}, {Why: "c"},
+	})
+	if len(all) != 2 || all[0].Title != "b" || all[1].Title != "a" {
+		t.Errorf("%+v", all)
+	}
+}
+
 // A section is drawn by what it says alone: on a terminal in the columns that fit, on a page whole.
 func TestSectionIsDrawn(t *testing.T) {
 	s := &answer.Section{
 		Title: "What is asked", Note: "Why.", Covers: []cell.Point{{Mix: "m"}},
+		Remarks: []answer.Remark{{Text: "what ran"}, {Text: "loop device", Warn: true}},
+		Parts: []*answer.Section{{Title: "Of one number", Covers: []cell.Point{{Mix: "part"}}, Tables: []answer.Table{{
+			Columns: []answer.Column{{Head: "folded"}}, Rows: []answer.Row{{Cells: []answer.Cell{answer.Count.Cell(12345)}}}}}}},
 		Keys: []answer.Key{{Class: answer.Carries, Text: "the line"}},
 		Tables: []answer.Table{{Caption: "medians", Columns: []answer.Column{
 			{Head: "name", Text: true}, {Head: "p99", Means: "how long most take"}, {Head: "range", Drop: 1},
@@ -24,12 +38,16 @@ func TestSectionIsDrawn(t *testing.T) {
 			{Cells: []answer.Cell{answer.Text(strings.Repeat("x", 60)), {}, {}}, Warn: true},
 			{Words: "and no trial of others"},
 		}}},
+		Heat: []answer.Heat{{Caption: "Who waits", Columns: []string{"beside"}, Rows: []answer.HeatRow{
+			{Name: "one", Cells: []answer.HeatCell{{Text: "40%", Title: "it keeps 40%", Level: 3}}}}}},
 		Figures: []answer.Figure{
 			{Title: "Over n", X: answer.Axis{Of: answer.Count, Label: "n"}, Y: answer.Axis{Of: answer.Latency, Log: true},
 				Bands: []answer.Band{{Class: answer.Carries, X: [2]float64{2, 2}, Text: "here"}},
 				Series: []answer.Series{{Name: "one", Marks: []answer.Mark{{X: 1, Y: 1e6, Low: 9e5, High: 2e6, Text: "at 1"},
 					{X: 2, Y: 5e6, Class: answer.Missed, Text: "at 2"}}}}},
 			{Title: "Of nothing"},
+			{Title: "Held against", Ratios: []answer.Ratio{{Name: "more", Against: "as it is", Of: "p99", Written: "0.53x",
+				Mark: answer.Mark{X: 0.53, Low: 0.5, High: 0.6, Class: answer.Unsure, Text: "more, held against it"}}}},
 		},
 	}
 	findings := []fact.Finding{{ID: "x", Kind: fact.KindScaling, Title: "so it is", Section: s}}
@@ -40,10 +58,14 @@ func TestSectionIsDrawn(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := out.String()
-		for _, want := range []string{"What is asked\n", "1.90 ms", "p99: how long most take", "and no trial of others"} {
+		for _, want := range []string{"What is asked\n", "1.90 ms", "p99: how long most take", "and no trial of others",
+			"\n  what ran\n  ! loop device\n"} {
 			if !strings.Contains(said, want) {
 				t.Errorf("in %d columns, it does not say %q:\n%s", width, want, said)
 			}
+		}
+		if strings.Contains(said, "folded") || !covered(findings, "disk", "part") {
+			t.Errorf("parts are for pages, and covered:\n%s", said)
 		}
 		if strings.Contains(said, "11.8 to 13.2k") != fits || strings.Contains(said,
 			"left out to fit the terminal: range") == fits {
@@ -60,7 +82,9 @@ func TestSectionIsDrawn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"What is asked</h2>", "a &lt;b&gt;", `<td class="n">11.8 to 13.2k</td>`, "p99: how long most take", "at 2", "here",
-		"the line", "and no trial of others"} {
+		"the line", "and no trial of others", "<small>against as it is, p99</small>", "more, held against it",
+		`<td class="heat-3" title="it keeps 40%">40%</td>`, "<summary>Of one number</summary>", `<th scope="row" class="n">12,345</th>`, "<li>what ran</li>",
+		"no significant difference"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page does not say %q", want)
 		}

@@ -40,11 +40,7 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	t.heading(opt.Dir)
 	t.verdict()
 	t.tables(points)
-	t.policiesOver(points)
-	t.underPolicies(points)
-	t.whoSuffers()
 	t.answers()
-	t.worthOfLimits()
 	t.legend(slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
 		return t.scalingOf(p.Workload) != nil || t.together(p.Workload)
 	}))
@@ -119,9 +115,7 @@ func (t *terminal) sectionOn(title, stack string) {
 
 // together reports whether a mix is in a table of several: of policies, tenants or rates.
 func (t *terminal) together(mix string) bool {
-	return t.policiesOf(mix) != nil || slices.ContainsFunc(fact.Tenancies(t.findings), func(one *fact.Tenants) bool {
-		return one.Has(mix)
-	}) || covered(t.findings, "", mix)
+	return covered(t.findings, "", mix)
 }
 
 type terminal struct {

@@ -375,9 +375,6 @@ func timesText(ratio float64) string {
 	return units.Times(ratio) + "x"
 }
 
-// bareTimes is timesText where the x was said before: an interval.
-func bareTimes(ratio float64) string { return strings.TrimSuffix(timesText(ratio), "x") }
-
 func sourceText(source string) string {
 	switch result.Source(source) {
 	case result.SourceMemory:

@@ -2,14 +2,15 @@ package section
 
 import "slices"
 
-// Figure is one chart: series of marks over an axis, with grounds behind them.
+// Figure is one chart: series of marks over an axis, with grounds behind them; or ratios.
 type Figure struct {
 	Title  string
 	Note   string
 	X, Y   Axis
 	Series []Series
 	Bands  []Band
-	Wide   bool // takes the whole width of a page
+	Ratios []Ratio // from left to right, a row for each, in the place of all else
+	Wide   bool    // takes the whole width of a page
 }
 
 // Axis is a direction of a figure. Where its numbers begin and end, and which of them are named,
@@ -33,6 +34,13 @@ type Mark struct {
 	Low, High float64 // its interval; both are 0 for none
 	Class     Class
 	Text      string // all that the mark says, with every digit that means something
+}
+
+// Ratio is a row of a figure of ratios: of what is held against something. X of its mark is the ratio.
+type Ratio struct {
+	Mark
+	Name, Against, Of string // "20% more memory", "C-5", "p99"
+	Written           string // the ratio and its interval: "1.02x (1.01 to 1.03)"
 }
 
 // Band is a ground behind the marks from one x to another, or a line where these are the same.

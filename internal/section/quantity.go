@@ -11,13 +11,14 @@ type Quantity int
 
 // The quantities.
 const (
-	Words   Quantity = iota // no number
-	Count                   // "12,345": of things, or of things a second
-	Latency                 // ns: "1.90 ms"
-	Share                   // 0 to 1: "75%"
-	Times                   // a ratio: "0.81x"
-	Bytes                   // "1.5 GiB"
-	Number                  // three digits: "0.0312"
+	Words     Quantity = iota // no number
+	Count                     // "12,345": of things, or of things a second
+	Latency                   // ns: "1.90 ms"
+	Share                     // 0 to 1: "75%"
+	Times                     // a ratio: "0.81x"
+	Bytes                     // "1.5 GiB"
+	Bandwidth                 // bytes a second: "48.1 MB/s"
+	Number                    // three digits: "0.0312"
 )
 
 // Cell is a value of a table, with what it is of. The zero Cell is of nothing.
@@ -51,8 +52,15 @@ func (q Quantity) Between(low, high float64) Cell {
 	return Cell{Of: q, Value: low, To: high, Range: true}
 }
 
+// NotKnown stands for an interval that says nothing.
+const NotKnown = "not known"
+
 // None stands in the place of a value that there is not.
 const None = "-"
+
+// WidestKnown is how many times its lower end the upper end of a ratio's interval may be that says
+// anything.
+const WidestKnown = 100
 
 // String writes the cell as tables have it.
 func (c Cell) String() string {
@@ -61,6 +69,10 @@ func (c Cell) String() string {
 		return c.Text
 	case c.Of == Words:
 		return None
+	case c.Range && c.Of == Times && !(c.To <= WidestKnown*c.Value):
+		return NotKnown
+	case c.Range && c.Of == Times:
+		return units.Times(c.Value) + " to " + units.Times(c.To)
 	case c.Range && c.Of == Count:
 		return units.Range(c.Value, c.To)
 	case c.Range:
@@ -83,6 +95,8 @@ func (q Quantity) Format(v float64) string {
 		return units.Times(v) + "x"
 	case Bytes:
 		return units.Bytes(uint64(max(v, 0)))
+	case Bandwidth:
+		return units.Bandwidth(v)
 	case Number:
 		return units.Significant(v)
 	}

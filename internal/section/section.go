@@ -18,7 +18,10 @@ type Section struct {
 	Stack   string // that all of it is about; "" for several, or for none by name
 	Tables  []Table
 	Keys    []Key
+	Heat    []Heat
 	Figures []Figure
+	Remarks []Remark
+	Parts   []*Section // folded on a page, and left out of terminals: what the numbers here were made of
 
 	// Covers are the points whose numbers it has: nothing else has a table or a figure of them.
 	Covers []cell.Point
@@ -26,7 +29,13 @@ type Section struct {
 
 // Has reports whether a section has the numbers of a point.
 func (s *Section) Has(p cell.Point) bool {
-	return slices.Contains(s.Covers, p)
+	return slices.Contains(s.Covers, p) || slices.ContainsFunc(s.Parts, func(part *Section) bool { return part.Has(p) })
+}
+
+// Remark is what must be said beside the numbers.
+type Remark struct {
+	Text string
+	Warn bool // readers should not miss it
 }
 
 // Table is rows of cells. What fits no terminal is left out there, by the columns' Drop.
@@ -65,4 +74,5 @@ type Class string
 const (
 	Carries Class = "carries" // what a host carries, or keeps up with
 	Missed  Class = "missed"  // what misses what was asked for
+	Unsure  Class = "unsure"  // no significant difference
 )

@@ -29,6 +29,8 @@ func TestCell(t *testing.T) {
 		{section.Count.Between(11800, 13178), "11.8 to 13.2k"},
 		{section.Count.Between(0, 0), "-"},
 		{section.Latency.Between(8e5, 1.9e6), "800 µs to 1.90 ms"},
+		{section.Times.Between(0.07, 2.6), "0.07 to 2.6"},
+		{section.Times.Between(0.07, 70.1), "not known"},
 	} {
 		if got := c.cell.String(); got != c.want {
 			t.Errorf("%+v is written %q, want %q", c.cell, got, c.want)
@@ -52,5 +54,16 @@ func TestFigure(t *testing.T) {
 	f.Values(func(y float64) { ys = append(ys, y) })
 	if !slices.Equal(ys, []float64{10, 8, 12, 5, 7}) {
 		t.Errorf("its values on y are %v", ys)
+	}
+}
+
+func TestHeat(t *testing.T) {
+	h := section.Heat{Rows: []section.HeatRow{{Cells: make([]section.HeatCell, 2)}}}
+	if h.Any() {
+		t.Error("nothing was measured")
+	}
+	h.Rows[0].Cells[1].Text = "~"
+	if !h.Any() {
+		t.Error("something was measured")
 	}
 }

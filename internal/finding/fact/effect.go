@@ -1,5 +1,14 @@
 package fact
 
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"plimsoll/internal/section"
+	"plimsoll/internal/units"
+)
+
 // Effect is the size of a difference: subject against baseline, in pairs of
 // the same block of trials where bring-ups are known (stats.PairedRatio), and
 // as two samples where they are not (stats.RatioOfMedians).
@@ -24,3 +33,46 @@ func (e Effect) HasInterval() bool { return e.Low > 0 }
 
 // Size is a ratio as a factor above 1.
 func (e Effect) Size() float64 { return max(e.Ratio, 1/e.Ratio) }
+
+// Cells are the ratio for a table, ~ where it is not significant, and its interval; of nil, nothing.
+func (e *Effect) Cells() (ratio, interval section.Cell) {
+	if e == nil || !(e.Ratio > 0) {
+		return ratio, interval
+	}
+	ratio = section.Times.Cell(e.Ratio)
+	switch {
+	case e.TooFew:
+		ratio.Text = "too few"
+	case !e.Differs:
+		ratio.Text = "~"
+	}
+	if e.HasInterval() && !math.IsInf(e.High, 0) {
+		interval = section.Times.Between(e.Low, e.High)
+	}
+	return ratio, interval
+}
+
+// Tested says what the test said, and of how many: "p = 0.029, n = 4 and 4".
+func (e *Effect) Tested() string {
+	if e.TooFew {
+		return fmt.Sprintf("too few to test, n = %d and %d", e.N[0], e.N[1])
+	}
+	p := units.P(e.P)
+	if !strings.HasPrefix(p, "<") {
+		p = "= " + p
+	}
+	return fmt.Sprintf("p %s, n = %d and %d", p, e.N[0], e.N[1])
+}
+
+// Written is the ratio with its interval, if it has one, and ~ before what is not significant:
+// "0.83x (0.78 to 0.89)", "~ 1.01x (0.98 to 1.03)".
+func (e *Effect) Written() string {
+	text := section.Times.Format(e.Ratio)
+	if e.HasInterval() {
+		text += " (" + section.Times.Between(e.Low, e.High).String() + ")"
+	}
+	if !e.Differs && !e.TooFew {
+		text = "~ " + text
+	}
+	return text
+}

@@ -152,6 +152,23 @@ func (r Resource) Word() string { return cmp.Or(resources[r][0], string(r)) }
 // Means tells what it means that the resource binds.
 func (r Resource) Means() string { return cmp.Or(resources[r][1], string(r)) }
 
+// Limit is what the resource is called as a limit: "reads a second".
+func (r Resource) Limit() string {
+	switch r {
+	case Processors:
+		return "CPUs"
+	case Memory:
+		return "memory"
+	case Reads:
+		return "reads a second"
+	case Writes:
+		return "writes a second"
+	case ReadBytes:
+		return "read bandwidth"
+	}
+	return "write bandwidth"
+}
+
 // Because is why instances do no more, where the resource binds: "the device is busy".
 func (r Resource) Because() string {
 	switch r {

@@ -15,16 +15,19 @@ const (
 	atLimit    = 0.9  // of what it allows is used
 	busyDevice = 0.95 // of the time the device has a request under way, and
 	waiting    = 0.5  // of the time each instance waits for I/O: one that works on many at a time is not full otherwise
-	starved    = 0.1  // of the time each instance waits for memory
+	Starved    = 0.1  // of the time each instance waits for memory
 	heldBack   = 0.2  // of the time each instance is held back by its own limit of CPUs, as where it works in bursts
 )
 
-// Usage of a device for each operation of instances, by what it is limited in.
-var deviceUses = []struct {
-	resource fact.Resource
-	counted  func(result.DeviceCounter) uint64
-	limit    func(result.Limits) int64
-}{
+// DeviceUse is what a device is limited in.
+type DeviceUse struct {
+	Resource fact.Resource
+	Counted  func(result.DeviceCounter) uint64
+	Limit    func(result.Limits) int64
+}
+
+// DeviceUses are all of it, in the order of the file format.
+var DeviceUses = []DeviceUse{
 	{fact.Reads,
 		func(d result.DeviceCounter) uint64 { return d.Reads },
 		func(l result.Limits) int64 { return l.Read.OperationsPerSecond }},
@@ -52,17 +55,17 @@ func (v *View) UsesOf(host *result.Limits, c *Cell, p fact.ScalingPoint) (uses [
 	if own.CPUs > 0 && p.Throttled >= heldBack {
 		uses[len(uses)-1].Binds = true
 	}
-	for _, d := range deviceUses {
-		limit := float64(d.limit(shared))
-		if each := float64(d.limit(own)) * float64(p.Instances); limit == 0 || each > 0 && each < limit {
+	for _, d := range DeviceUses {
+		limit := float64(d.Limit(shared))
+		if each := float64(d.Limit(own)) * float64(p.Instances); limit == 0 || each > 0 && each < limit {
 			limit = each
 		}
-		used, known := medianOf(c, func(t *result.Trial) (float64, bool) { return deviceRate(t, d.counted) })
+		used, known := c.Median(func(t *result.Trial) (float64, bool) { return DeviceRate(t, d.Counted) })
 		if known {
-			add(d.resource, used, limit)
+			add(d.Resource, used, limit)
 		}
 	}
-	busy, known := medianOf(c, func(t *result.Trial) (float64, bool) { return t.DeviceBusy, t.DeviceBusy > 0 })
+	busy, known := c.Median(func(t *result.Trial) (float64, bool) { return t.DeviceBusy, t.DeviceBusy > 0 })
 	if known {
 		binds := busy >= busyDevice && p.IOPressure >= waiting
 		uses = append(uses, fact.Use{Resource: fact.Device, Used: busy, Limit: 1, Binds: binds})
@@ -91,9 +94,9 @@ func limitsOf(host *result.Limits, c *Cell) (shared, own result.Limits) {
 	return shared, own
 }
 
-// deviceRate is what the devices that files lie on did a second, while instances were
+// DeviceRate is what the devices that files lie on did a second, while instances were
 // measured.
-func deviceRate(t *result.Trial, counted func(result.DeviceCounter) uint64) (perSecond float64, ok bool) {
+func DeviceRate(t *result.Trial, counted func(result.DeviceCounter) uint64) (perSecond float64, ok bool) {
 	m := t.Measured()
 	sum, known := 0.0, false
 	for _, c := range t.Checks {
@@ -110,7 +113,8 @@ func deviceRate(t *result.Trial, counted func(result.DeviceCounter) uint64) (per
 	return perSecond, known && Finite(perSecond)
 }
 
-func medianOf(c *Cell, of func(*result.Trial) (float64, bool)) (median float64, known bool) {
+// Median returns the median of bring-ups of what a trial tells.
+func (c *Cell) Median(of func(*result.Trial) (float64, bool)) (median float64, known bool) {
 	sample := samples.Take(c.Trials, of)
 	if len(sample) == 0 {
 		return 0, false
@@ -119,25 +123,50 @@ func medianOf(c *Cell, of func(*result.Trial) (float64, bool)) (median float64, 
 	return median, !math.IsNaN(median)
 }
 
-// BindingOf names what keeps so many instances from doing more together. What does not fit
-// into memory comes before the device, which only serves it again; a limit comes before the
-// device itself. fewest is the point with the fewest instances.
+// BindingOf names what keeps so many instances from doing more together; "" for nothing that was
+// measured. fewest is the point with the fewest instances.
 func BindingOf(p, fewest fact.ScalingPoint) fact.Resource {
-	if outgrown(p, fewest) || p.MemoryPressure >= starved || p.Killed > 0 {
-		return fact.Memory
-	}
-	for _, u := range p.Uses {
-		if u.Binds {
-			return u.Resource
-		}
+	for _, r := range AllBinding(p, fewest) {
+		return r
 	}
 	return ""
 }
 
-// outgrown reports whether what instances read no longer fits into their page cache: the
+// AllBinding names all that does. What does not fit into memory comes before the device, which only
+// serves it again; a limit comes before the device itself.
+func AllBinding(p, fewest fact.ScalingPoint) (all []fact.Resource) {
+	if Outgrown(p, fewest) || p.MemoryPressure >= Starved || p.Killed > 0 {
+		all = append(all, fact.Memory)
+	}
+	for _, u := range p.Uses {
+		if u.Binds {
+			all = append(all, u.Resource)
+		}
+	}
+	return all
+}
+
+// OwnLimits are the resources that each instance has limits on.
+func OwnLimits(host *result.Limits, c *Cell) (all []fact.Resource) {
+	_, own := limitsOf(host, c)
+	if own.CPUs > 0 {
+		all = append(all, fact.OwnCPUs)
+	}
+	if own.MemoryBytes > 0 {
+		all = append(all, fact.Memory)
+	}
+	for _, d := range DeviceUses {
+		if d.Limit(own) > 0 {
+			all = append(all, d.Resource)
+		}
+	}
+	return all
+}
+
+// Outgrown reports whether what instances read no longer fits into their page cache: the
 // device reads more of an operation, and each instance has less of it cached.
-func outgrown(p, than fact.ScalingPoint) bool {
-	grew := p.DeviceReads > fewReads && p.DeviceReads >= moreReads*than.DeviceReads
+func Outgrown(p, than fact.ScalingPoint) bool {
+	grew := p.DeviceReads > FewReads && p.DeviceReads >= moreReads*than.DeviceReads
 	shrank := p.CacheBytes > 0 && p.CacheBytes < lessCache*than.CacheBytes
 	return grew && shrank
 }

@@ -37,7 +37,7 @@ func DatabaseTitle(name string) string {
 // the instances of the cell were measured, in bytes.
 func (c *Cell) DeviceBandwidth() samples.Sample {
 	return samples.Take(c.Trials, func(t *result.Trial) (float64, bool) {
-		return deviceRate(t, func(d result.DeviceCounter) uint64 { return d.ReadBytes + d.WriteBytes })
+		return DeviceRate(t, func(d result.DeviceCounter) uint64 { return d.ReadBytes + d.WriteBytes })
 	})
 }
 

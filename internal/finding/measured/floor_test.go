@@ -34,7 +34,7 @@ func TestNoDifferenceBelowWhatBringUpsDifferBy(t *testing.T) {
 			t.Errorf("bring-ups differ by %v: %+v", c.noise, e)
 		}
 		again := e
-		adjustTogether([]*fact.Effect{&again})
+		AdjustTogether([]*fact.Effect{&again})
 		if again.Differs != c.differs {
 			t.Errorf("with others, it is %+v", again)
 		}

@@ -111,7 +111,7 @@ func (v *View) scalingOf(s Scaling) fact.Scaling {
 		Line: s.LoadLine(s.objective(v.Run.Experiment.Objective), seed),
 	}
 	policy := v.policyOf(s.Cells[0].Workload.Name)
-	if policy != "" && policy != noPolicy {
+	if policy != "" && policy != NoPolicy {
 		f.Workload += " under " + policy
 	}
 	if s.Host != nil {
@@ -154,7 +154,7 @@ func (v *View) scalingOf(s Scaling) fact.Scaling {
 // PointOf returns what so many instances did, and what they used of what has no limit.
 func PointOf(c *Cell, instances int) fact.ScalingPoint {
 	median := func(of func(*result.Trial) (float64, bool)) float64 {
-		value, _ := medianOf(c, of)
+		value, _ := c.Median(of)
 		return value
 	}
 	metric := func(m samples.Metric) func(*result.Trial) (float64, bool) {
@@ -283,14 +283,14 @@ func worstBehind(points []fact.ScalingPoint, least int) fact.ScalingPoint {
 const (
 	moreReads = 1.5  // device reads of an operation grew so many times,
 	lessCache = 0.9  // and the page cache of an instance shrank to this share of it
-	fewReads  = 0.01 // below which reads of an operation are none, and cannot have grown from
+	FewReads  = 0.01 // below which reads of an operation are none, and cannot have grown from
 )
 
 // causeOf names the resource for which more instances do less.
 func causeOf(best, valley fact.ScalingPoint) fact.Cause {
 	processors := valley.Use(fact.Processors)
 	switch {
-	case outgrown(valley, best):
+	case Outgrown(valley, best):
 		return fact.CauseMemory
 	case processors != nil && processors.Binds:
 		return fact.CauseCPU

@@ -30,6 +30,14 @@ func (s *Stack) DiesWithContainer() bool {
 	return view != nil && view.Name != NodeVolume
 }
 
+// Names is the stack's name, alone; nothing for one of mixes that name their own.
+func (s *Stack) Names() []string {
+	if s.Name == "" {
+		return nil
+	}
+	return []string{s.Name}
+}
+
 // Stack is a stack with its parsed line, which is empty when it does not parse.
 type Stack struct {
 	result.Stack

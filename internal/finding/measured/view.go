@@ -269,3 +269,11 @@ const IOPS = "IOPS"
 
 // Comparisons returns how many comparisons of rates p values are adjusted for.
 func (v *View) Comparisons() int { return len(v.rates) }
+
+// Model returns a model of the run alone; nil where there is none. It is fitted once.
+func (v *View) Model() *model.Model {
+	v.fitting.Do(func() {
+		v.fitted, _ = model.Fit(model.Options{Seed: v.Run.Seed}, v.Run) // why it cannot be is no finding
+	})
+	return v.fitted
+}

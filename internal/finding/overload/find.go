@@ -28,10 +28,7 @@ func find(v *measured.View, of measured.Offered) (fact.Finding, *Facts) {
 		ID:   fmt.Sprintf("overload/%s/%s-%d", of.Stack.Name, told.Overload.Workload, of.Instances),
 		Case: "overload", Kind: fact.KindScaling, Workload: told.Overload.Workload, Facts: told,
 		Title: told.whose() + ": " + told.keeps(), Why: told.each(), Section: told.section(),
-		Evidence: measured.Points(of.Cells...), Caveats: measured.MarksOf(of.Cells...),
-	}
-	if of.Stack.Name != "" {
-		f.Stacks = []string{of.Stack.Name}
+		Stacks: of.Stack.Names(), Evidence: measured.Points(of.Cells...), Caveats: measured.MarksOf(of.Cells...),
 	}
 	return f, told
 }

@@ -115,10 +115,4 @@ func (f *Facts) each() string {
 }
 
 // rates lists rates.
-func rates(all []float64) string {
-	var words []string
-	for _, r := range all {
-		words = append(words, units.Rate(r))
-	}
-	return plural.And(words)
-}
+func rates(all []float64) string { return plural.List(all, units.Rate) }

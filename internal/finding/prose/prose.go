@@ -120,6 +120,15 @@ func Ratio(e fact.Effect) string {
 	return fmt.Sprintf("%sx (%s to %s)", units.Times(e.Ratio), units.Times(e.Low), units.Times(e.High))
 }
 
+// Within writes a ratio with its interval, if it has one that is seen: "0.50 (0.49 to 0.51)".
+func Within(e fact.Effect, write func(ratio float64) string) string {
+	low, high := write(e.Low), write(e.High)
+	if !e.HasInterval() || low == high {
+		return write(e.Ratio)
+	}
+	return fmt.Sprintf("%s (%s to %s)", write(e.Ratio), low, high)
+}
+
 // ShortRatio is ratioText with a leading ~ when the difference is not
 // significant. So few that nothing can be have neither ~ nor an interval.
 func ShortRatio(e fact.Effect) string {

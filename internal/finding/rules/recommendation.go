@@ -11,7 +11,9 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/overload"
+	"plimsoll/internal/finding/policies"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/finding/tenants"
 	"plimsoll/internal/result"
 )
 
@@ -29,7 +31,12 @@ type candidate struct {
 
 // Recommend draws one verdict for the whole run.
 func Recommend(v *measured.View) []fact.Finding {
-	for _, about := range []func(*measured.View) (fact.Finding, bool){policed, carries, shared, rated} {
+	for _, about := range []func(*measured.View) (fact.Finding, bool){
+		answered(policies.Verdict, func(f *policies.Facts) Verdict { return Verdict{Policed: f} }),
+		carries,
+		answered(tenants.Verdict, func(f *tenants.Facts) Verdict { return Verdict{Shared: f} }),
+		answered(overload.Verdict, func(f *overload.Facts) Verdict { return Verdict{Offered: f} }),
+	} {
 		if f, ok := about(v); ok {
 			settle(v, &f)
 			return []fact.Finding{f}
@@ -68,13 +75,15 @@ func Recommend(v *measured.View) []fact.Finding {
 	return []fact.Finding{f}
 }
 
-// rated draws the verdict of a run that asks which rate is kept.
-func rated(v *measured.View) (fact.Finding, bool) {
-	f, told, ok := overload.Verdict(v, neighboursOf(v) == nil)
-	if ok {
-		f.Facts, f.Caveats = Verdict{Offered: told}, append(f.Caveats, doubts(v)...)
+// answered draws the verdict of a run that asks one question: of asks it, and in is where its facts stand.
+func answered[T any](of func(*measured.View, bool) (fact.Finding, T, bool), in func(T) Verdict) func(*measured.View) (fact.Finding, bool) {
+	return func(v *measured.View) (fact.Finding, bool) {
+		f, told, ok := of(v, neighboursOf(v) == nil)
+		if ok {
+			f.Facts, f.Caveats = in(told), append(f.Caveats, doubts(v)...)
+		}
+		return f, ok
 	}
-	return f, ok
 }
 
 // doubts are what the run's twins say against any verdict.

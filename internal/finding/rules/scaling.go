@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"plimsoll/internal/finding/elasticity"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
@@ -42,9 +43,6 @@ func (s Scaled) TimesAlone(p fact.ScalingPoint) float64 {
 	return p.Rate / float64(p.Instances) / s.Curve.Points[0].Rate
 }
 
-// unfair is the share of an equal one below which the slowest instance is told of.
-const unfair = 0.8
-
 // Scaling says how much instances do together the more of them there are, and where
 // more of them do less.
 func Scaling(v *measured.View) []fact.Finding {
@@ -79,7 +77,7 @@ func scaledOf(v *measured.View, s measured.Scaling) *Scaled {
 		if told.Beyond == nil && told.reached(i, line) && (o.TooSlow(p) || o.TooLittle(p)) {
 			told.Beyond = &told.Curve.Points[i]
 		}
-		if p.Weakest > 0 && p.Weakest < unfair && (told.Unfair == nil || p.Weakest < told.Unfair.Weakest) {
+		if p.Weakest > 0 && p.Weakest < measured.Unfair && (told.Unfair == nil || p.Weakest < told.Unfair.Weakest) {
 			told.Unfair = &told.Curve.Points[i]
 		}
 	}
@@ -125,7 +123,7 @@ func carries(v *measured.View) (f fact.Finding, ok bool) {
 		}
 	}
 	f = fact.Finding{
-		ID: "recommendation", Case: "carries", Kind: fact.KindRecommendation, Facts: Verdict{Carries: first, Moves: movesOf(v, cells)},
+		ID: "recommendation", Case: "carries", Kind: fact.KindRecommendation, Facts: Verdict{Carries: first, Moves: elasticity.Moves(v, cells)},
 		Evidence: measured.Points(cells...), Caveats: append(measured.MarksOf(cells...), doubts(v)...),
 		Recommendation: &fact.Recommendation{Confidence: fact.Likely},
 	}

@@ -1,0 +1,40 @@
+package elasticity_test
+
+import (
+	"strings"
+	"testing"
+
+	"plimsoll/internal/finding/elasticity"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/story"
+)
+
+// What a real run tells of twice the memory is what another run with twice the memory showed:
+// about twice as many instances. Twice of what does not bind moves nothing.
+func TestTwiceTheMemoryCarriesTwiceAsMany(t *testing.T) {
+	found := elasticity.Find(measured.New(story.Density(true)))
+	if len(found) != 1 {
+		t.Fatalf("%+v", found)
+	}
+	told := found[0]
+	d := told.Facts.(*elasticity.Facts).Elasticity.Doubled
+	if d == nil {
+		t.Fatalf("nothing is predicted: %+v", told)
+	}
+	if d.Line != 5 || d.Off > 0.05 || len(d.Measured) != 7 || len(d.Curve) < 10 {
+		t.Errorf("%+v", d)
+	}
+	for _, m := range d.Moved {
+		low, high := 5, 6 // noise may move it by one
+		if m.Limit == "memory" {
+			low, high = 9, 11
+		}
+		if m.Low < low || m.High > high || m.Instances < m.Low || m.Instances > m.High {
+			t.Errorf("%+v, and not %d to %d", m, low, high)
+		}
+	}
+	if why := strings.Join(strings.Fields(told.Why), " "); !strings.Contains(why, "Predicted, not measured: by a model of this run") ||
+		!strings.Contains(why, "with twice the memory 10") || !strings.Contains(why, "with twice the CPUs and reads a second no more") {
+		t.Errorf("it says %q", why)
+	}
+}

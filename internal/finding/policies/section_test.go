@@ -1,0 +1,103 @@
+package policies_test
+
+import (
+	_ "embed"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/cell"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/policies"
+	"plimsoll/internal/finding/story"
+	"plimsoll/internal/section"
+)
+
+//go:embed testdata/policies.story
+var atOne string
+
+//go:embed testdata/policies-over.story
+var overSome string
+
+func rows(t section.Table) (all []string) {
+	for _, r := range t.Rows {
+		var row []string
+		for _, c := range r.Cells {
+			row = append(row, c.String())
+		}
+		all = append(all, strings.Join(row, "|"))
+	}
+	return all
+}
+
+// What policies cost is a table and ratios to none.
+func TestSection(t *testing.T) {
+	found := policies.Find(measured.New(story.Tell(t, atOne)))
+	if len(found) != 1 || found[0].Section == nil {
+		t.Fatalf("%+v", found)
+	}
+	s := found[0].Section
+	if s.Title != "4 instances of C under policies" || len(s.Parts) != 0 || len(s.Tables) != 1 || len(s.Figures) != 2 {
+		t.Fatalf("%+v", s)
+	}
+	for _, f := range s.Figures {
+		var names []string
+		for _, r := range f.Ratios {
+			names = append(names, r.Name+" against "+r.Against)
+		}
+		if got := strings.Join(names, ", "); got != "cpu against none, mem against none, all against none" {
+			t.Errorf("%s has rows %s", f.Title, got)
+		}
+	}
+	table := rows(s.Tables[0])
+	for i, want := range map[int]string{
+		0: "none|6,049|-|-|1.17 ms|-|-|1.00|100%|0.001|198 MiB|-|-",
+		2: "mem|3,049|0.50x|0.50 to 0.51|12.0 ms|10x|10 to 10|1.00|100%|0.470|98 MiB|memory and reads/s|-",
+	} {
+		if table[i] != want {
+			t.Errorf("row %d says %q, and not %q", i, table[i], want)
+		}
+	}
+	if !s.Has(cell.Point{Stack: "disk", Mix: "C-4-mem"}) || !s.Has(cell.Point{Stack: "disk", Mix: "C-4"}) {
+		t.Errorf("it covers %v", s.Covers)
+	}
+}
+
+// Policies that were measured at several numbers of instances are shown over these, once: throughput, disk
+// bandwidth and p99, a line for each policy. What they cost at each number is part of that.
+func TestSectionOverInstances(t *testing.T) {
+	var all []*section.Section
+	for _, f := range policies.Find(measured.New(story.Tell(t, overSome))) {
+		if f.Section != nil {
+			all = append(all, f.Section)
+			if f.ID != "policies/disk/C-4" {
+				t.Errorf("%s has it, and the verdict is on 4 instances", f.ID)
+			}
+		}
+	}
+	if len(all) != 1 || all[0].Title != "C under policies, over the number of instances" || len(all[0].Tables) != 3 {
+		t.Fatalf("%+v", all)
+	}
+	var said []string
+	for i, f := range all[0].Figures {
+		said = append(said, f.Title)
+		if len(f.Series) != 2 || f.Series[1].Name != "mem" || len(f.Series[1].Marks) != 3 || all[0].Tables[i].Caption != f.Title {
+			t.Errorf("%+v", f)
+		}
+	}
+	for _, p := range all[0].Parts {
+		said = append(said, p.Title)
+	}
+	if got := strings.Join(said, "; "); got != "Throughput, IOPS; Disk bandwidth; p99; 1 instance of C under policies; "+
+		"4 instances of C under policies; 8 instances of C under policies" {
+		t.Errorf("it has %s", got)
+	}
+	if got := strings.Join(rows(all[0].Tables[0]), "; "); got != "1|1,549|1,049; 4|6,049|3,049; 8|2,043|3,149" {
+		t.Errorf("throughput is %s", got)
+	}
+	if got := rows(all[0].Tables[2])[0]; got != "1|1.17 ms|12.0 ms" {
+		t.Errorf("p99 is %s", got)
+	}
+	if !all[0].Has(cell.Point{Stack: "disk", Mix: "C-8-mem"}) {
+		t.Error("it does not have what its parts have")
+	}
+}

@@ -1,0 +1,142 @@
+package policies
+
+import (
+	"fmt"
+	"strings"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/plural"
+	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
+)
+
+// whose names what the policies are for.
+func (f *Facts) whose() string {
+	return fmt.Sprintf("%s of %s", plural.Count(f.Policies.Instances, "instance"), f.Policies.Workload)
+}
+
+// verdict is the first sentence of a run that asks for nothing else.
+func (f *Facts) verdict(sure fact.Confidence) string {
+	if sure == fact.TooEarly {
+		return fmt.Sprintf("Too early to say what limits cost %s: %s", f.whose(), f.early())
+	}
+	return fmt.Sprintf("%s: with %s, %s", prose.Capital(string(sure)), f.whose(), f.cost())
+}
+
+// cost says what the policies cost, the one that costs most first.
+func (f *Facts) cost() string {
+	costs, level, open := f.costs(), f.level(), f.open()
+	switch {
+	case len(costs) > 0:
+		most := costs[0]
+		said := fmt.Sprintf("policy %s costs most, %s times the throughput of none", most.Name, units.Times(most.Throughput.Ratio))
+		if tail := most.tail(); tail != nil {
+			said += fmt.Sprintf(" and %s times its p99", units.Times(tail.Ratio))
+		}
+		if len(level) > 0 {
+			said += fmt.Sprintf("; %s %s level with none", names(level), plural.Choose(len(level), "is", "are"))
+		}
+		return said + f.slower(", though p99 is")
+	case len(level) > 0 && len(open) > 0:
+		return fmt.Sprintf("%s %s no throughput, and of %s it cannot be told", names(level), plural.Choose(len(level), "costs", "cost"),
+			names(open)) + f.slower("; p99 is")
+	case len(level) > 0:
+		return "no policy costs throughput" + f.slower("; p99 is")
+	}
+	return f.early()
+}
+
+// slower says which policy makes p99 longer although it costs no throughput; "" for none.
+func (f *Facts) slower(p99Is string) string {
+	slow := f.slow()
+	if slow == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %s times as long under %s", p99Is, units.Times(slow.tail().Ratio), slow.Name)
+}
+
+// early says why nothing can be told yet.
+func (f *Facts) early() string {
+	if few, so := f.tooFew(); so {
+		return fmt.Sprintf("it takes %d bring-ups to tell chance from the rest, and some have only %d", stats.FewestPairs, few)
+	}
+	return "trials differ too much to tell what any policy costs"
+}
+
+func names(all []Policy) string { return plural.List(all, func(p Policy) string { return p.Name }) }
+
+// each has a line for each policy, the one that costs most first.
+func (f *Facts) each() string {
+	none := f.Policies.None
+	first := fmt.Sprintf("Without limits of their own, all together do %s a second", units.Rate(none.Rate))
+	if none.P99NS > 0 {
+		first += ", with a p99 of " + units.Latency(none.P99NS)
+	}
+	if f.Policies.Host != "" {
+		first += ", in a miniature of " + f.Policies.Host
+	}
+	lines := []string{first + "."}
+	for _, some := range [][]Policy{f.costs(), f.level(), f.open()} {
+		for _, p := range some {
+			lines = append(lines, p.said())
+		}
+	}
+	var unfair []string
+	for _, p := range f.unfair() {
+		unfair = append(unfair, fmt.Sprintf("Under %s the slowest instance gets %s of an equal share.", p.Name, units.Percent(p.Weakest)))
+	}
+	if len(unfair) > 0 {
+		lines = append(lines, strings.Join(unfair, " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// said is what one policy does, and what of it holds instances back.
+func (p *Policy) said() string {
+	var said string
+	switch p.Cost {
+	case CostUnknown:
+		said = "too few bring-ups tell what it costs"
+	case CostSome:
+		said = times(p.Throughput) + " times the throughput of none"
+	case CostGain:
+		said = times(p.Throughput) + " times the throughput of none, which is more"
+	case CostNone:
+		said = "throughput level with none"
+	default:
+		said = "whether it costs throughput cannot be told: trials differ by more than 10%"
+	}
+	if tail := p.tail(); tail != nil {
+		said += fmt.Sprintf(", %s times its p99", times(tail))
+	}
+	said = p.Name + ": " + said + "."
+	if p.Cost == CostUnknown {
+		return said
+	}
+	if len(p.Held) > 0 {
+		said += fmt.Sprintf(" What holds instances back: %s.", plural.List(p.Held, limit))
+	}
+	if idle := p.idle(); len(idle) > 0 {
+		said += fmt.Sprintf(" Not reached: %s.", plural.List(idle, limit))
+	}
+	return said
+}
+
+// times is a ratio with its interval.
+func times(e *fact.Effect) string { return prose.Within(*e, units.Times) }
+
+// limit is what instances are limited in.
+func limit(on fact.Resource) string {
+	switch on {
+	case fact.Processors:
+		return "the miniature's processors"
+	case fact.OwnCPUs:
+		return "the CPUs of each"
+	case fact.Memory:
+		return "memory"
+	case fact.Reads, fact.Writes, fact.ReadBytes, fact.WriteBytes:
+		return on.Means()
+	}
+	return "the device itself"
+}

@@ -1,0 +1,65 @@
+package tenants
+
+import (
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/stats"
+)
+
+// Find says what tenants of mixes keep of what they do alone, who suffers from whom, and for want of what:
+// on each stack and host.
+func Find(v *measured.View) (out []fact.Finding) {
+	for _, t := range v.Tenancies() {
+		f, _ := find(t)
+		out = append(out, f)
+	}
+	return out
+}
+
+func find(t measured.Tenancy) (fact.Finding, *Facts) {
+	told := factsOf(tenancy{t}.facts())
+	f := fact.Finding{
+		ID: "tenants/" + t.Stack.Name, Case: "tenants", Kind: fact.KindScaling, Facts: told,
+		Title: told.whoSuffers(), Why: told.each(), Section: told.section(), Stacks: t.Stack.Names(),
+	}
+	if host := t.HostText(); host != "" {
+		f.ID += "/" + host
+	}
+	var cells []*measured.Cell
+	for _, m := range t.Mixes {
+		cells = append(cells, t.Cell(m.Name))
+	}
+	f.Evidence, f.Caveats = measured.Points(cells...), measured.MarksOf(cells...)
+	return f, told
+}
+
+// Verdict draws the verdict of a run that asks what tenants do to each other: on one stack and host, of
+// mixes of several tenants, and of these alone; on a host that was quiet or not. ok is false for any other
+// run.
+func Verdict(v *measured.View, quiet bool) (f fact.Finding, told *Facts, ok bool) {
+	all := v.Tenancies()
+	if len(all) != 1 {
+		return f, nil, false
+	}
+	for _, c := range v.All() {
+		if c.Stack != all[0].Stack || !v.Sharing(c.Workload.Name) {
+			return f, nil, false
+		}
+	}
+	f, told = find(all[0])
+	f.ID, f.Case, f.Kind, f.Section = "recommendation", "shared", fact.KindRecommendation, nil
+	f.Recommendation = &fact.Recommendation{Confidence: told.confidence(quiet)}
+	f.Title = told.verdict(f.Recommendation.Confidence)
+	return f, told, true
+}
+
+// confidence is how sure it is what tenants do to each other.
+func (f *Facts) confidence(quiet bool) fact.Confidence {
+	switch {
+	case f.few < stats.FewestPairs || !f.Known(), len(f.lose)+len(f.wait) == 0 && len(f.noisy) > 0:
+		return fact.TooEarly
+	case f.open || len(f.noisy) > 0 || len(f.unknown) > 0 || !quiet:
+		return fact.Likely
+	}
+	return fact.Sure
+}
