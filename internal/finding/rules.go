@@ -10,6 +10,7 @@ package finding
 import (
 	"plimsoll/internal/finding/cost"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/prose"
@@ -29,7 +30,7 @@ type rule struct {
 var table = []rule{
 	{"recommendation", rules.Recommend, rules.VerdictSentences},
 	{"neighbours", rules.Neighbours, rules.NeighboursSentences},
-	{"scaling", rules.Scaling, rules.ScalingSentences},
+	{name: "scaling", draw: loadline.Find},
 	{"elasticity", rules.Elasticity, rules.ElasticitySentences},
 	{"policies", rules.Policies, rules.PoliciesSentences},
 	{name: "overload", draw: overload.Find},

@@ -16,25 +16,26 @@ import (
 
 // figure is one chart.
 type figure struct {
-	ID     string // of its element
-	Kind   figureKind
-	Title  string
-	Note   string
-	Stack  string // that all of it is about; "" for several
-	Height int    // of the area of the plot, in CSS pixels
-	Bottom int    // room below it for labels, in CSS pixels
-	X      axis
-	Y      axis
-	Marks  []mark
-	Xs     []float64 // of the curves
-	Curves []curve   // through many values
-	Each   int       // samples of which a value of the curves is the mean; 0 for one
-	Unit   string    // of the values of curves: "ns", "IOPS"
-	Bands  []band    // grounds behind the marks, and lines across them
-	Guides []guide   // lines of what would be
-	Notes  []note    // words in the plot
-	Strip  []segment // below the plot, on the same axis
-	Roles  roles     // of its series or bars
+	ID         string // of its element
+	Kind       figureKind
+	Title      string
+	Note       string
+	Stack      string // that all of it is about; "" for several
+	Height     int    // of the area of the plot, in CSS pixels
+	Bottom     int    // room below it for labels, in CSS pixels
+	X          axis
+	Y          axis
+	Marks      []mark
+	Xs         []float64 // of the curves
+	Curves     []curve   // through many values
+	Each       int       // samples of which a value of the curves is the mean; 0 for one
+	Unit       string    // of the values of curves: "ns", "IOPS"
+	Bands      []band    // grounds behind the marks, and lines across them
+	Guides     []guide   // lines of what would be
+	Notes      []note    // words in the plot
+	Strip      []segment // below the plot, on the same axis
+	StripLabel string    // at its left
+	Roles      roles     // of its series or bars
 
 	Nameless bool      // its lines have no names at their ends
 	Wide     bool      // takes the whole width of the page
@@ -88,6 +89,9 @@ const (
 	classPublished = "published" // what a paper printed
 	classBound     = "bound"     // that it printed only a limit
 	classUnsure    = "unsure"    // no significant difference
+	classGone      = string(answer.Gone)
+	classDisc      = string(answer.Disc)
+	classMissed    = string(answer.Missed)
 )
 
 // curve is the values of a series at the figure's Xs; it may end before them.
@@ -195,9 +199,6 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 		if f.Policies != nil {
 			add(underPolicies(f.Policies))
 		}
-		if f.Section != nil {
-			add(sectionOf(f.Section), true)
-		}
 		if f.Tenants != nil {
 			add(whoSuffers(f.Tenants))
 		}
@@ -218,7 +219,23 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 	for _, o := range fact.AllPoliciesOver(findings) {
 		over = append(over, policiesOver(o, runRateHead(points, o)))
 	}
-	return identified(slices.Concat(over, scalingSections(run, findings), all))
+	return identified(slices.Concat(over, pageSections(run, findings), all))
+}
+
+// unscaled are the points that no other section has, and that are of no variation of one in a limit.
+func unscaled(run *result.Run, points []fact.Point, findings []fact.Finding) []fact.Point {
+	varied := slices.ContainsFunc(findings, func(f fact.Finding) bool { return f.Elasticity != nil })
+	return slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
+		return isPoliced(findings, p) || isShared(findings, p) || covered(findings, p.Stack, p.Workload) ||
+			varied && mixNamed(run, p.Workload).Varies != nil
+	})
+}
+
+// isPoliced reports whether a point is one of several policies: its figures are those of all.
+func isPoliced(findings []fact.Finding, p fact.Point) bool {
+	return slices.ContainsFunc(fact.AllPolicies(findings), func(all *fact.Policies) bool {
+		return (all.Stack == "" || all.Stack == p.Stack) && all.Of(p.Workload) != nil
+	})
 }
 
 // identified names the elements of sections and their figures.

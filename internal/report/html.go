@@ -146,7 +146,7 @@ func newPage(run *result.Run, findings []fact.Finding, points []fact.Point, opt 
 		Stacks:    stackViews(run),
 		Roles:     rolesOf(whole, findings),
 		Latencies: otherLatencies(run),
-		Scaled: len(fact.Scalings(findings))+len(fact.AllPolicies(findings))+len(fact.Tenancies(findings))+
+		Scaled: len(fact.AllPolicies(findings))+len(fact.Tenancies(findings))+
 			len(answers(findings)) > 0,
 	}
 	p.Ran = ranSections(run, p.Roles, opt)

@@ -39,7 +39,7 @@ func TestPoliciesOverInstances(t *testing.T) {
 	}
 	for _, want := range []string{
 		"  noise floor: bring-ups of the same mix differ by 0.",
-		"with 4 instances of C, policy mem costs most", "C under mem over the number of instances",
+		"with 4 instances of C, policy mem costs most", "How many instances of C under mem this host carries",
 		"\n  instances   none    mem\n          1  1,549  1,049\n          4  6,049  3,049\n          8  2,043  3,149\n",
 		"\n  p99\n  instances     none      mem\n          1  1.17 ms  12.0 ms\n",
 	} {

@@ -32,7 +32,7 @@ func (t *terminal) underPolicies(points []fact.Point) {
 		wordsHint,
 	}, func() (shown bool) {
 		for _, p := range fact.AllPolicies(t.findings) {
-			if t.scalingOf(p.None.Mix) != nil {
+			if covered(t.findings, "", p.None.Mix) {
 				continue // the table over the number of instances has all of it
 			}
 			shown = true

@@ -123,7 +123,7 @@ func medianOf(c *Cell, of func(*result.Trial) (float64, bool)) (median float64, 
 // into memory comes before the device, which only serves it again; a limit comes before the
 // device itself. fewest is the point with the fewest instances.
 func BindingOf(p, fewest fact.ScalingPoint) fact.Resource {
-	if outgrown(p, fewest) || p.MemoryPressure >= starved || p.Killed > 0 {
+	if Outgrown(p, fewest) || p.MemoryPressure >= starved || p.Killed > 0 {
 		return fact.Memory
 	}
 	for _, u := range p.Uses {
@@ -134,9 +134,16 @@ func BindingOf(p, fewest fact.ScalingPoint) fact.Resource {
 	return ""
 }
 
-// outgrown reports whether what instances read no longer fits into their page cache: the
+// What it takes for files to outgrow the memory.
+const (
+	moreReads = 1.5  // device reads of an operation grew so many times,
+	lessCache = 0.9  // and the page cache of an instance shrank to this share of it
+	fewReads  = 0.01 // below which reads of an operation are none, and cannot have grown from
+)
+
+// Outgrown reports whether what instances read no longer fits into their page cache: the
 // device reads more of an operation, and each instance has less of it cached.
-func outgrown(p, than fact.ScalingPoint) bool {
+func Outgrown(p, than fact.ScalingPoint) bool {
 	grew := p.DeviceReads > fewReads && p.DeviceReads >= moreReads*than.DeviceReads
 	shrank := p.CacheBytes > 0 && p.CacheBytes < lessCache*than.CacheBytes
 	return grew && shrank

@@ -106,7 +106,7 @@ func (v *View) Elasticity(of *Varied) fact.Elasticity {
 func (v *View) objectiveOf(of *Varied) (o fact.Objective) {
 	for _, s := range v.Scalings() {
 		if slices.Contains(s.Cells, of.Of) {
-			return v.Scaling(s).Line.Objective
+			return v.Objective(s)
 		}
 	}
 	return o
@@ -184,7 +184,7 @@ func (v *View) usedAt(of *Varied) (workload string, binds fact.Resource) {
 	for _, s := range v.Scalings() {
 		at := slices.Index(s.Cells, of.Of)
 		if at >= 0 {
-			return s.Workload, v.Scaling(s).Points[at].Binds
+			return s.Workload, v.Points(s)[at].Binds
 		}
 	}
 	return of.Of.Workload.Name, ""

@@ -133,7 +133,7 @@ func (v *View) policy(of Policied, name string, c *Cell, none fact.ScalingPoint)
 	}
 	_, own := limitsOf(of.Host, c)
 	p.Limits = limitsIn(own)
-	if outgrown(point, none) || point.MemoryPressure >= starved || point.Killed > 0 {
+	if Outgrown(point, none) || point.MemoryPressure >= starved || point.Killed > 0 {
 		p.Held = append(p.Held, fact.Memory)
 	}
 	for _, u := range v.UsesOf(of.Host, c, point) {

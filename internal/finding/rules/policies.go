@@ -52,7 +52,7 @@ func (p Policed) Few() int {
 // Unfair are the policies under which the slowest instance gets far less than an equal share.
 func (p Policed) Unfair() (all []fact.Policy) {
 	for _, one := range append([]fact.Policy{p.Policies.None}, p.Policies.Policies...) {
-		if one.Weakest > 0 && one.Weakest < unfair {
+		if one.Weakest > 0 && one.Weakest < fact.Unfair {
 			all = append(all, one)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/prose"
@@ -66,6 +67,19 @@ func Recommend(v *measured.View) []fact.Finding {
 	}
 	f.Caveats = append(f.Caveats, doubts(v)...)
 	return []fact.Finding{f}
+}
+
+// carries draws the verdict of a run that asks how many instances a host carries.
+func carries(v *measured.View) (fact.Finding, bool) {
+	f, told, ok := loadline.Verdict(v)
+	if !ok {
+		return f, false
+	}
+	if moves := movesOf(v, told.Cells()); moves != nil && f.Recommendation.Confidence != fact.TooEarly {
+		f.Title += "; " + moves.Moves()
+	}
+	f.Facts, f.Caveats = Verdict{Carries: told}, append(f.Caveats, doubts(v)...)
+	return f, true
 }
 
 // rated draws the verdict of a run that asks which rate is kept.
