@@ -210,7 +210,9 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 
 // unscaled are the points that no other section has.
 func unscaled(points []fact.Point, findings []fact.Finding) []fact.Point {
-	return slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool { return covered(findings, p.Stack, p.Workload) })
+	return slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
+		return covered(findings, p.Stack, p.Workload)
+	})
 }
 
 // identified names the elements of sections and their figures.

@@ -74,18 +74,6 @@ func (t *terminal) tables(points []fact.Point) {
 	}
 }
 
-// explained prints tables that have a legend of their own below them, of their heads and of the columns
-// that did not fit; draw reports whether there were any.
-func (t *terminal) explained(legend []string, draw func() (shown bool)) {
-	before := t.dropped
-	t.dropped = nil
-	defer func() { t.dropped = before }()
-	if !draw() {
-		return
-	}
-	t.legendOf(legend...)
-}
-
 // legendOf prints what explains the tables above it, and the columns of them that did not fit.
 func (t *terminal) legendOf(legend ...string) {
 	if len(t.dropped) > 0 {
