@@ -22,6 +22,7 @@ internal/export/x.go         |import _ "os"                               |pure 
 internal/section/x.go        |import _ "os"                               |pure packages
 internal/section/x.go        |import _ "plimsoll/internal/finding/fact"   |knows neither
 internal/report/x.go         |import _ "plimsoll/internal/finding/overload"|no rule
+internal/report/x.go         |import _ "plimsoll/internal/finding/loadline"|no rule
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/overload"|knows no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/elasticity"|no rule
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/elasticity"|knows no rule
@@ -31,6 +32,7 @@ internal/report/x.go         |import _ "plimsoll/internal/finding/tenants"|no ru
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/tenants"|knows no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/unbound"|no rule
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/unbound"|knows no rule
+internal/finding/measured/x.go|import _ "plimsoll/internal/finding/loadline"|knows no rule
 internal/devmapper/x.go      |import _ "plimsoll/internal/journal"        |leaves import nothing of ours
 internal/finding/x.go        |import _ "plimsoll/internal/devmapper"      |pure packages
 internal/report/x.go         |import _ "plimsoll/internal/devmapper"      |never run trials

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -89,7 +90,7 @@ func askOther(run *result.Run, text string) error {
 		return fmt.Errorf("--objective takes %s, not %q", wrong.Takes, text)
 	}
 	run.Experiment.Objective = o
-	if len(fact.Scalings(finding.All(run))) == 0 {
+	if !slices.ContainsFunc(finding.All(run), func(f fact.Finding) bool { return f.Rule == "scaling" }) {
 		return fmt.Errorf("--objective %s would change nothing: no workload of run %s ran in different numbers of instances",
 			text, run.ID)
 	}

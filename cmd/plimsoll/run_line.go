@@ -1,6 +1,7 @@
 package main
 
 import (
+	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
 	"plimsoll/internal/trial"
@@ -11,7 +12,7 @@ import (
 func loadLines(run *result.Run) (lines []trial.Line) {
 	view := measured.New(run)
 	for _, s := range view.Scalings() {
-		f := view.Scaling(s)
+		f := loadline.CurveOf(view, s)
 		l := trial.Line{
 			Stack: f.Stack, Mixes: map[int]string{},
 			Instances: f.Line.Instances, Low: f.Line.Low, High: f.Line.High, Next: f.Line.Next,

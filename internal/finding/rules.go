@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/finding/cost"
 	"plimsoll/internal/finding/elasticity"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/policies"
@@ -33,7 +34,7 @@ type rule struct {
 var table = []rule{
 	{"recommendation", rules.Recommend, rules.VerdictSentences},
 	{"neighbours", rules.Neighbours, rules.NeighboursSentences},
-	{"scaling", rules.Scaling, rules.ScalingSentences},
+	{name: "scaling", draw: loadline.Find},
 	{name: "elasticity", draw: elasticity.Find},
 	{name: "policies", draw: policies.Find},
 	{name: "overload", draw: overload.Find},

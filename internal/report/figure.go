@@ -17,25 +17,26 @@ import (
 
 // figure is one chart.
 type figure struct {
-	ID     string // of its element
-	Kind   figureKind
-	Title  string
-	Note   string
-	Stack  string // that all of it is about; "" for several
-	Height int    // of the area of the plot, in CSS pixels
-	Bottom int    // room below it for labels, in CSS pixels
-	X      axis
-	Y      axis
-	Marks  []mark
-	Xs     []float64 // of the curves
-	Curves []curve   // through many values
-	Each   int       // samples of which a value of the curves is the mean; 0 for one
-	Unit   string    // of the values of curves: "ns", "IOPS"
-	Bands  []band    // grounds behind the marks, and lines across them
-	Guides []guide   // lines of what would be
-	Notes  []note    // words in the plot
-	Strip  []segment // below the plot, on the same axis
-	Roles  roles     // of its series or bars
+	ID         string // of its element
+	Kind       figureKind
+	Title      string
+	Note       string
+	Stack      string // that all of it is about; "" for several
+	Height     int    // of the area of the plot, in CSS pixels
+	Bottom     int    // room below it for labels, in CSS pixels
+	X          axis
+	Y          axis
+	Marks      []mark
+	Xs         []float64 // of the curves
+	Curves     []curve   // through many values
+	Each       int       // samples of which a value of the curves is the mean; 0 for one
+	Unit       string    // of the values of curves: "ns", "IOPS"
+	Bands      []band    // grounds behind the marks, and lines across them
+	Guides     []guide   // lines of what would be
+	Notes      []note    // words in the plot
+	Strip      []segment // below the plot, on the same axis
+	StripLabel string    // at its left
+	Roles      roles     // of its series or bars
 
 	Nameless bool      // its lines have no names at their ends
 	Wide     bool      // takes the whole width of the page
@@ -89,6 +90,9 @@ const (
 	classPublished = "published" // what a paper printed
 	classBound     = "bound"     // that it printed only a limit
 	classUnsure    = "unsure"    // no significant difference
+	classGone      = string(answer.Gone)
+	classDisc      = string(answer.Disc)
+	classMissed    = string(answer.Missed)
 )
 
 // curve is the values of a series at the figure's Xs; it may end before them.
@@ -189,9 +193,6 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 			all = append(all, s)
 		}
 	}
-	for _, s := range answers(findings) {
-		add(sectionOf(s), true)
-	}
 	add(throughput(run, unscaled(points, findings), findings))
 	add(ratios(run.Experiment.Baseline, points, findings))
 	add(latencyCurves(run, unscaled(points, findings)))
@@ -204,7 +205,14 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 		all[i].assign(who)
 	}
 	// What instances do together has no stacks that a verdict chooses from.
-	return identified(slices.Concat(scalingSections(run, findings), all))
+	return identified(slices.Concat(pageSections(run, findings), all))
+}
+
+// unscaled are the points that no other section has.
+func unscaled(points []fact.Point, findings []fact.Finding) []fact.Point {
+	return slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
+		return covered(findings, p.Stack, p.Workload)
+	})
 }
 
 // identified names the elements of sections and their figures.

@@ -146,7 +146,7 @@ func newPage(run *result.Run, findings []fact.Finding, points []fact.Point, opt 
 		Stacks:    stackViews(run),
 		Roles:     rolesOf(whole, findings),
 		Latencies: otherLatencies(run),
-		Scaled:    len(fact.Scalings(findings))+len(answers(findings)) > 0,
+		Scaled:    len(answers(findings)) > 0,
 	}
 	p.Ran = ranSections(run, p.Roles, opt)
 	if run.Experiment.Name != "" {

@@ -193,10 +193,6 @@ func (p *mixPoint) add(n instanceNote) {
 	p.Notes = append(p.Notes, n)
 }
 
-// mostOutside is how much of its time an instance may be measured outside the
-// window of all without a word.
-const mostOutside = 0.05
-
 // name of the point: "four on disk".
 func (p mixPoint) name() string {
 	if p.Stack == "" {
@@ -211,7 +207,7 @@ func (p mixPoint) doubts() []string {
 	if p.Failed && p.Trials > 0 {
 		all = append(all, p.name()+": no trial was completed by all instances; the numbers are of those that were measured")
 	}
-	if p.Outside > mostOutside {
+	if p.Outside > result.MostOutside {
 		all = append(all, fmt.Sprintf("%s: an instance was measured for %s of its time while not all others were",
 			p.name(), percentText(p.Outside)))
 	}

@@ -42,7 +42,7 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	t.tables(points)
 	t.answers()
 	t.legend(slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
-		return t.scalingOf(p.Workload) != nil || t.together(p.Workload)
+		return t.together(p.Workload)
 	}))
 	t.traced(t.run)
 	t.behind()
@@ -65,39 +65,20 @@ func (t *terminal) left(mix string) bool {
 	return t.run.Experiment.BudgetSeconds > 0 && !tried && len(t.run.Mixes) > 0
 }
 
-// tables prints what was measured: a table for each workload or mix, and one for all mixes
-// that differ in the number of their instances alone.
+// tables prints what was measured: a table for each workload or mix that no other table has.
 func (t *terminal) tables(points []fact.Point) {
-	var told []*fact.Scaling
-	var heads []string // of their rates
 	for _, w := range t.whole.Workloads {
-		s := t.scalingOf(w.Name)
-		switch {
-		case s == nil && (t.left(w.Name) || t.together(w.Name)):
-		case s == nil:
+		if !t.left(w.Name) && !t.together(w.Name) {
 			t.workload(w, points)
-		case !slices.Contains(told, s):
-			told = append(told, s)
-			t.overInstances(s, w, points)
-			heads = with(heads, rateHead(pointsOf(s, points)))
 		}
-	}
-	if len(told) > 0 {
-		t.scalingLegend(heads)
 	}
 }
 
-// explained prints tables that have a legend of their own below them, of their heads and of the columns
-// that did not fit; draw reports whether there were any.
-func (t *terminal) explained(legend []string, draw func() (shown bool)) {
-	before := t.dropped
-	t.dropped = nil
-	defer func() { t.dropped = before }()
-	if !draw() {
-		return
-	}
+// legendOf prints what explains the tables above it, and the columns of them that did not fit.
+func (t *terminal) legendOf(legend ...string) {
 	if len(t.dropped) > 0 {
 		legend = append(legend, "left out to fit the terminal: "+strings.Join(t.dropped, ", "))
+		t.dropped = nil
 	}
 	t.line("")
 	for _, text := range legend {
@@ -113,7 +94,7 @@ func (t *terminal) sectionOn(title, stack string) {
 	t.section(title)
 }
 
-// together reports whether a mix is in a table of several: of policies, tenants or rates.
+// together reports whether a mix is in a table of several.
 func (t *terminal) together(mix string) bool {
 	return covered(t.findings, "", mix)
 }

@@ -134,6 +134,10 @@ type Window struct {
 	Outside float64 `json:"outside"`
 }
 
+// MostOutside is how much of its time an instance may be measured outside the window of all without
+// a word.
+const MostOutside = 0.05
+
 // One returns the instances of a trial in which a workload alone measured m: one
 // without names of its own; none for nil.
 func One(m *Measurement) []Instance {

@@ -9,6 +9,10 @@ type Figure struct {
 	X, Y   Axis
 	Series []Series
 	Bands  []Band
+	Levels []Level
+	Guides []Guide
+	Notes  []Note
+	Strip  Strip
 	Ratios []Ratio // from left to right, a row for each, in the place of all else
 	Wide   bool    // takes the whole width of a page
 }
@@ -19,13 +23,17 @@ type Axis struct {
 	Label string
 	Of    Quantity
 	Log   bool
-	Each  bool // each value that marks have is named, and no other: of an axis that was chosen
+	// Shared names axes of several figures that can be compared: on x all have the numbers of each, and
+	// on y the same end where values are near. "" for an axis of its own.
+	Shared string
+	Each   bool // each value that marks have is named, and no other: of an axis that was chosen
 }
 
 // Series is marks that are joined by a line.
 type Series struct {
 	Name  string
 	Marks []Mark
+	Spark string // what a terminal says beside the series as a row of blocks; "" where it draws none
 }
 
 // Mark is a value that can be pointed at.
@@ -47,6 +55,49 @@ type Ratio struct {
 type Band struct {
 	Class Class
 	X     [2]float64
+	Word  string // at the top of a line; "" for none
+	Text  string
+}
+
+// Level is a line across a figure at a value. Where the values axis is not logarithmic, one far
+// above all marks is left out, as it would make them flat.
+type Level struct {
+	Class Class
+	Y     float64
+	Word  string // above its end
+	Text  string
+}
+
+// Guide is a line that shows what would be: what no mark joins.
+type Guide struct {
+	Class Class
+	Y     func(x float64) float64
+	Word  string // beside its end
+	Text  string
+	Below bool // the word stands below the line, not at its end
+}
+
+// Note is words beside a place of a figure.
+type Note struct {
+	X, Y  float64
+	Class Class
+	Word  string
+	Text  string // all that it says; "" for nothing more
+	Top   bool   // it stands at the top, of no place
+}
+
+// Strip is below a figure, and says of each x what it is like: from halfway to the one before to
+// halfway to the next. Neighbours of one class are one.
+type Strip struct {
+	Label string
+	Parts []Part
+}
+
+// Part is what a strip says of one x.
+type Part struct {
+	X     float64
+	Class Class
+	Word  string
 	Text  string
 }
 

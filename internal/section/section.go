@@ -43,6 +43,28 @@ type Table struct {
 	Caption string // "medians over bring-ups"
 	Columns []Column
 	Rows    []Row
+	Folded  bool // behind a summary on a page, as figures show the same
+}
+
+// Known returns the table without columns in which nothing is known of any row.
+func (t Table) Known() Table {
+	known := t
+	known.Columns, known.Rows = nil, slices.Clone(t.Rows)
+	for i := range known.Rows {
+		known.Rows[i].Cells = nil
+	}
+	for i, c := range t.Columns {
+		if !slices.ContainsFunc(t.Rows, func(r Row) bool { return len(r.Cells) > 0 && r.Cells[i] != Cell{} }) {
+			continue
+		}
+		known.Columns = append(known.Columns, c)
+		for j, r := range t.Rows {
+			if len(r.Cells) > 0 {
+				known.Rows[j].Cells = append(known.Rows[j].Cells, r.Cells[i])
+			}
+		}
+	}
+	return known
 }
 
 // Column is what the cells of a column have in common.
@@ -55,10 +77,11 @@ type Column struct {
 
 // Row is a row of a table: a cell for each column, or a line of words across all of them.
 type Row struct {
-	Cells []Cell
-	Words string // in the place of cells
-	Stack string // that it is of; "" for none
-	Warn  bool   // it has what readers should not miss
+	Cells  []Cell
+	Words  string // in the place of cells
+	Stack  string // that it is of; "" for none
+	Warn   bool   // it has what readers should not miss
+	Strong bool   // it has the answer
 }
 
 // Key explains a kind of mark of the figures.
@@ -75,4 +98,9 @@ const (
 	Carries Class = "carries" // what a host carries, or keeps up with
 	Missed  Class = "missed"  // what misses what was asked for
 	Unsure  Class = "unsure"  // no significant difference
+	Limit   Class = "limit"   // what was asked for
+	Alone   Class = "alone"   // what would be, were nothing in the way
+	Gone    Class = "gone"    // nothing was measured there: a cross on the axis
+	Disc    Class = "disc"    // where the load line is, as on ships
+	Shape   Class = "shape"   // where a line bends or falls
 )

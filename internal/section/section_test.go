@@ -67,3 +67,20 @@ func TestHeat(t *testing.T) {
 		t.Error("something was measured")
 	}
 }
+
+// Columns of which nothing is known of any row are left out, with their cells.
+func TestKnown(t *testing.T) {
+	table := section.Table{
+		Columns: []section.Column{{Head: "a"}, {Head: "b"}, {Head: "c"}},
+		Rows: []section.Row{{Cells: []section.Cell{section.Text("x"), {}, {}}}, {Words: "no cells"},
+			{Cells: []section.Cell{{}, {}, section.Count.Cell(0)}, Strong: true}},
+	}
+	known := table.Known()
+	if len(known.Columns) != 2 || known.Columns[1].Head != "c" || len(known.Rows) != 3 || len(table.Columns) != 3 {
+		t.Fatalf("%+v", known)
+	}
+	if r := known.Rows; r[0].Cells[0].Text != "x" || r[1].Words != "no cells" || r[1].Cells != nil || !r[2].Strong ||
+		r[2].Cells[1] != section.Count.Cell(0) || len(table.Rows[0].Cells) != 3 {
+		t.Errorf("%+v", r)
+	}
+}

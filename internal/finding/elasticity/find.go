@@ -87,7 +87,7 @@ func elasticityOf(v *measured.View, of *measured.Varied) Elasticity {
 func objectiveOf(v *measured.View, of *measured.Varied) (o fact.Objective) {
 	for _, s := range v.Scalings() {
 		if slices.Contains(s.Cells, of.Of) {
-			return v.Scaling(s).Line.Objective
+			return v.Objective(s)
 		}
 	}
 	return o
@@ -165,7 +165,7 @@ func usedAt(v *measured.View, of *measured.Varied) (workload string, binds fact.
 	for _, s := range v.Scalings() {
 		at := slices.Index(s.Cells, of.Of)
 		if at >= 0 {
-			return s.Workload, v.Scaling(s).Points[at].Binds
+			return s.Workload, v.Points(s)[at].Binds
 		}
 	}
 	return of.Of.Workload.Name, ""

@@ -23,7 +23,7 @@ func (f *Facts) section() *section.Section {
 		Note: "Limits of the miniature (" + e.Host + ") were relaxed and tightened one at a time. Ratios to what " + e.Mix +
 			" does as it is, in the same blocks, with their 95% intervals, on a logarithmic scale; ~ for no significant " +
 			"difference.",
-		Tables: []section.Table{e.table()},
+		Tables: []section.Table{e.table().Known()},
 	}
 	var held []prose.Held
 	for _, w := range e.Limits {

@@ -42,7 +42,6 @@ type Finding struct {
 	Recommendation *Recommendation  `json:"recommendation,omitempty"` // of the verdict only
 	Claim          *Claim           `json:"claim,omitempty"`          // the published result that was tested; nil for every other kind
 	Neighbours     *Neighbours      `json:"neighbours,omitempty"`     // facts of KindNeighbours; nil for every other kind
-	Scaling        *Scaling         `json:"-"`                        // of KindScaling only: Facts holds it too
 }
 
 // Point is one stack's measured value with its interval, as ranked and drawn.

@@ -163,6 +163,13 @@ func OwnLimits(host *result.Limits, c *Cell) (all []fact.Resource) {
 	return all
 }
 
+// What it takes for files to outgrow the memory.
+const (
+	moreReads = 1.5  // device reads of an operation grew so many times,
+	lessCache = 0.9  // and the page cache of an instance shrank to this share of it
+	FewReads  = 0.01 // below which reads of an operation are none, and cannot have grown from
+)
+
 // Outgrown reports whether what instances read no longer fits into their page cache: the
 // device reads more of an operation, and each instance has less of it cached.
 func Outgrown(p, than fact.ScalingPoint) bool {

@@ -1,20 +1,18 @@
 package measured
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
 )
 
 // Scaling is mixes of one stack that differ in the number of their instances alone.
 type Scaling struct {
 	Stack    *Stack
 	Workload string
+	Policy   string // of limits; "" for none
 	Host     *result.Limits
 	Fit      int     // the most whose servers Host has memory for; 0 where that is not known
 	Counts   []int   // ascending
@@ -37,6 +35,9 @@ func (v *View) Scalings() []Scaling {
 				continue
 			}
 			first := Scaling{Stack: s, Workload: of.Workload, Host: m.Host, Fit: v.fit(of.Workload, m.Host)}
+			if of.Policy != NoPolicy {
+				first.Policy = of.Policy
+			}
 			all.of(s.Name+"\x00"+family, first).add(of.Count, c)
 		}
 	}
@@ -58,15 +59,6 @@ func (v *View) failed(stack, mix string) bool {
 	return slices.ContainsFunc(v.Run.Trials, func(t result.Trial) bool {
 		return t.Stack == stack && t.Mix == mix && (t.Status == result.TrialFailed || t.Status == result.TrialSkipped)
 	})
-}
-
-// policyOf is the policy of the only tenant of a mix, or "".
-func (v *View) policyOf(mix string) string {
-	at := slices.IndexFunc(v.Run.Mixes, func(m result.Mix) bool { return m.Name == mix })
-	if at < 0 {
-		return ""
-	}
-	return v.Run.Mixes[at].Tenants[0].Policy
 }
 
 // add adds what so many instances did; nothing where c is nil.
@@ -91,64 +83,29 @@ func (v *View) Scaled(mix string) bool {
 	})
 }
 
-// Scaling returns what mixes do over the number of instances: what the change-point
-// method of stats.FindChanges sees in it, how many the host carries for most throughput,
-// and what binds at each number. It is computed once.
-func (v *View) Scaling(s Scaling) fact.Scaling {
-	key := fmt.Sprint(s.Stack.Name, "\x00", s.Cells[0].Workload.Name)
-	f, known := v.scalings[key]
-	if !known {
-		f = v.scalingOf(s)
-		v.scalings[key] = f
-	}
-	return f
-}
-
-func (v *View) scalingOf(s Scaling) fact.Scaling {
-	seed := v.Run.Seed
-	f := fact.Scaling{
-		Stack: s.Stack.Name, Workload: s.Workload, Missing: s.Missing, Tail: s.tail(seed),
-		Line: s.LoadLine(s.objective(v.Run.Experiment.Objective), seed),
-	}
-	policy := v.policyOf(s.Cells[0].Workload.Name)
-	if policy != "" && policy != NoPolicy {
-		f.Workload += " under " + policy
-	}
-	if s.Host != nil {
-		f.Host, f.Memory = s.Host.String(), s.Host.MemoryBytes
-	}
+// Points returns what each number of instances did, and what binds at it.
+func (v *View) Points(s Scaling) (all []fact.ScalingPoint) {
 	for i, c := range s.Cells {
 		p := PointOf(c, s.Counts[i])
 		p.Uses = v.UsesOf(s.Host, c, p)
-		f.Points = append(f.Points, p)
-		f.Points[i].Binds = BindingOf(p, f.Points[0])
+		all = append(all, p)
+		all[i].Binds = BindingOf(p, all[0])
 	}
-	var rates []samples.Sample
-	for _, c := range s.Cells {
-		rates = append(rates, c.Rates)
+	return all
+}
+
+// Objective is what the experiment asks of all instances, with the share of what one alone
+// does as the rate that it is; 0 where one alone was not measured.
+func (v *View) Objective(s Scaling) (o fact.Objective) {
+	asked := v.Run.Experiment.Objective
+	if asked == nil {
+		return o
 	}
-	f.Floor = bringUpsApart(rates...)
-	latencies, err := stats.FindChanges(s.levelsOf(samples.P99), seed)
-	if err == nil {
-		f.P99 = shapeOf(latencies, false)
+	o = fact.Objective{P99NS: asked.P99Seconds * 1e9, Standalone: asked.Standalone}
+	if s.Counts[0] == 1 {
+		o.EachRate = o.Standalone * s.Cells[0].Point.Median
 	}
-	best := slices.MaxFunc(f.Points, func(a, b fact.ScalingPoint) int { return cmp.Compare(a.Rate, b.Rate) })
-	f.Best = best.Instances
-	curve, err := stats.FindChanges(s.levelsOf(samples.Rate), seed)
-	if err != nil {
-		f.Open = err.Error()
-		return f
-	}
-	f.Rate = shapeOf(curve, true)
-	f.Valley = valleyOf(curve, f.Points)
-	if f.Valley != nil && 1-f.Valley.Ratio <= f.Floor {
-		f.Valley = nil // bring-ups of the same mix differ by as much
-	}
-	if f.Valley != nil {
-		f.Best = f.Valley.From
-		f.Valley.Cause = causeOf(at(f.Points, f.Valley.From), at(f.Points, f.Valley.To))
-	}
-	return f
+	return o
 }
 
 // PointOf returns what so many instances did, and what they used of what has no limit.
@@ -230,74 +187,4 @@ func Percentiles(c *Cell) (all []fact.Percentile) {
 		all = append(all, p)
 	}
 	return all
-}
-
-// fallen is the share of what the best number of instances does below which others do
-// less, and more of them are in a valley: what varies by less is level.
-const fallen = 0.9
-
-// valleyOf returns the valley of a curve: behind a change it falls to less than fallen.
-// nil where it does not.
-func valleyOf(curve stats.Curve, points []fact.ScalingPoint) *fact.Valley {
-	for i, c := range curve.Changes {
-		falls := c.Kind == stats.Cliff || c.Kind == stats.Knee && curve.Segments[i+1].Shape == stats.Falls
-		if !falls {
-			continue
-		}
-		from := bestUpTo(points, c.To)
-		to := worstBehind(points, from.Instances)
-		if to.Instances > from.Instances && to.Rate < fallen*from.Rate {
-			return &fact.Valley{From: from.Instances, To: to.Instances, Ratio: to.Rate / from.Rate, P: c.P}
-		}
-	}
-	return nil
-}
-
-// bestUpTo is the point that does most, of those up to a number of instances; where that
-// lies between two of them, as a bend does, up to the one behind it.
-func bestUpTo(points []fact.ScalingPoint, most float64) fact.ScalingPoint {
-	best := points[0]
-	for i, p := range points {
-		if i > 0 && float64(points[i-1].Instances) >= most {
-			break
-		}
-		if p.Rate > best.Rate {
-			best = p
-		}
-	}
-	return best
-}
-
-// worstBehind is the point that does least, of those beyond a number of instances.
-func worstBehind(points []fact.ScalingPoint, least int) fact.ScalingPoint {
-	worst := points[len(points)-1]
-	for _, p := range points {
-		if p.Instances > least && p.Rate < worst.Rate {
-			worst = p
-		}
-	}
-	return worst
-}
-
-// What it takes to name a cause, at the valley against the best number of instances.
-const (
-	moreReads = 1.5  // device reads of an operation grew so many times,
-	lessCache = 0.9  // and the page cache of an instance shrank to this share of it
-	FewReads  = 0.01 // below which reads of an operation are none, and cannot have grown from
-)
-
-// causeOf names the resource for which more instances do less.
-func causeOf(best, valley fact.ScalingPoint) fact.Cause {
-	processors := valley.Use(fact.Processors)
-	switch {
-	case Outgrown(valley, best):
-		return fact.CauseMemory
-	case processors != nil && processors.Binds:
-		return fact.CauseCPU
-	}
-	return fact.CauseUnknown
-}
-
-func at(points []fact.ScalingPoint, instances int) fact.ScalingPoint {
-	return points[slices.IndexFunc(points, func(p fact.ScalingPoint) bool { return p.Instances == instances })]
 }

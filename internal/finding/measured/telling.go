@@ -14,9 +14,6 @@ const (
 	MayMatter    = 0.1  // what has to be ruled out before there is said to be none
 )
 
-// Unfair is the share of an equal one below which the slowest instance is told of.
-const Unfair = 0.8
-
 // AdjustTogether corrects the p values of comparisons that are told of together for how many there
 // are (Benjamini and Hochberg).
 func AdjustTogether(all []*fact.Effect) {

@@ -27,10 +27,21 @@ type View struct {
 	varied    map[CellKey]*Cell   // of mixes that the run added to vary a limit: see Variations
 	rates     map[rateKey]float64 // adjusted p of all comparisons of rates
 	effects   map[effectKey]fact.Effect
-	scalings  map[string]fact.Scaling // by stack and first mix
+	once      map[string]any // what rules found and others ask for: see Once
 
 	fitting sync.Once
 	fitted  *model.Model // nil where the run makes none
+}
+
+// Once returns what make makes, which it does once for a view and a key: what several questions ask
+// for, and takes long.
+func Once[T any](v *View, key string, make func() T) T {
+	made, known := v.once[key].(T)
+	if !known {
+		made = make()
+		v.once[key] = made
+	}
+	return made
 }
 
 // CellKey names a cell.
@@ -47,7 +58,7 @@ func New(run *result.Run) *View {
 	}
 	v := &View{
 		Run: run, Cells: map[CellKey]*Cell{}, controls: map[string]*Cell{}, varied: map[CellKey]*Cell{},
-		effects: map[effectKey]fact.Effect{}, scalings: map[string]fact.Scaling{},
+		effects: map[effectKey]fact.Effect{}, once: map[string]any{},
 	}
 	varied := map[string]bool{}
 	for _, m := range run.Mixes {
@@ -229,7 +240,7 @@ func (v *View) Effect(metric, subject, baseline string, x, y samples.Sample) (e 
 		return e, false
 	}
 	e.Ratio = of.Ratio
-	if apart := bringUpsApart(x, y); apart > 0 {
+	if apart := BringUpsApart(x, y); apart > 0 {
 		e.Floor = 1 + apart
 		e.Differs = e.Differs && e.Size() > e.Floor
 	}
@@ -239,9 +250,9 @@ func (v *View) Effect(metric, subject, baseline string, x, y samples.Sample) (e 
 	return e, true
 }
 
-// bringUpsApart is by how much bring-ups of the same point differ from each other beyond what their block
+// BringUpsApart is by how much bring-ups of the same point differ from each other beyond what their block
 // explains: the standard deviation, as a share; 0 where that is not known.
-func bringUpsApart(points ...samples.Sample) float64 {
+func BringUpsApart(points ...samples.Sample) float64 {
 	parts, ok := samples.Parts(points)
 	if !ok || !Finite(parts.Between) {
 		return 0

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
 )
 
 // Facts is what is found of mixes that differ in the policy of their instances alone.
@@ -138,7 +137,7 @@ func (f *Facts) tooFew() (few int, so bool) {
 // unfair are the policies under which the slowest instance gets far less than an equal share.
 func (f *Facts) unfair() (all []Policy) {
 	for _, one := range f.Policies.all() {
-		if one.Weakest > 0 && one.Weakest < measured.Unfair {
+		if one.Weakest > 0 && one.Weakest < fact.Unfair {
 			all = append(all, one)
 		}
 	}

@@ -40,7 +40,7 @@ func (f *Facts) section() *section.Section {
 		Title: f.whose() + " under policies", Stack: p.Stack,
 		Note: "Each instance has the limits that the policy gives it. Ratios to none, which gives none, in the same " +
 			"blocks, with their 95% intervals, on a logarithmic scale; ~ for no significant difference." + p.in(),
-		Tables: []section.Table{f.table()},
+		Tables: []section.Table{f.table().Known()},
 	}
 	if f.runs != "" {
 		s.Remarks = []section.Remark{{Text: f.runs}}

@@ -7,6 +7,7 @@ import (
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
@@ -78,19 +79,19 @@ func noCurve(why string) judgement {
 
 // Peak is where the instances of a workload together do most.
 type Peak struct {
-	Workload string       `json:"workload"`
-	First    int          `json:"first"` // fewest instances that were measured
-	Most     int          `json:"most"`
-	Best     int          `json:"best"`
-	Rise     *fact.Effect `json:"rise,omitempty"` // at Best, against First; nil where these are the same
-	Valley   *fact.Valley `json:"valley,omitempty"`
-	Plateau  *fact.Span   `json:"plateau,omitempty"` // where it stays level up to Most
+	Workload string           `json:"workload"`
+	First    int              `json:"first"` // fewest instances that were measured
+	Most     int              `json:"most"`
+	Best     int              `json:"best"`
+	Rise     *fact.Effect     `json:"rise,omitempty"` // at Best, against First; nil where these are the same
+	Valley   *loadline.Valley `json:"valley,omitempty"`
+	Plateau  *loadline.Span   `json:"plateau,omitempty"` // where it stays level up to Most
 }
 
 // peaks judges whether throughput rises with the number of instances and falls behind its
 // best. More instances than the run has may do either.
 func peaks(v *measured.View, s scaled, k *claimCase) {
-	f := v.Scaling(s.Scaling)
+	f := loadline.CurveOf(v, s.Scaling)
 	last := len(s.Counts) - 1
 	p := Peak{Workload: s.Workload, First: s.Counts[0], Most: s.Counts[last], Best: f.Best, Valley: f.Valley}
 	if f.Open != "" {

@@ -5,6 +5,7 @@ import (
 
 	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
 )
@@ -37,7 +38,7 @@ func throughCache(v *measured.View, workload string) bool {
 }
 
 func valleyOf(v *measured.View, s measured.Scaling) claimCase {
-	f := v.Scaling(s)
+	f := loadline.CurveOf(v, s)
 	k := claimCase{stacks: []string{s.Stack.Name}, workload: s.Workload, evidence: s.Cells}
 	first, last := f.Points[0], f.Points[len(f.Points)-1]
 	told := Instances{Workload: s.Workload, Most: last.Instances, Valley: f.Valley}
@@ -45,7 +46,7 @@ func valleyOf(v *measured.View, s measured.Scaling) claimCase {
 	switch {
 	case f.Open != "":
 		k.judgement, k.measured.Case = noCurve(f.Open), "open curve"
-	case f.Valley != nil && f.Valley.Cause == fact.CauseMemory:
+	case f.Valley != nil && f.Valley.Cause == loadline.CauseMemory:
 		k.judgement = judge(fact.ClaimConfirmed, "outgrown memory", told)
 	case f.Valley != nil:
 		k.judgement = notTestable("other valley", nil)
@@ -59,9 +60,9 @@ func valleyOf(v *measured.View, s measured.Scaling) claimCase {
 
 // Instances is what more instances of a workload do together.
 type Instances struct {
-	Workload string       `json:"workload"`
-	Most     int          `json:"most"` // that were measured
-	Valley   *fact.Valley `json:"valley,omitempty"`
+	Workload string           `json:"workload"`
+	Most     int              `json:"most"` // that were measured
+	Valley   *loadline.Valley `json:"valley,omitempty"`
 }
 
 // outgrown is the share of what one container has in the page cache that each of many

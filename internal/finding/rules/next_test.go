@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
 )
@@ -17,24 +18,24 @@ func TestSettle(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		confidence fact.Confidence
-		why        fact.Next
+		why        loadline.Next
 		command    []string
 		want       string
 	}{
 		{"settled", fact.Sure, "", on, ""},
-		{"more may be carried", fact.Likely, fact.NextBeyond, on, "plimsoll run density --on /dev/sdx --instances 16"},
-		{"of a run that was resumed", fact.Likely, fact.NextBeyond, []string{"plimsoll", "run", "--resume", "last"},
+		{"more may be carried", fact.Likely, loadline.NextBeyond, on, "plimsoll run density --on /dev/sdx --instances 16"},
+		{"of a run that was resumed", fact.Likely, loadline.NextBeyond, []string{"plimsoll", "run", "--resume", "last"},
 			"plimsoll run density --instances 16"},
-		{"words that a shell reads otherwise", fact.Likely, fact.NextBeyond, []string{"plimsoll", "run", "my file"}, ""},
-		{"a number between", fact.Sure, fact.NextBetween, on, ""},
-		{"open", fact.Likely, fact.NextAgain, on, "plimsoll run --resume R --budget +1m"},
-		{"too early", fact.TooEarly, fact.NextBeyond, on, "plimsoll run --resume R --budget +1m"},
+		{"words that a shell reads otherwise", fact.Likely, loadline.NextBeyond, []string{"plimsoll", "run", "my file"}, ""},
+		{"a number between", fact.Sure, loadline.NextBetween, on, ""},
+		{"open", fact.Likely, loadline.NextAgain, on, "plimsoll run --resume R --budget +1m"},
+		{"too early", fact.TooEarly, loadline.NextBeyond, on, "plimsoll run --resume R --budget +1m"},
 	} {
 		run := &result.Run{ID: "R", Command: c.command, Trials: []result.Trial{done}}
 		run.Experiment.Name = "density"
-		curve := fact.Scaling{Line: fact.LoadLine{Next: 16, NextWhy: c.why}}
+		curve := loadline.Curve{Line: loadline.Line{Next: 16, NextWhy: c.why}}
 		f := fact.Finding{
-			Facts:          Verdict{Carries: &Scaled{Curve: curve}},
+			Facts:          Verdict{Carries: &loadline.Facts{Curve: curve}},
 			Recommendation: &fact.Recommendation{Confidence: c.confidence},
 		}
 		settle(&measured.View{Run: run}, &f)

@@ -8,7 +8,9 @@ import (
 	"math"
 	"slices"
 
+	"plimsoll/internal/finding/elasticity"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/policies"
@@ -73,6 +75,19 @@ func Recommend(v *measured.View) []fact.Finding {
 	}
 	f.Caveats = append(f.Caveats, doubts(v)...)
 	return []fact.Finding{f}
+}
+
+// carries draws the verdict of a run that asks how many instances a host carries.
+func carries(v *measured.View) (fact.Finding, bool) {
+	f, told, ok := loadline.Verdict(v)
+	if !ok {
+		return f, false
+	}
+	if moves := elasticity.Moves(v, told.Cells()); moves != "" && f.Recommendation.Confidence != fact.TooEarly {
+		f.Title += "; " + moves
+	}
+	f.Facts, f.Caveats = Verdict{Carries: told}, append(f.Caveats, doubts(v)...)
+	return f, true
 }
 
 // answered draws the verdict of a run that asks one question: of asks it, and in is where its facts stand.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/policies"
@@ -22,15 +23,14 @@ import (
 var verdictText string
 
 // VerdictSentences are the sentences of a verdict.
-var VerdictSentences = prose.NewSheet(verdictText, neighboursText, scalingText)
+var VerdictSentences = prose.NewSheet(verdictText, neighboursText)
 
 // Verdict is what the sentences of a verdict speak of, beside the recommendation.
 type Verdict struct {
-	Carries *Scaled         `json:"carries,omitempty"` // of a run that asks how many instances a host carries: all else but Moves is empty then
-	Policed *policies.Facts `json:"policed,omitempty"` // of a run that asks what policies cost: all else is empty then
+	Carries *loadline.Facts `json:"carries,omitempty"` // of a run that asks how many instances a host carries: all else is empty then
+	Policed *policies.Facts `json:"policed,omitempty"` // of a run that asks what policies cost: likewise
 	Shared  *tenants.Facts  `json:"shared,omitempty"`  // of a run that asks what tenants do to each other: likewise
 	Offered *overload.Facts `json:"offered,omitempty"` // of a run that asks which rates are kept: likewise
-	Moves   string          `json:"-"`                 // beside Carries: what moves it; "" where the run does not tell, or nothing does
 
 	Name           string    `json:"name,omitempty"` // of the pick, in plain words
 	Line           string    `json:"line,omitempty"`

@@ -24,7 +24,7 @@ func (f *Facts) section() *section.Section {
 		Note: "What an instance does beside others, against what it does alone under the same limits, in the same blocks. " +
 			"Rows suffer, columns are what they are beside; the stronger the colour, the worse, and ~ is no significant " +
 			"difference.",
-		Tables: []section.Table{t.table()},
+		Tables: []section.Table{t.table().Known()},
 	}
 	if t.Host != "" {
 		s.Note += " All in a miniature of " + t.Host + "."

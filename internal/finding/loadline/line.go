@@ -1,4 +1,4 @@
-package measured
+package loadline
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 )
@@ -34,13 +35,13 @@ type numbered struct {
 	bringUps  []broughtUp
 }
 
-// LoadLine returns how many instances do what an objective asks for. Its interval is
+// lineFor returns how many instances do what an objective asks for. Its interval is
 // by bootstrap: bring-ups are drawn with replacement, the same ones for all numbers of
 // instances, which thereby share what a region of the disk and an hour did to them; and
 // of each the trials. Trials whose bring-ups are not known are drawn one by one. The same
 // arguments give the same line, and the order of trials does not matter.
-func (s Scaling) LoadLine(o fact.Objective, seed uint64) fact.LoadLine {
-	line := fact.LoadLine{Objective: o, Fit: s.Fit}
+func lineFor(s measured.Scaling, o fact.Objective, seed uint64) Line {
+	line := Line{Objective: o, Fit: s.Fit}
 	var all []numbered
 	for i, c := range s.Cells {
 		all = append(all, numbered{s.Counts[i], bringUpsOf(c)})
@@ -57,20 +58,7 @@ func (s Scaling) LoadLine(o fact.Objective, seed uint64) fact.LoadLine {
 	return line
 }
 
-// objective is what an experiment asks of all instances, with the share of what one alone
-// does as the rate that it is; 0 where one alone was not measured.
-func (s Scaling) objective(asked *result.Objective) (o fact.Objective) {
-	if asked == nil {
-		return o
-	}
-	o = fact.Objective{P99NS: asked.P99Seconds * 1e9, Standalone: asked.Standalone}
-	if s.Counts[0] == 1 {
-		o.EachRate = o.Standalone * s.Cells[0].Point.Median
-	}
-	return o
-}
-
-func bringUpsOf(c *Cell) (all []broughtUp) {
+func bringUpsOf(c *measured.Cell) (all []broughtUp) {
 	rates := samples.Take(c.Trials, func(t *result.Trial) (float64, bool) { return samples.Rate.Of(t, "") })
 	known := rates.Nested()
 	for i, t := range c.Trials {
@@ -163,7 +151,7 @@ func (n numbered) medians() (rate, p99 float64) {
 }
 
 // oddsOf draws bring-ups, and trials in them, and counts where the line is.
-func oddsOf(o fact.Objective, all []numbered, seed uint64) (odds []fact.Odds) {
+func oddsOf(o fact.Objective, all []numbered, seed uint64) (odds []Odds) {
 	var keys [][2]int
 	for _, n := range all {
 		for _, b := range n.bringUps {
@@ -189,7 +177,7 @@ func oddsOf(o fact.Objective, all []numbered, seed uint64) (odds []fact.Odds) {
 	}
 	for _, n := range all {
 		if c := counts[n.instances]; c > 0 {
-			odds = append(odds, fact.Odds{Instances: n.instances, Share: float64(c) / lineSamples})
+			odds = append(odds, Odds{Instances: n.instances, Share: float64(c) / lineSamples})
 		}
 	}
 	return odds
@@ -223,7 +211,7 @@ func (n numbered) redrawn(drawn [][2]int, rng *rand.Rand) numbered {
 
 // middle is the interval that leaves out at most 2.5% of the samples at either end; 0 where
 // no number met the objective in more than that.
-func middle(odds []fact.Odds) (low, high int) {
+func middle(odds []Odds) (low, high int) {
 	sum := 0.0
 	for _, o := range odds {
 		sum += o.Share
@@ -248,14 +236,14 @@ func middle(odds []fact.Odds) (low, high int) {
 // measured where that is its end; else in the gap above a number that may be the line, the
 // widest by ratio and by odds; else in one below it, where all together may do more: they do
 // at most what each of fewer does.
-func nextOf(line fact.LoadLine, all []numbered) (next int, why fact.Next) {
+func nextOf(line Line, all []numbered) (next int, why Next) {
 	first, last := all[0].instances, all[len(all)-1].instances
 	more, beyond := furtherOf(line, all)
 	switch {
 	case line.Objective.Unknown():
-		return 1, fact.NextAlone
+		return 1, NextAlone
 	case line.Instances == 0 && first > 1:
-		return first / 2, fact.NextBelow
+		return first / 2, NextBelow
 	case line.Instances == 0:
 		return 0, ""
 	case line.Instances == last:
@@ -284,20 +272,20 @@ func nextOf(line fact.LoadLine, all []numbered) (next int, why fact.Next) {
 	}
 	switch {
 	case next > 0:
-		return next, fact.NextBetween
+		return next, NextBetween
 	case line.High == last && more > 0:
 		return more, beyond
 	case below > 0:
-		return below, fact.NextBetween
+		return below, NextBetween
 	case line.Low < line.High:
-		return 0, fact.NextAgain
+		return 0, NextAgain
 	}
 	return 0, ""
 }
 
 // furtherOf is as many times more than the most instances as these are to the number before, and no more than a run would
 // take: 0 where there is no memory for more servers.
-func furtherOf(line fact.LoadLine, all []numbered) (more int, why fact.Next) {
+func furtherOf(line Line, all []numbered) (more int, why Next) {
 	before, last := all[len(all)-2].instances, all[len(all)-1].instances
 	more = max(last+1, int(math.Round(float64(last)*float64(last)/float64(before))))
 	if line.Fit > 0 {
@@ -306,5 +294,5 @@ func furtherOf(line fact.LoadLine, all []numbered) (more int, why fact.Next) {
 	if more <= last {
 		return 0, ""
 	}
-	return more, fact.NextBeyond
+	return more, NextBeyond
 }

@@ -1,4 +1,4 @@
-package measured_test
+package loadline
 
 import (
 	"fmt"
@@ -30,8 +30,8 @@ func crowds(
 	return story.Tell(t, b.String())
 }
 
-func lineOf(run *result.Run, o fact.Objective) fact.LoadLine {
-	return measured.New(run).Scalings()[0].LoadLine(o, run.Seed)
+func lineOver(run *result.Run, o fact.Objective) Line {
+	return lineFor(measured.New(run).Scalings()[0], o, run.Seed)
 }
 
 // Wherever the line is, and however bring-ups differ from each other, its interval holds
@@ -50,7 +50,7 @@ func TestTheIntervalHoldsTheLine(t *testing.T) {
 			bringUp := truth[n] * (1 + 0.03*rng.NormFloat64())
 			return fmt.Sprintf("%.1f,%.1f", bringUp*(1+0.002*rng.NormFloat64()), bringUp*(1+0.002*rng.NormFloat64()))
 		}, "", 8)
-		line := lineOf(run, fact.Objective{})
+		line := lineOver(run, fact.Objective{})
 		if line.Low <= 4 && 4 <= line.High {
 			held++
 		}
@@ -80,7 +80,7 @@ func TestLoadLineOfAnyRun(t *testing.T) {
 			}
 			return fmt.Sprint(rate.Draw(t, "rate"))
 		}, " mean=1000 p99=N000", bringUps)
-		line := lineOf(run, fact.Objective{})
+		line := lineOver(run, fact.Objective{})
 		at := func(n int) bool { return n == 1 || n == 2 || n == 4 || n == 8 }
 		if !at(line.Instances) || line.Enough > line.Instances {
 			t.Fatalf("%+v", line)
@@ -100,7 +100,7 @@ func TestLoadLineOfAnyRun(t *testing.T) {
 		}
 		again := *run
 		again.Trials = rapid.Permutation(run.Trials).Draw(t, "trials")
-		if other := lineOf(&again, fact.Objective{}); fmt.Sprint(other) != fmt.Sprint(line) {
+		if other := lineOver(&again, fact.Objective{}); fmt.Sprint(other) != fmt.Sprint(line) {
 			t.Fatalf("in another order of trials %+v becomes %+v", line, other)
 		}
 	})
@@ -119,24 +119,24 @@ func TestObjectivesAndWhatIsNext(t *testing.T) {
 		objective fact.Objective
 		line      int
 		next      int
-		why       fact.Next
+		why       Next
 	}{
-		{"rises", steady(1000, 2000, 4000, 8000), fact.Objective{}, 8, 16, fact.NextBeyond},
-		{"level", steady(1000, 2000, 2010, 2020), fact.Objective{}, 8, 16, fact.NextBeyond},
+		{"rises", steady(1000, 2000, 4000, 8000), fact.Objective{}, 8, 16, NextBeyond},
+		{"level", steady(1000, 2000, 2010, 2020), fact.Objective{}, 8, 16, NextBeyond},
 		{"falls at once", steady(2000, 1000, 900, 800), fact.Objective{}, 1, 0, ""},
-		{"falls behind four", steady(1000, 2000, 4000, 3000), fact.Objective{}, 4, 6, fact.NextBetween},
-		{"latency allows two", steady(1000, 2000, 4000, 8000), fact.Objective{P99NS: 2500}, 2, 3, fact.NextBetween},
+		{"falls behind four", steady(1000, 2000, 4000, 3000), fact.Objective{}, 4, 6, NextBetween},
+		{"latency allows two", steady(1000, 2000, 4000, 8000), fact.Objective{P99NS: 2500}, 2, 3, NextBetween},
 		{"latency allows none", steady(1000, 2000, 4000, 8000), fact.Objective{P99NS: 500}, 0, 0, ""},
-		{"each wants 900", steady(1000, 2000, 2400, 2500), fact.Objective{EachRate: 900}, 2, 3, fact.NextBetween},
+		{"each wants 900", steady(1000, 2000, 2400, 2500), fact.Objective{EachRate: 900}, 2, 3, NextBetween},
 	} {
-		line := lineOf(crowds(t, []int{1, 2, 4, 8}, c.rates, " mean=500 p99=N000", 5), c.objective)
+		line := lineOver(crowds(t, []int{1, 2, 4, 8}, c.rates, " mean=500 p99=N000", 5), c.objective)
 		if line.Instances != c.line || line.Next != c.next || line.NextWhy != c.why {
 			t.Errorf("%s: %+v", c.name, line)
 		}
 	}
 	rises := func(n, i int) string { return fmt.Sprint(n*100 + i) }
-	below := lineOf(crowds(t, []int{4, 8}, rises, " mean=500 p99=N000", 5), fact.Objective{P99NS: 500})
-	if below.Next != 2 || below.NextWhy != fact.NextBelow {
+	below := lineOver(crowds(t, []int{4, 8}, rises, " mean=500 p99=N000", 5), fact.Objective{P99NS: 500})
+	if below.Next != 2 || below.NextWhy != NextBelow {
 		t.Errorf("what no number meets asks for fewer: %+v", below)
 	}
 }
@@ -152,7 +152,7 @@ func TestNextFitsTheMemory(t *testing.T) {
 		for i := range run.Mixes {
 			run.Mixes[i].Host = &result.Limits{MemoryBytes: 640 << 20}
 		}
-		line := lineOf(run, fact.Objective{})
+		line := lineOver(run, fact.Objective{})
 		if line.Next != c.next || line.Fit != c.fit || line.Full() != c.full {
 			t.Errorf("with servers of %d MiB: %+v", c.server, line)
 		}

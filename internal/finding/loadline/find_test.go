@@ -1,11 +1,13 @@
-package rules
+package loadline_test
 
 import (
 	"strings"
 	"testing"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/rules"
 	"plimsoll/internal/finding/story"
 	"plimsoll/internal/result"
 )
@@ -18,20 +20,19 @@ func scaled(workload string, rates, reads, cacheMiB [5]float64, blocks int) *res
 	}.Run()
 }
 
-func curveOf(f fact.Finding) fact.Scaling { return f.Facts.(*Scaled).Curve }
+func curveOf(f fact.Finding) loadline.Curve { return f.Facts.(*loadline.Facts).Curve }
 
 // A valley is found where it is, with its cause, and said in the verdict.
 func TestAValleyIsFoundWithItsCause(t *testing.T) {
 	run := scaled("buffered", [5]float64{1590, 3180, 6360, 3600, 2100}, [5]float64{0, 0, 0.002, 0.3, 0.5},
 		[5]float64{128, 128, 128, 100, 70}, 5)
 	v := measured.New(run)
-	all := Scaling(v)
+	all := loadline.Find(v)
 	if len(all) != 1 || curveOf(all[0]).Valley == nil {
 		t.Fatalf("%+v", all)
 	}
 	f := curveOf(all[0])
-	ScalingSentences.Write(&all[0])
-	if f.Best != 4 || f.Valley.From != 4 || f.Valley.To != 8 || f.Valley.Cause != fact.CauseMemory || f.Valley.Ratio < 0.3 || f.Valley.Ratio > 0.36 {
+	if f.Best != 4 || f.Valley.From != 4 || f.Valley.To != 8 || f.Valley.Cause != loadline.CauseMemory || f.Valley.Ratio < 0.3 || f.Valley.Ratio > 0.36 {
 		t.Errorf("%+v, %+v", f, f.Valley)
 	}
 	for _, want := range []string{"in a miniature of 2 CPUs, 640 MiB of memory", "most with 4: 6.41k a second", "from 0.0019 to 0.5", "from 128 MiB to 70 MiB"} {
@@ -39,13 +40,12 @@ func TestAValleyIsFoundWithItsCause(t *testing.T) {
 			t.Errorf("%q is not in: %s", want, all[0].Why)
 		}
 	}
-	verdict := Recommend(v)[0]
-	VerdictSentences.Write(&verdict)
-	want := "Sure: this host carries 4 instances of buffered; 8 together do only 0.33 times as much, since their files outgrow its memory."
-	if verdict.Recommendation.Headline != want {
-		t.Errorf("the verdict is\n%s\nnot\n%s", verdict.Recommendation.Headline, want)
+	verdict, _, ok := loadline.Verdict(v)
+	want := "Sure: this host carries 4 instances of buffered; 8 together do only 0.33 times as much, since their files outgrow its memory"
+	if !ok || verdict.Title != want {
+		t.Errorf("the verdict is\n%s\nnot\n%s", verdict.Title, want)
 	}
-	if len(Fastest(v))+len(Illusions(v)) > 0 {
+	if len(rules.Fastest(v))+len(rules.Illusions(v)) > 0 {
 		t.Error("counts of instances are told of as stacks")
 	}
 }
@@ -57,20 +57,19 @@ func TestWhatIsNoValley(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		rates [5]float64
-		cause fact.Cause // "": no valley
+		cause loadline.Cause // "": no valley
 		says  string
 	}{
 		{"level", [5]float64{1000, 1000, 1000, 1000, 1000}, "", "more of them never do less, up to 8"},
 		{"saturates", [5]float64{500, 1000, 2000, 2000, 2000}, "", "more of them never do less"},
-		{"falls", [5]float64{500, 1000, 2000, 1200, 700}, fact.CauseUnknown, "8 do 0.35 times as much"},
+		{"falls", [5]float64{500, 1000, 2000, 1200, 700}, loadline.CauseUnknown, "8 do 0.35 times as much"},
 	} {
 		v := measured.New(scaled("direct", c.rates, none, [5]float64{}, 5))
-		f := Scaling(v)[0]
-		var cause fact.Cause
+		f := loadline.Find(v)[0]
+		var cause loadline.Cause
 		if valley := curveOf(f).Valley; valley != nil {
 			cause = valley.Cause
 		}
-		ScalingSentences.Write(&f)
 		if cause != c.cause || !strings.Contains(f.Title, c.says) {
 			t.Errorf("%s: cause %q, %s", c.name, cause, f.Title)
 		}
@@ -81,8 +80,9 @@ func TestWhatIsNoValley(t *testing.T) {
 func TestAScalingThatIsOpen(t *testing.T) {
 	run := scaled("buffered", [5]float64{1, 2, 4, 3, 2}, [5]float64{0, 0, 0, 1, 1}, [5]float64{9, 9, 9, 5, 4}, 1)
 	v := measured.New(run)
-	f := Scaling(v)[0]
-	if curve := curveOf(f); curve.Open == "" || curve.Valley != nil || Recommend(v)[0].Recommendation.Confidence != fact.TooEarly {
+	f := loadline.Find(v)[0]
+	verdict, _, _ := loadline.Verdict(v)
+	if curve := curveOf(f); curve.Open == "" || curve.Valley != nil || verdict.Recommendation.Confidence != fact.TooEarly {
 		t.Errorf("%+v", f.Facts)
 	}
 }

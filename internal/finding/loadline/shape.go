@@ -1,16 +1,17 @@
-package measured
+package loadline
 
 import (
 	"math"
 
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/stats"
 )
 
 // levelsOf is a metric over the number of instances, by bring-up. nil where a trial does
 // not tell it.
-func (s Scaling) levelsOf(m samples.Metric) (levels []stats.Level) {
+func levelsOf(s measured.Scaling, m samples.Metric) (levels []stats.Level) {
 	for i, c := range s.Cells {
 		values := c.Sample(m).Means()
 		if len(values) == 0 {
@@ -23,24 +24,24 @@ func (s Scaling) levelsOf(m samples.Metric) (levels []stats.Level) {
 
 // shapeOf is what a curve does. Its knee is where it turns for the worse: where it begins to
 // grow less, or for a metric of which less is better, to grow more, be it at once.
-func shapeOf(curve stats.Curve, higherIsBetter bool) *fact.Shape {
-	var s fact.Shape
+func shapeOf(curve stats.Curve, higherIsBetter bool) *Shape {
+	var s Shape
 	for _, c := range curve.Changes {
 		worse := c.Kind == stats.Knee && c.After.Value < c.Before.Value
 		if !higherIsBetter {
 			worse = c.Kind == stats.Jump || c.Kind == stats.Knee && c.After.Value > c.Before.Value
 		}
 		if worse && s.Knee == nil {
-			s.Knee = &fact.Knee{
+			s.Knee = &Knee{
 				At: c.From, Low: c.Low, High: c.High, Before: c.Before.Value, After: c.After.Value, P: c.P,
 			}
 		}
 		if c.Kind == stats.Cliff && s.Fall == nil {
-			s.Fall = &fact.Span{From: int(c.From), To: int(c.To), Ratio: c.Ratio.Ratio}
+			s.Fall = &Span{From: int(c.From), To: int(c.To), Ratio: c.Ratio.Ratio}
 		}
 	}
 	for _, seg := range curve.Segments {
-		span := fact.Span{From: int(seg.From), To: int(seg.To), Ratio: seg.Ratio.Ratio}
+		span := Span{From: int(seg.From), To: int(seg.To), Ratio: seg.Ratio.Ratio}
 		wide := span.To > span.From && (s.Plateau == nil || ratioOf(span) > ratioOf(*s.Plateau))
 		if seg.Shape == stats.Plateau && wide {
 			s.Plateau = &span
@@ -53,16 +54,16 @@ func shapeOf(curve stats.Curve, higherIsBetter bool) *fact.Shape {
 }
 
 // ratioOf is how many times more instances the end of a span has.
-func ratioOf(s fact.Span) float64 { return float64(s.To) / float64(s.From) }
+func ratioOf(s Span) float64 { return float64(s.To) / float64(s.From) }
 
 // faster is the ratio from which on it is told that p99 grew more than the mean.
 const faster = 1.1
 
-// tail returns how much more p99 grows than the mean of latency, where it does,
+// tailOf returns how much more p99 grows than the mean of latency, where it does,
 // significantly for all numbers of instances together: the ratio of the two in each
 // trial, against that with the fewest instances, in the same blocks of trials. nil
 // where it does not, or nothing tells.
-func (s Scaling) tail(seed uint64) *fact.Tail {
+func tailOf(s measured.Scaling, seed uint64) *Tail {
 	taken := make([]samples.Sample, len(s.Cells))
 	for i, c := range s.Cells {
 		taken[i] = c.TailOverMean()
@@ -92,12 +93,71 @@ func (s Scaling) tail(seed uint64) *fact.Tail {
 		return stats.Median(s.Cells[last+1].Sample(m).Means()) / stats.Median(s.Cells[0].Sample(m).Means())
 	}
 	e := effects[last]
-	t := &fact.Tail{
+	t := &Tail{
 		From: s.Counts[0], Since: s.Counts[since+1], At: s.Counts[last+1],
 		P99: grown(samples.P99), Mean: grown(samples.MeanLatency), Ratio: e.Ratio, Low: e.Low, High: e.High, P: ps[last],
 	}
-	if math.IsNaN(t.Low) || !Finite(t.P99) || !Finite(t.Mean) {
+	if math.IsNaN(t.Low) || !measured.Finite(t.P99) || !measured.Finite(t.Mean) {
 		return nil
 	}
 	return t
+}
+
+// fallen is the share of what the best number of instances does below which others do
+// less, and more of them are in a valley: what varies by less is level.
+const fallen = 0.9
+
+// valleyOf returns the valley of a curve: behind a change it falls to less than fallen.
+// nil where it does not.
+func valleyOf(curve stats.Curve, points []fact.ScalingPoint) *Valley {
+	for i, c := range curve.Changes {
+		falls := c.Kind == stats.Cliff || c.Kind == stats.Knee && curve.Segments[i+1].Shape == stats.Falls
+		if !falls {
+			continue
+		}
+		from := bestUpTo(points, c.To)
+		to := worstBehind(points, from.Instances)
+		if to.Instances > from.Instances && to.Rate < fallen*from.Rate {
+			return &Valley{From: from.Instances, To: to.Instances, Ratio: to.Rate / from.Rate, P: c.P}
+		}
+	}
+	return nil
+}
+
+// bestUpTo is the point that does most, of those up to a number of instances; where that
+// lies between two of them, as a bend does, up to the one behind it.
+func bestUpTo(points []fact.ScalingPoint, most float64) fact.ScalingPoint {
+	best := points[0]
+	for i, p := range points {
+		if i > 0 && float64(points[i-1].Instances) >= most {
+			break
+		}
+		if p.Rate > best.Rate {
+			best = p
+		}
+	}
+	return best
+}
+
+// worstBehind is the point that does least, of those beyond a number of instances.
+func worstBehind(points []fact.ScalingPoint, least int) fact.ScalingPoint {
+	worst := points[len(points)-1]
+	for _, p := range points {
+		if p.Instances > least && p.Rate < worst.Rate {
+			worst = p
+		}
+	}
+	return worst
+}
+
+// causeOf names the resource for which more instances do less.
+func causeOf(best, valley fact.ScalingPoint) Cause {
+	processors := valley.Use(fact.Processors)
+	switch {
+	case measured.Outgrown(valley, best):
+		return CauseMemory
+	case processors != nil && processors.Binds:
+		return CauseCPU
+	}
+	return CauseUnknown
 }

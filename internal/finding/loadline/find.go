@@ -1,0 +1,170 @@
+package loadline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	samples "plimsoll/internal/cell"
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
+)
+
+// Find says how much instances do together the more of them there are, and where more of
+// them do less.
+func Find(v *measured.View) (out []fact.Finding) {
+	for _, told := range factsOf(v) {
+		f := told.finding()
+		f.ID, f.Case, f.Kind = "scaling/"+told.Curve.Stack+"/"+told.Curve.Workload, "scaling", fact.KindScaling
+		f.Workload, f.Title, f.Section = told.of.Workload, told.title(), told.section()
+		out = append(out, f)
+	}
+	return out
+}
+
+// finding is what a finding on a curve and a verdict have in common.
+func (f *Facts) finding() fact.Finding {
+	out := fact.Finding{
+		Facts: f, Why: f.each(), Evidence: measured.Points(f.of.Cells...), Caveats: measured.MarksOf(f.of.Cells...),
+	}
+	if f.Curve.Stack != "" {
+		out.Stacks = []string{f.Curve.Stack}
+	}
+	return out
+}
+
+// factsOf are those of all curves.
+func factsOf(v *measured.View) (all []*Facts) {
+	for _, s := range v.Scalings() {
+		told := &Facts{Curve: CurveOf(v, s), of: s, rate: measured.RateUnit(s.Cells...)}
+		told.runs, told.marks = running(v, s)
+		for i, c := range s.Cells {
+			most := 0.0
+			for _, t := range c.Trials {
+				if t.Window != nil {
+					most = max(most, t.Window.Outside)
+				}
+			}
+			if most > result.MostOutside {
+				told.out, told.most = append(told.out, s.Counts[i]), max(told.most, most)
+			}
+		}
+		all = append(all, told)
+	}
+	return all
+}
+
+// running says what each instance does, and within which limits of its own; and which marks every
+// number carries.
+func running(v *measured.View, s measured.Scaling) (what string, marks []string) {
+	m := v.Run.Mixes[slices.IndexFunc(v.Run.Mixes, func(m result.Mix) bool { return m.Name == s.Cells[0].Workload.Name })]
+	of := m.Tenants[0]
+	what = v.Runs(of.Workload)
+	if !of.Limits.None() {
+		what = strings.TrimPrefix(what+", each with "+of.Limits.String(), ", ")
+	}
+	marks = slices.DeleteFunc(measured.MarksOf(s.Cells...), func(m string) bool {
+		return slices.ContainsFunc(s.Cells, func(c *measured.Cell) bool { return !slices.Contains(c.Point.Marks, m) })
+	})
+	for _, name := range of.On { // these are their stacks, and the mix has none
+		if s := v.Stack(name); s != nil {
+			for _, m := range s.Marks {
+				marks = measured.AppendNew(marks, string(m))
+			}
+		}
+	}
+	return what, marks
+}
+
+// Verdict draws the verdict of a run that asks how many instances a host carries: on one stack,
+// of mixes that differ in their number. ok is false for any other run.
+func Verdict(v *measured.View) (f fact.Finding, told *Facts, ok bool) {
+	all := factsOf(v)
+	if len(all) == 0 {
+		return f, nil, false
+	}
+	for _, c := range v.All() {
+		if c.Stack != all[0].of.Stack || !v.Scaled(c.Workload.Name) {
+			return f, nil, false
+		}
+	}
+	told = all[0]
+	if at := slices.IndexFunc(all, func(f *Facts) bool { return f.Curve.Valley != nil }); at >= 0 {
+		told = all[at]
+	}
+	f = told.finding()
+	f.ID, f.Case, f.Kind = "recommendation", "carries", fact.KindRecommendation
+	f.Recommendation = &fact.Recommendation{Confidence: told.confidence()}
+	f.Title = told.verdict(f.Recommendation.Confidence)
+	return f, told, true
+}
+
+// confidence is how sure it is how many instances the host carries. Where they are to meet an
+// objective, the curve of all need not be known.
+func (f *Facts) confidence() fact.Confidence {
+	line, valley, beyond := f.Curve.Line, f.Curve.Valley, f.beyond() != nil
+	switch {
+	case line.Objective.Unknown(), !line.Objective.None() && line.BringUps < stats.FewestPairs:
+		return fact.TooEarly
+	case beyond && (line.Decided() || line.Instances == 0 && len(line.Odds) == 0):
+		return fact.Sure
+	case beyond:
+		return fact.Likely
+	case f.Curve.Open != "" && line.Objective.None():
+		return fact.TooEarly
+	case valley == nil && line.Full() && line.Decided(), valley != nil && valley.Cause != CauseUnknown && line.Decided():
+		return fact.Sure
+	}
+	return fact.Likely
+}
+
+// CurveOf returns what mixes do over the number of instances: what the change-point method of
+// stats.FindChanges sees in it, how many the host carries for most throughput, and what binds at
+// each number.
+func CurveOf(v *measured.View, s measured.Scaling) Curve {
+	key := fmt.Sprint("curve\x00", s.Stack.Name, "\x00", s.Cells[0].Workload.Name)
+	return measured.Once(v, key, func() Curve { return curveOf(v, s) })
+}
+
+func curveOf(v *measured.View, s measured.Scaling) Curve {
+	seed := v.Run.Seed
+	c := Curve{
+		Stack: s.Stack.Name, Workload: s.Workload, Missing: s.Missing, Tail: tailOf(s, seed), Points: v.Points(s),
+		Line: lineFor(s, v.Objective(s), seed),
+	}
+	if s.Policy != "" {
+		c.Workload += " under " + s.Policy
+	}
+	if s.Host != nil {
+		c.Host, c.Memory = s.Host.String(), s.Host.MemoryBytes
+	}
+	var rates []samples.Sample
+	for _, cell := range s.Cells {
+		rates = append(rates, cell.Rates)
+	}
+	c.Floor = measured.BringUpsApart(rates...)
+	latencies, err := stats.FindChanges(levelsOf(s, samples.P99), seed)
+	if err == nil {
+		c.P99 = shapeOf(latencies, false)
+	}
+	best := slices.MaxFunc(c.Points, func(a, b fact.ScalingPoint) int { return cmp.Compare(a.Rate, b.Rate) })
+	c.Best = best.Instances
+	curve, err := stats.FindChanges(levelsOf(s, samples.Rate), seed)
+	if err != nil {
+		c.Open = err.Error()
+		return c
+	}
+	c.Rate = shapeOf(curve, true)
+	c.Valley = valleyOf(curve, c.Points)
+	if c.Valley != nil && 1-c.Valley.Ratio <= c.Floor {
+		c.Valley = nil // bring-ups of the same mix differ by as much
+	}
+	if c.Valley != nil {
+		c.Best = c.Valley.From
+		c.Valley.Cause = causeOf(c.at(c.Valley.From), c.at(c.Valley.To))
+	}
+	return c
+}
