@@ -8,12 +8,17 @@
 package finding
 
 import (
+	"plimsoll/internal/finding/caveat"
+	"plimsoll/internal/finding/comparison"
 	"plimsoll/internal/finding/cost"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/illusion"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/neighbours"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published"
+	"plimsoll/internal/finding/ranking"
 	"plimsoll/internal/finding/rules"
 	"plimsoll/internal/result"
 )
@@ -28,16 +33,16 @@ type rule struct {
 // table has all rules, in the order in which their findings are shown.
 var table = []rule{
 	{"recommendation", rules.Recommend, rules.VerdictSentences},
-	{"neighbours", rules.Neighbours, rules.NeighboursSentences},
+	{name: "neighbours", draw: neighbours.Find},
 	{"scaling", rules.Scaling, rules.ScalingSentences},
 	{"elasticity", rules.Elasticity, rules.ElasticitySentences},
 	{"policies", rules.Policies, rules.PoliciesSentences},
 	{name: "overload", draw: overload.Find},
 	{"tenants", rules.Tenants, rules.TenantsSentences},
-	{"fastest", rules.Fastest, rules.FastestSentences},
-	{"illusion", rules.Illusions, rules.IllusionSentences},
-	{"baseline", rules.Baseline, rules.ComparisonSentences},
-	{"siblings", rules.Siblings, rules.ComparisonSentences},
+	{name: "fastest", draw: ranking.Find},
+	{name: "illusion", draw: illusion.Find},
+	{name: "baseline", draw: comparison.Baseline},
+	{name: "siblings", draw: comparison.Siblings},
 	{"noise", rules.Noise, rules.NoiseSentences},
 	{"fabric", cost.Fabrics, cost.RemoteSentences},
 	{"targets", cost.Targets, cost.RemoteSentences},
@@ -49,9 +54,9 @@ var table = []rule{
 	{"submission", cost.Submission, cost.SubmissionSentences},
 	{"amplification", cost.Amplifications, cost.AmplificationSentences},
 	{"journal", cost.Journal, cost.JournalSentences},
-	{"caveats", rules.Caveats, rules.CaveatSentences},
+	{name: "caveats", draw: caveat.Find},
 	{"unbound", rules.NeverBound, rules.UnboundSentences},
-	{"steadiness", rules.Steadiness, rules.SteadinessSentences},
+	{name: "steadiness", draw: caveat.Steadiness},
 	{"missing", rules.Missing, rules.MissingSentences},
 }
 

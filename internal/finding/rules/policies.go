@@ -128,7 +128,7 @@ func (p *Policed) confidence(v *measured.View) fact.Confidence {
 	switch {
 	case p.TooFew(), len(p.Costs)+len(p.Level) == 0:
 		return fact.TooEarly
-	case len(p.Open) > 0 || neighboursOf(v) != nil:
+	case len(p.Open) > 0 || v.Neighbours() != nil:
 		return fact.Likely
 	}
 	return fact.Sure

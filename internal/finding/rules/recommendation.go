@@ -70,7 +70,7 @@ func Recommend(v *measured.View) []fact.Finding {
 
 // rated draws the verdict of a run that asks which rate is kept.
 func rated(v *measured.View) (fact.Finding, bool) {
-	f, told, ok := overload.Verdict(v, neighboursOf(v) == nil)
+	f, told, ok := overload.Verdict(v, v.Neighbours() == nil)
 	if ok {
 		f.Facts, f.Caveats = Verdict{Offered: told}, append(f.Caveats, doubts(v)...)
 	}

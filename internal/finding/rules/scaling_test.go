@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/illusion"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/ranking"
 	"plimsoll/internal/finding/story"
 	"plimsoll/internal/result"
 )
@@ -45,7 +47,7 @@ func TestAValleyIsFoundWithItsCause(t *testing.T) {
 	if verdict.Recommendation.Headline != want {
 		t.Errorf("the verdict is\n%s\nnot\n%s", verdict.Recommendation.Headline, want)
 	}
-	if len(Fastest(v))+len(Illusions(v)) > 0 {
+	if len(ranking.Find(v))+len(illusion.Find(v)) > 0 {
 		t.Error("counts of instances are told of as stacks")
 	}
 }

@@ -115,7 +115,7 @@ func (s *Shared) confidence(v *measured.View) fact.Confidence {
 	switch {
 	case s.Few < stats.FewestPairs || !s.Known(), len(s.Lose)+len(s.Wait) == 0 && len(s.Noisy) > 0:
 		return fact.TooEarly
-	case s.Open || len(s.Noisy) > 0 || len(s.Unknown) > 0 || neighboursOf(v) != nil:
+	case s.Open || len(s.Noisy) > 0 || len(s.Unknown) > 0 || v.Neighbours() != nil:
 		return fact.Likely
 	}
 	return fact.Sure
