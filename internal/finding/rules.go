@@ -8,15 +8,20 @@
 package finding
 
 import (
+	"plimsoll/internal/finding/caveat"
+	"plimsoll/internal/finding/comparison"
 	"plimsoll/internal/finding/cost"
 	"plimsoll/internal/finding/elasticity"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/illusion"
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/neighbours"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/policies"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published"
+	"plimsoll/internal/finding/ranking"
 	"plimsoll/internal/finding/rules"
 	"plimsoll/internal/finding/tenants"
 	"plimsoll/internal/finding/unbound"
@@ -33,16 +38,16 @@ type rule struct {
 // table has all rules, in the order in which their findings are shown.
 var table = []rule{
 	{"recommendation", rules.Recommend, rules.VerdictSentences},
-	{"neighbours", rules.Neighbours, rules.NeighboursSentences},
+	{name: "neighbours", draw: neighbours.Find},
 	{name: "scaling", draw: loadline.Find},
 	{name: "elasticity", draw: elasticity.Find},
 	{name: "policies", draw: policies.Find},
 	{name: "overload", draw: overload.Find},
 	{name: "tenants", draw: tenants.Find},
-	{"fastest", rules.Fastest, rules.FastestSentences},
-	{"illusion", rules.Illusions, rules.IllusionSentences},
-	{"baseline", rules.Baseline, rules.ComparisonSentences},
-	{"siblings", rules.Siblings, rules.ComparisonSentences},
+	{name: "fastest", draw: ranking.Find},
+	{name: "illusion", draw: illusion.Find},
+	{name: "baseline", draw: comparison.Baseline},
+	{name: "siblings", draw: comparison.Siblings},
 	{"noise", rules.Noise, rules.NoiseSentences},
 	{"fabric", cost.Fabrics, cost.RemoteSentences},
 	{"targets", cost.Targets, cost.RemoteSentences},
@@ -54,9 +59,9 @@ var table = []rule{
 	{"submission", cost.Submission, cost.SubmissionSentences},
 	{"amplification", cost.Amplifications, cost.AmplificationSentences},
 	{"journal", cost.Journal, cost.JournalSentences},
-	{"caveats", rules.Caveats, rules.CaveatSentences},
+	{name: "caveats", draw: caveat.Find},
 	{name: "unbound", draw: unbound.Find},
-	{"steadiness", rules.Steadiness, rules.SteadinessSentences},
+	{name: "steadiness", draw: caveat.Steadiness},
 	{"missing", rules.Missing, rules.MissingSentences},
 }
 

@@ -5,9 +5,10 @@ import (
 	"testing"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/illusion"
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/rules"
+	"plimsoll/internal/finding/ranking"
 	"plimsoll/internal/finding/story"
 	"plimsoll/internal/result"
 )
@@ -45,7 +46,7 @@ func TestAValleyIsFoundWithItsCause(t *testing.T) {
 	if !ok || verdict.Title != want {
 		t.Errorf("the verdict is\n%s\nnot\n%s", verdict.Title, want)
 	}
-	if len(rules.Fastest(v))+len(rules.Illusions(v)) > 0 {
+	if len(ranking.Find(v))+len(illusion.Find(v)) > 0 {
 		t.Error("counts of instances are told of as stacks")
 	}
 }

@@ -196,3 +196,6 @@ func Lowered(text string) string {
 	}
 	return strings.ToLower(text[:1]) + strings.TrimRight(text[1:], ". ")
 }
+
+// Seconds writes a time: "2 s", "0.5 s".
+func Seconds(s float64) string { return fmt.Sprintf("%.3g s", s) }

@@ -93,7 +93,7 @@ func carries(v *measured.View) (fact.Finding, bool) {
 // answered draws the verdict of a run that asks one question: of asks it, and in is where its facts stand.
 func answered[T any](of func(*measured.View, bool) (fact.Finding, T, bool), in func(T) Verdict) func(*measured.View) (fact.Finding, bool) {
 	return func(v *measured.View) (fact.Finding, bool) {
-		f, told, ok := of(v, neighboursOf(v) == nil)
+		f, told, ok := of(v, v.Neighbours() == nil)
 		if ok {
 			f.Facts, f.Caveats = in(told), append(f.Caveats, doubts(v)...)
 		}

@@ -23,7 +23,7 @@ import (
 var verdictText string
 
 // VerdictSentences are the sentences of a verdict.
-var VerdictSentences = prose.NewSheet(verdictText, neighboursText)
+var VerdictSentences = prose.NewSheet(verdictText)
 
 // Verdict is what the sentences of a verdict speak of, beside the recommendation.
 type Verdict struct {
@@ -118,7 +118,7 @@ func conclude(v *measured.View, pick candidate, rest []candidate, keep *candidat
 		Loop: slices.Contains(pick.stack.Marks, result.MarkLoop), Lab: slices.Contains(pick.stack.Marks, result.MarkLab),
 		Imported:   slices.Contains(pick.stack.Marks, result.MarkImported),
 		Containers: slices.ContainsFunc(v.All(), func(c *measured.Cell) bool { return c.Stack.InContainer() }),
-		Busy:       neighboursOf(v) != nil,
+		Busy:       v.Neighbours() != nil,
 		Directory:  source != nil && source.Name == measured.NodeDir,
 	}
 	r.Memory = answeredFromMemory(v, pick.stack)
@@ -330,7 +330,7 @@ func confide(v *measured.View, r *fact.Recommendation, f *Verdict, pick candidat
 	for _, d := range twinsApart(v) {
 		doubt(fact.Likely, d)
 	}
-	if n := neighboursOf(v); n != nil {
+	if n := v.Neighbours(); n != nil {
 		doubt(fact.Likely, fact.Doubt{Kind: fact.DoubtNeighbours, Neighbours: n})
 	}
 	if blocks > 0 {

@@ -1,8 +1,10 @@
-package rules
+// Package illusion names the stacks that memory answered for, what their numbers would make one
+// believe, and what to do.
+package illusion
 
 import (
 	"cmp"
-	_ "embed" // the sentences
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -14,23 +16,16 @@ import (
 	"plimsoll/internal/stack/line"
 )
 
-//go:embed illusion.tmpl
-var illusionText string
-
-// IllusionSentences are the sentences on stacks that memory answered.
-var IllusionSentences = prose.NewSheet(illusionText)
-
-// Illusion is what is known of a stack that memory answered.
-type Illusion struct {
+// Facts are what is known of a stack that memory answered.
+type Facts struct {
 	Served  *fact.Served `json:"served"`            // how many of fio's I/Os the device served
 	Judged  string       `json:"judged,omitempty"`  // the check's own words on the worst trial
 	Cause   string       `json:"cause"`             // which cache it is
 	Fastest bool         `json:"fastest,omitempty"` // it is held against the fastest honest stack, for lack of a baseline
 }
 
-// Illusions names every stack that answered from memory, what its number
-// would make one believe, and what to do.
-func Illusions(v *measured.View) []fact.Finding {
+// Find names every stack that answered from memory.
+func Find(v *measured.View) []fact.Finding {
 	var out []fact.Finding
 	for _, w := range v.Workloads {
 		if v.Together(w.Name) {
@@ -41,7 +36,7 @@ func Illusions(v *measured.View) []fact.Finding {
 			if c.Source() != result.SourceMemory {
 				continue
 			}
-			facts := Illusion{Served: measured.Served(c), Judged: judged(c), Cause: cacheOf(c.Stack)}
+			facts := Facts{Served: measured.Served(c), Judged: judged(c), Cause: cacheOf(c.Stack)}
 			if measured.Buffered(w) {
 				facts.Cause = "asked for"
 			}
@@ -55,10 +50,12 @@ func Illusions(v *measured.View) []fact.Finding {
 				if ok {
 					f.Effect, facts.Fastest = &e, fastest
 					f.Evidence = measured.Points(c, honest)
-					f.Remarks = append(f.Remarks, measured.TooFew(e)...)
+					prose.RemarkTooFew(&f, e)
 				}
 			}
 			f.Facts = facts
+			f.Title = fmt.Sprintf("%s answers %s from memory: %s", c.Stack.Name, w.Name, prose.Served(facts.Served))
+			f.Why = facts.why(c.Point.Median, f.Effect)
 			out = append(out, f)
 		}
 	}
@@ -103,8 +100,7 @@ func judged(c *measured.Cell) string {
 	return strings.TrimRight(worst.Reason, ".")
 }
 
-// cacheOf names the part of a stack that answers from memory, as the sentences
-// about it are called.
+// cacheOf names the part of a stack that answers from memory: a key of caches.
 func cacheOf(s *measured.Stack) string {
 	source, fileSystem, view := measured.Split(s.Parsed)
 	if source == nil {

@@ -1,22 +1,13 @@
-package rules
+package measured
 
 import (
 	"cmp"
-	_ "embed" // the sentences
 	"maps"
 	"slices"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
 )
-
-//go:embed neighbours.tmpl
-var neighboursText string
-
-// NeighboursSentences are the sentences on neighbours.
-var NeighboursSentences = prose.NewSheet(neighboursText)
 
 // What others did matters from these shares on. A disk that is otherwise idle
 // has large shares of next to nothing, which do not.
@@ -30,13 +21,13 @@ const (
 	leastCPUSeconds = 1       // of trials, below which ticks of the clock are most of what is counted
 )
 
-// neighboursOf tells what others did; nil when nothing of it matters.
-func neighboursOf(v *measured.View) *fact.Neighbours {
+// Neighbours tells what others did; nil when nothing of it matters.
+func (v *View) Neighbours() *fact.Neighbours {
 	n := fact.Neighbours{Disks: diskNeighbours(v), CPU: cpuNeighbours(v)}
 	for _, c := range v.All() {
 		for _, t := range c.Trials {
 			if t.Neighbours != nil {
-				n.Runs = measured.AppendAllNew(n.Runs, t.Neighbours.Runs)
+				n.Runs = AppendAllNew(n.Runs, t.Neighbours.Runs)
 			}
 		}
 	}
@@ -63,7 +54,7 @@ func (u use) matters() bool {
 }
 
 // diskNeighbours tells how others used each disk on which it matters.
-func diskNeighbours(v *measured.View) []fact.DiskNeighbours {
+func diskNeighbours(v *View) []fact.DiskNeighbours {
 	type met struct {
 		told  fact.DiskNeighbours
 		by    map[string]use // stack
@@ -131,7 +122,7 @@ func seconds(t *result.Trial) float64 {
 	return t.Measured().Seconds
 }
 
-func cpuNeighbours(v *measured.View) *fact.CPUNeighbours {
+func cpuNeighbours(v *View) *fact.CPUNeighbours {
 	var others, steal, capacity, seconds float64
 	for _, c := range v.All() {
 		for _, t := range c.Trials {
@@ -152,17 +143,4 @@ func cpuNeighbours(v *measured.View) *fact.CPUNeighbours {
 		return nil
 	}
 	return n
-}
-
-// Neighbours says once what others did, where it matters.
-func Neighbours(v *measured.View) []fact.Finding {
-	n := neighboursOf(v)
-	if n == nil {
-		return nil
-	}
-	f := fact.Finding{ID: "neighbours", Case: "neighbours", Kind: fact.KindNeighbours, Neighbours: n}
-	for _, d := range n.Disks {
-		f.Stacks = measured.AppendAllNew(f.Stacks, d.Stacks)
-	}
-	return []fact.Finding{f}
 }

@@ -1,9 +1,8 @@
-package rules
+package illusion
 
 import (
 	"testing"
 
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
@@ -32,21 +31,11 @@ func TestCauseOfAnIllusion(t *testing.T) {
 		if got := cacheOf(s); got != c.want {
 			t.Errorf("%s: %s, want %s", c.line, got, c.want)
 		}
-		if IllusionSentences.Say(c.want, nil) == "" {
+		if caches[c.want] == "" {
 			t.Errorf("nothing is said of %s", c.want)
 		}
 	}
-	if IllusionSentences.Say("asked for", nil) == "" {
+	if caches["asked for"] == "" {
 		t.Error("nothing is said where the page cache was asked for")
-	}
-}
-
-// Every reason to doubt has words.
-func TestDoubts(t *testing.T) {
-	for _, kind := range []fact.DoubtKind{fact.DoubtFew, fact.DoubtOpen, fact.DoubtFaster, fact.DoubtTwins, fact.DoubtNeighbours} {
-		d := fact.Doubt{Kind: kind, Stacks: []string{"xfs"}, Neighbours: &fact.Neighbours{Runs: []string{"quick-1"}}}
-		if VerdictSentences.Say("doubt", d) == "" {
-			t.Errorf("%s has no words", kind)
-		}
 	}
 }

@@ -1,8 +1,7 @@
-package rules
+package caveat
 
 import (
 	"cmp"
-	_ "embed" // the sentences
 	"fmt"
 	"math"
 	"slices"
@@ -10,19 +9,12 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
 )
 
 // steadySeconds is the measured time below which a trial by itself cannot have
 // shown a steady state: SNIA's test rounds take a minute each.
 const steadySeconds = 60
-
-//go:embed steadiness.tmpl
-var steadinessText string
-
-// SteadinessSentences are the sentences on steadiness.
-var SteadinessSentences = prose.NewSheet(steadinessText)
 
 // Steady is what a finding on steadiness says beside which stacks it is about.
 type Steady struct {
@@ -44,7 +36,7 @@ func Steadiness(v *measured.View) []fact.Finding {
 	var out []fact.Finding
 	say := func(id, name string, stacks []string, facts Steady) {
 		if len(stacks) > 0 {
-			out = append(out, fact.Finding{ID: "steadiness/" + id, Case: name, Kind: fact.KindCaveat, Stacks: stacks, Facts: facts})
+			out = append(out, facts.finding(id, name, stacks))
 		}
 	}
 	cells := v.All()
@@ -136,10 +128,8 @@ func warming(cells []*measured.Cell) (out []fact.Finding) {
 	if warm == 0 {
 		return nil
 	}
-	return []fact.Finding{{
-		ID: "steadiness/warming", Case: "warming", Kind: fact.KindCaveat, Stacks: stacks,
-		Facts: Steady{Undecided: warm, All: all, Reason: strings.Join(whys[:min(3, len(whys))], "; ")},
-	}}
+	facts := Steady{Undecided: warm, All: all, Reason: strings.Join(whys[:min(3, len(whys))], "; ")}
+	return []fact.Finding{facts.finding("warming", "warming", stacks)}
 }
 
 // cutOff names the trials that reached their longest time before their mean
@@ -163,10 +153,8 @@ func cutOff(cells []*measured.Cell) (out []fact.Finding) {
 	if early == 0 {
 		return nil
 	}
-	return []fact.Finding{{
-		ID: "steadiness/cut-off", Case: "cut-off", Kind: fact.KindCaveat, Stacks: stacks,
-		Facts: Steady{Undecided: early, All: all, Reason: strings.Join(worst[:min(3, len(worst))], "; ")},
-	}}
+	facts := Steady{Undecided: early, All: all, Reason: strings.Join(worst[:min(3, len(worst))], "; ")}
+	return []fact.Finding{facts.finding("cut-off", "cut-off", stacks)}
 }
 
 // budget says of which points the budget was not enough to know what was asked
@@ -192,7 +180,7 @@ func budget(v *measured.View) []fact.Finding {
 	if widest.RelativeHalfWidth > 0 {
 		facts.Widest = &Width{widest.Stack, widest.Mix, widest.RelativeHalfWidth}
 	}
-	return []fact.Finding{{ID: "steadiness/budget", Case: "budget", Kind: fact.KindCaveat, Stacks: stacks, Facts: facts}}
+	return []fact.Finding{facts.finding("budget", "budget", stacks)}
 }
 
 // defaultTarget is steady.DefaultStudy's, which a run without a target used.

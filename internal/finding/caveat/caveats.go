@@ -1,14 +1,14 @@
-package rules
+// Package caveat says what limits the conclusions of a run: how it was measured, and whether what
+// was measured was steady.
+package caveat
 
 import (
 	"cmp"
-	_ "embed" // the sentences
 	"slices"
 
 	"plimsoll/internal/finding/cost"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 )
@@ -19,14 +19,8 @@ const (
 	wideInterval = 0.25
 )
 
-//go:embed caveats.tmpl
-var caveatText string
-
-// CaveatSentences are the sentences of caveats.
-var CaveatSentences = prose.NewSheet(caveatText)
-
-// Caveat is what a caveat says beside which stacks it is about.
-type Caveat struct {
+// Facts are what a caveat says beside which stacks it is about.
+type Facts struct {
 	Devices   []string `json:"devices,omitempty"` // that carry the host's file system too
 	Reason    string   `json:"reason,omitempty"`  // why a trial was not traced
 	Needed    int      `json:"needed,omitempty"`  // bring-ups
@@ -42,44 +36,46 @@ type Width struct {
 	Share    float64 `json:"share"`
 }
 
-// Caveats says what limits the conclusions, one finding each.
-func Caveats(v *measured.View) []fact.Finding {
+// Find says what limits the conclusions, one finding each.
+func Find(v *measured.View) []fact.Finding {
 	var out []fact.Finding
-	say := func(name string, stacks []string, facts Caveat) {
+	say := func(name string, stacks []string, facts Facts) {
 		if len(stacks) > 0 {
-			out = append(out, fact.Finding{ID: "caveats/" + name, Case: name, Kind: fact.KindCaveat, Stacks: stacks, Facts: facts})
+			title, why := facts.say(name, stacks)
+			out = append(out, fact.Finding{ID: "caveats/" + name, Case: name, Kind: fact.KindCaveat, Stacks: stacks, Facts: facts,
+				Title: title, Why: why})
 		}
 	}
 	cells := v.All()
 	if len(cells) == 0 {
 		return nil
 	}
-	say("imported", marked(v, result.MarkImported), Caveat{})
+	say("imported", marked(v, result.MarkImported), Facts{})
 	say("histograms", stacksOf(cells, func(c *measured.Cell) bool {
 		return 0 < withHistogram(c) && withHistogram(c) < len(c.Trials)
-	}), Caveat{})
-	say("lab", marked(v, result.MarkLab), Caveat{})
-	say("loop", marked(v, result.MarkLoop), Caveat{})
-	say("shared", marked(v, result.MarkShared), Caveat{})
-	say("memory", marked(v, result.MarkMemory), Caveat{})
+	}), Facts{})
+	say("lab", marked(v, result.MarkLab), Facts{})
+	say("loop", marked(v, result.MarkLoop), Facts{})
+	say("shared", marked(v, result.MarkShared), Facts{})
+	say("memory", marked(v, result.MarkMemory), Facts{})
 	bottoms, below := sharedBottoms(v)
-	say("system-device", below, Caveat{Devices: bottoms})
-	say("unchecked", stacksOf(cells, func(c *measured.Cell) bool { return c.Source() == result.SourceUnknown }), Caveat{})
+	say("system-device", below, Facts{Devices: bottoms})
+	say("unchecked", stacksOf(cells, func(c *measured.Cell) bool { return c.Source() == result.SourceUnknown }), Facts{})
 	say("traced", stacksOf(cells, func(c *measured.Cell) bool {
 		return slices.ContainsFunc(c.Trials, func(t *result.Trial) bool { return t.Trace != nil })
-	}), Caveat{})
+	}), Facts{})
 	untraced := func(c *measured.Cell) bool { return whyUntraced(c) != "" }
 	if at := slices.IndexFunc(cells, untraced); at >= 0 {
-		say("untraced", stacksOf(cells, untraced), Caveat{Reason: whyUntraced(cells[at])})
+		say("untraced", stacksOf(cells, untraced), Facts{Reason: whyUntraced(cells[at])})
 	}
 	say("mixed", stacksOf(cells, func(c *measured.Cell) bool {
 		return 0 < c.FromMemory() && c.FromMemory() < len(c.Trials)
-	}), Caveat{})
+	}), Facts{})
 	few := stacksOf(cells, func(c *measured.Cell) bool { return c.Rates.Nested() && c.Point.N < stats.FewestPairs })
-	say("repeats", few, Caveat{Needed: stats.FewestPairs, AllStacks: len(few) == len(v.Stacks) && len(few) > 1})
+	say("repeats", few, Facts{Needed: stats.FewestPairs, AllStacks: len(few) == len(v.Stacks) && len(few) > 1})
 	worst := slices.MaxFunc(cells, func(a, b *measured.Cell) int { return cmp.Compare(spread(a), spread(b)) })
 	say("spread", stacksOf(cells, func(c *measured.Cell) bool { return spread(c) > wideInterval }),
-		Caveat{Widest: &Width{worst.Stack.Name, worst.Workload.Name, spread(worst)}, Allowed: wideInterval})
+		Facts{Widest: &Width{worst.Stack.Name, worst.Workload.Name, spread(worst)}, Allowed: wideInterval})
 	return out
 }
 

@@ -1,4 +1,4 @@
-package rules
+package caveat
 
 import (
 	"fmt"
@@ -27,7 +27,6 @@ func steadinessOf(run result.Run) map[string]fact.Finding {
 	run.Workloads = []result.Workload{{Name: "RW", Pattern: "randwrite"}}
 	out := map[string]fact.Finding{}
 	for _, f := range Steadiness(measured.New(&run)) {
-		SteadinessSentences.Write(&f)
 		out[strings.TrimPrefix(f.ID, "steadiness/")] = f
 	}
 	return out

@@ -1,0 +1,75 @@
+package caveat
+
+import (
+	"fmt"
+	"slices"
+
+	"plimsoll/internal/plural"
+	"plimsoll/internal/units"
+)
+
+// say puts a caveat into words: what it is, and why it matters.
+func (f Facts) say(name string, stacks []string) (title, why string) {
+	stacks = slices.DeleteFunc(slices.Clone(stacks), func(s string) bool { return s == "" }) // of a mix that names its own
+	all, counted := plural.And(stacks), plural.Count(len(stacks), "stack")
+	choose := func(one, many string) string { return plural.Choose(len(stacks), one, many) }
+	switch name {
+	case "imported":
+		return fmt.Sprintf("%s %s measured elsewhere and imported: %s", counted, choose("was", "were"), all),
+			"Nothing is known of these results but what their files tell. The trials were not interleaved by plimsoll, and whatever " +
+				"changed between them is in the numbers."
+	case "histograms":
+		return fmt.Sprintf("The latency percentiles of %s are those of some of its trials: the others have no histogram", all),
+			"Percentiles come from merged histograms. Those that a file printed without a histogram do not merge, and are shown " +
+				"for themselves."
+	case "lab":
+		return fmt.Sprintf("%s %s measured in the lab, on emulated drives: what differs is the software, and no number is a drive's",
+				counted, choose("was", "were")),
+			"The drives of a lab are files in its host's memory, its host's other work is in every number, and without KVM its " +
+				"processors are emulated too, which makes software look slower beside the drive than it is. Measure on real " +
+				"hardware before you decide."
+	case "loop":
+		return fmt.Sprintf("%s %s on a loop device: ratios hold, absolute numbers are not the disk's", counted, choose("stands", "stand")),
+			"A loop device adds a thread and the file system below it to every I/O. Name a block device to measure the disk itself."
+	case "shared":
+		return fmt.Sprintf("%s %s a directory with whatever else the host does: %s", counted, choose("shares", "share"), all),
+			"Other files on the file system, its age and its fill level are part of the number."
+	case "memory":
+		return fmt.Sprintf("%s %s no device: %s", counted, choose("has", "have"), all),
+			"A stack in memory shows what software alone can do. It does not keep data."
+	case "system-device":
+		return fmt.Sprintf("%s %s the host's own file system too: other work on it is in the numbers", plural.And(f.Devices),
+				plural.Choose(len(f.Devices), "carries", "carry")),
+			"The device at the bottom of these stacks is mounted by the host. Its counters and its time include whatever the host " +
+				"does meanwhile."
+	case "unchecked":
+		return fmt.Sprintf("No device counter could be read of %s: %s not checked", all, choose("its numbers are", "their numbers are")),
+			"Without counters nobody knows whether the page cache answered, so such a stack never wins a ranking."
+	case "traced":
+		return fmt.Sprintf("%s %s measured while requests were recorded: rates are a little lower, and latencies higher, than without",
+				all, choose("was", "were")),
+			"Recording costs processor time for every request, which fast devices show most. Compare traced trials with traced " +
+				"ones; plimsoll run --no-trace measures without."
+	case "untraced":
+		return fmt.Sprintf("Trials of %s were to be traced and were not: where their latency was spent is not known", all), f.Reason
+	case "mixed":
+		return fmt.Sprintf("The device seems to have answered some trials of %s, and memory others: taken as memory", all),
+			"Other processes can add to a device's counters and hide a cache; nothing can take from them. A cache that fills up, " +
+				"or is emptied under memory pressure, also looks like this."
+	case "repeats":
+		whose := all + " " + choose("was", "were")
+		if f.AllStacks {
+			whose = "All stacks were"
+		}
+		return fmt.Sprintf("%s brought up fewer than %d times under a workload: no difference between such stacks can be told "+
+				"from chance", whose, f.Needed),
+			fmt.Sprintf("What is made anew counts, and not what is measured again: a stack that was brought up once stood on one "+
+				"region of the disk. Set repeat to %d or more; from 6 on the intervals of medians reach 95%%.", f.Needed)
+	case "spread":
+		return fmt.Sprintf("%s %s much from trial to trial: %s under %s has an interval of %s around its median", all,
+				choose("varies", "vary"), f.Widest.Stack, f.Widest.Workload, units.Percent(f.Widest.Share)),
+			fmt.Sprintf("The interval of the median is wider than %s of it. Small differences cannot be seen: repeat more often, "+
+				"measure longer, or quiet the host.", units.Percent(f.Allowed))
+	}
+	panic("a caveat without words: " + name) // a test says them all
+}

@@ -1,0 +1,56 @@
+package prose
+
+import (
+	"fmt"
+	"strings"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/plural"
+	"plimsoll/internal/units"
+)
+
+// Served says how many of fio's I/Os devices served.
+func Served(s *fact.Served) string {
+	if len(s.Devices) == 0 {
+		return "no device holds what it stores"
+	}
+	said := fmt.Sprintf("%s served %s of 100 I/Os", plural.And(s.Devices), units.OfHundred(s.PerIO))
+	if s.Memory < s.Trials {
+		said += fmt.Sprintf(" in the worst, and too few in %d of %s", s.Memory, plural.Count(s.Trials, "trial"))
+	}
+	return said
+}
+
+// Unfit says why numbers of stacks are not those of devices.
+func Unfit(all []fact.Unfit) string {
+	var said []string
+	for _, u := range all {
+		if u.Served == nil {
+			said = append(said, fmt.Sprintf("no device counter of %s could be read: nobody knows what answered", u.Stack))
+			continue
+		}
+		said = append(said, FromMemory(u))
+	}
+	return strings.Join(said, "; ")
+}
+
+// FromMemory says that memory answered for a stack.
+func FromMemory(u fact.Unfit) string { return u.Stack + " answered from memory: " + Served(u.Served) }
+
+// Unchecked says that nobody knows what answered for a stack.
+func Unchecked(u fact.Unfit) string {
+	return fmt.Sprintf("no device counter of %s could be read: its number is not checked", u.Stack)
+}
+
+// Remark adds a remark to a finding, as a fact and in words.
+func Remark(f *fact.Finding, name string, facts any, words string) {
+	f.Remarks, f.Caveats = append(f.Remarks, fact.Remark{Case: name, Facts: facts}), append(f.Caveats, words)
+}
+
+// RemarkTooFew remarks that so few bring-ups, or trials, cannot differ significantly; nothing where
+// they can.
+func RemarkTooFew(f *fact.Finding, e fact.Effect) {
+	if e.TooFew {
+		Remark(f, "caveat: too few", e, strings.Join(TooFew(e), "; "))
+	}
+}
