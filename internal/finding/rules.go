@@ -12,6 +12,7 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/noise"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published"
@@ -39,7 +40,7 @@ var table = []rule{
 	{"illusion", rules.Illusions, rules.IllusionSentences},
 	{"baseline", rules.Baseline, rules.ComparisonSentences},
 	{"siblings", rules.Siblings, rules.ComparisonSentences},
-	{"noise", rules.Noise, rules.NoiseSentences},
+	{name: "noise", draw: noise.Find},
 	{"fabric", cost.Fabrics, cost.RemoteSentences},
 	{"targets", cost.Targets, cost.RemoteSentences},
 	{"drive", cost.Drives, cost.DriveSentences},

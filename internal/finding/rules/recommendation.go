@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/noise"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
@@ -93,7 +94,7 @@ func rated(v *measured.View) (fact.Finding, bool) {
 
 // doubts are what the run's twins say against any verdict.
 func doubts(v *measured.View) (all []string) {
-	for _, d := range twinsApart(v) {
+	for _, d := range noise.TwinsApart(v) {
 		all = append(all, VerdictSentences.Say("doubt", d))
 	}
 	return all
