@@ -23,6 +23,7 @@ internal/section/x.go        |import _ "os"                               |pure 
 internal/section/x.go        |import _ "plimsoll/internal/finding/fact"   |knows neither
 internal/report/x.go         |import _ "plimsoll/internal/finding/overload"|no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/loadline"|no rule
+internal/report/x.go         |import _ "plimsoll/internal/finding/noise"|no rule
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/overload"|knows no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/elasticity"|no rule
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/elasticity"|knows no rule
@@ -33,6 +34,7 @@ internal/finding/measured/x.go|import _ "plimsoll/internal/finding/tenants"|know
 internal/report/x.go         |import _ "plimsoll/internal/finding/unbound"|no rule
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/unbound"|knows no rule
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/loadline"|knows no rule
+internal/finding/measured/x.go|import _ "plimsoll/internal/finding/noise"|knows no rule
 internal/devmapper/x.go      |import _ "plimsoll/internal/journal"        |leaves import nothing of ours
 internal/finding/x.go        |import _ "plimsoll/internal/devmapper"      |pure packages
 internal/report/x.go         |import _ "plimsoll/internal/devmapper"      |never run trials

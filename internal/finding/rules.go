@@ -17,6 +17,7 @@ import (
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/neighbours"
+	"plimsoll/internal/finding/noise"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/policies"
 	"plimsoll/internal/finding/prose"
@@ -48,7 +49,7 @@ var table = []rule{
 	{name: "illusion", draw: illusion.Find},
 	{name: "baseline", draw: comparison.Baseline},
 	{name: "siblings", draw: comparison.Siblings},
-	{"noise", rules.Noise, rules.NoiseSentences},
+	{name: "noise", draw: noise.Find},
 	{"fabric", cost.Fabrics, cost.RemoteSentences},
 	{"targets", cost.Targets, cost.RemoteSentences},
 	{"drive", cost.Drives, cost.DriveSentences},

@@ -118,13 +118,8 @@ func (t *terminal) indent(stack string) string {
 func noiseText(findings []fact.Finding, workload string) string {
 	for _, f := range findings {
 		for _, n := range f.Noise {
-			said := n.Text
-			switch {
-			case n.Workload != workload || said == "":
-			case n.Control != nil:
-				return "noise floor: " + said
-			default:
-				return "noise: " + said
+			if said := n.Line(); n.Workload == workload && said != "" {
+				return said
 			}
 		}
 	}

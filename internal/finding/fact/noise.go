@@ -14,6 +14,17 @@ type Noise struct {
 	Text    string   `json:"text"`              // all of it in one line, for the place under a table
 }
 
+// Line is the text with what it is of; "" where the run does not tell.
+func (n Noise) Line() string {
+	switch {
+	case n.Text == "":
+		return ""
+	case n.Control != nil:
+		return "noise floor: " + n.Text
+	}
+	return "noise: " + n.Text
+}
+
 // Apart returns by how much two copies differed, as a share; 0 where that is not
 // known.
 func (n Noise) Apart() float64 {

@@ -118,9 +118,6 @@ func (s *Sheet) Write(f *fact.Finding) {
 	for _, r := range f.Remarks {
 		f.Caveats = append(f.Caveats, s.Remark(r))
 	}
-	for i := range f.Noise {
-		f.Noise[i].Text = s.Say("row", f.Noise[i])
-	}
 	r := f.Recommendation
 	if r == nil {
 		return

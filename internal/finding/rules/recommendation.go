@@ -12,6 +12,7 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/noise"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/policies"
 	"plimsoll/internal/finding/prose"
@@ -103,7 +104,7 @@ func answered[T any](of func(*measured.View, bool) (fact.Finding, T, bool), in f
 
 // doubts are what the run's twins say against any verdict.
 func doubts(v *measured.View) (all []string) {
-	for _, d := range twinsApart(v) {
+	for _, d := range noise.TwinsApart(v) {
 		all = append(all, VerdictSentences.Say("doubt", d))
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/noise"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/policies"
 	"plimsoll/internal/finding/prose"
@@ -327,7 +328,7 @@ func confide(v *measured.View, r *fact.Recommendation, f *Verdict, pick candidat
 		f.Torn = true
 		doubt(fact.Likely, fact.Doubt{Kind: fact.DoubtFaster, Stacks: []string{k.Stack}, Workload: k.Workload})
 	}
-	for _, d := range twinsApart(v) {
+	for _, d := range noise.TwinsApart(v) {
 		doubt(fact.Likely, d)
 	}
 	if n := v.Neighbours(); n != nil {
