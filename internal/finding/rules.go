@@ -12,6 +12,7 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/missing"
 	"plimsoll/internal/finding/noise"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/prose"
@@ -54,7 +55,7 @@ var table = []rule{
 	{"caveats", rules.Caveats, rules.CaveatSentences},
 	{"unbound", rules.NeverBound, rules.UnboundSentences},
 	{"steadiness", rules.Steadiness, rules.SteadinessSentences},
-	{"missing", rules.Missing, rules.MissingSentences},
+	{name: "missing", draw: missing.Find},
 }
 
 // All draws every conclusion that the run supports, in the order of display.
