@@ -24,6 +24,7 @@ internal/section/x.go        |import _ "plimsoll/internal/finding/fact"   |knows
 internal/report/x.go         |import _ "plimsoll/internal/finding/overload"|no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/loadline"|no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/noise"|no rule
+internal/report/x.go         |import _ "plimsoll/internal/finding/missing"|no rule
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/overload"|knows no rule
 internal/report/x.go         |import _ "plimsoll/internal/finding/elasticity"|no rule
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/elasticity"|knows no rule
@@ -35,6 +36,7 @@ internal/report/x.go         |import _ "plimsoll/internal/finding/unbound"|no ru
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/unbound"|knows no rule
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/loadline"|knows no rule
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/noise"|knows no rule
+internal/finding/measured/x.go|import _ "plimsoll/internal/finding/missing"|knows no rule
 internal/devmapper/x.go      |import _ "plimsoll/internal/journal"        |leaves import nothing of ours
 internal/finding/x.go        |import _ "plimsoll/internal/devmapper"      |pure packages
 internal/report/x.go         |import _ "plimsoll/internal/devmapper"      |never run trials

@@ -134,7 +134,7 @@ func TestImportRefuses(t *testing.T) {
 func TestImportOfAFailure(t *testing.T) {
 	importHere(t, "json.json", "trim.json")
 	out, errs := plimsoll(t, exitPartial, "import", "json.json", "trim.json")
-	contains(t, out, "1 failed", "Problems")
+	contains(t, out, "1 failed", "Not measured")
 	contains(t, errs, "1 of 2 results has no number")
 }
 

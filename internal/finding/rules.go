@@ -16,6 +16,7 @@ import (
 	"plimsoll/internal/finding/illusion"
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/missing"
 	"plimsoll/internal/finding/neighbours"
 	"plimsoll/internal/finding/noise"
 	"plimsoll/internal/finding/overload"
@@ -63,7 +64,7 @@ var table = []rule{
 	{name: "caveats", draw: caveat.Find},
 	{name: "unbound", draw: unbound.Find},
 	{name: "steadiness", draw: caveat.Steadiness},
-	{"missing", rules.Missing, rules.MissingSentences},
+	{name: "missing", draw: missing.Find},
 }
 
 // All draws every conclusion that the run supports, in the order of display.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -16,7 +17,6 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/glossary"
 	"plimsoll/internal/plural"
-	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
 	"plimsoll/web"
@@ -93,7 +93,7 @@ type page struct {
 	Workloads []workloadView
 	Groups    []findingGroup
 	Published *publishedView // nil for none
-	Missing   []missing
+	Missing   string         // leads to the first finding on what was not measured; "" for none
 	Lanes     []lane
 	Blocks    []percent
 	Stacks    []stackView
@@ -142,7 +142,6 @@ func newPage(run *result.Run, findings []fact.Finding, points []fact.Point, opt 
 		Marks:     commonMarks(points),
 		Groups:    findingGroups(run, points, findings),
 		Published: publishedResults(findings, commonMarks(points)),
-		Missing:   missingTrials(whole),
 		Stacks:    stackViews(run),
 		Roles:     rolesOf(whole, findings),
 		Latencies: otherLatencies(run),
@@ -172,15 +171,14 @@ func newPage(run *result.Run, findings []fact.Finding, points []fact.Point, opt 
 		}
 	}
 	p.Lanes, p.Blocks = timeline(whole)
-	if len(p.Missing) > 0 { // their table says more
-		p.Groups = slices.DeleteFunc(p.Groups, func(g findingGroup) bool { return g.Class == string(fact.KindMissing) })
-	}
 	for _, f := range findings {
 		switch f.Kind {
 		case fact.KindRecommendation:
 			p.Verdicts = append(p.Verdicts, newVerdict(f, findings))
 		case fact.KindNeighbours, fact.KindNoise:
 			p.Behind = append(p.Behind, f)
+		case fact.KindMissing:
+			p.Missing = cmp.Or(p.Missing, "#finding/"+f.ID)
 		}
 	}
 	for _, f := range p.Behind {
@@ -336,45 +334,6 @@ func foldTitle(folded []findingView) string {
 		parts = append(parts, fmt.Sprintf("%d with a stack that answered from memory", memory))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// missing is trials that share the reason why they gave no measurement.
-type missing struct {
-	Stacks    []string
-	Workloads []string
-	Status    result.TrialStatus
-	Trials    int
-	Problem   problem.Problem
-}
-
-func missingTrials(run *result.Run) []missing {
-	var all []missing
-	for _, t := range run.Trials {
-		if t.Status != result.TrialFailed && t.Status != result.TrialSkipped {
-			continue
-		}
-		problem := problem.Problem{What: "no reason was recorded"}
-		if t.Problem != nil {
-			problem = *t.Problem
-		}
-		if problem.Why != "" && problem.What == t.Mix+" on "+t.Stack {
-			problem.What, problem.Why = problem.Why, "" // the line says of what it is, once for all trials
-		}
-		i := slices.IndexFunc(all, func(m missing) bool {
-			return m.Status == t.Status && m.Problem == problem
-		})
-		if i < 0 {
-			i, all = len(all), append(all, missing{Status: t.Status, Problem: problem})
-		}
-		all[i].Trials++
-		if !slices.Contains(all[i].Stacks, t.Stack) {
-			all[i].Stacks = append(all[i].Stacks, t.Stack)
-		}
-		if !slices.Contains(all[i].Workloads, t.Mix) {
-			all[i].Workloads = append(all[i].Workloads, t.Mix)
-		}
-	}
-	return all
 }
 
 // stackView is a stack with its devices on one line.

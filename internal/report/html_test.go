@@ -200,22 +200,17 @@ func TestHTMLMemoryDoesNotFlattenTheRest(t *testing.T) {
 	}
 }
 
-func TestHTMLMissingTrialsShareTheirReason(t *testing.T) {
+// Where nothing was measured, the page leads to the reasons.
+func TestHTMLLeadsToWhatIsMissing(t *testing.T) {
 	all := unusualRuns()
 	run := all[slices.IndexFunc(all, func(u unusualRun) bool { return u.name == "all failed" })].run
-	if lines := missingTrials(run); len(lines) != len(run.Stacks) || lines[0].Trials != 10 {
-		t.Errorf("%d lines, the first with %d trials, want one of 10 for the reason of each of %d stacks", len(lines),
-			lines[0].Trials, len(run.Stacks))
-	}
-	for i := range run.Trials {
-		run.Trials[i].Problem = &problem.Problem{What: "loop", Why: "only root may make it"}
-	}
-	lines := missingTrials(run)
-	if len(lines) != 1 {
-		t.Fatalf("%d lines for one reason", len(lines))
-	}
-	if m := lines[0]; len(m.Stacks) != len(run.Stacks) || len(m.Workloads) != 2 || m.Trials != len(run.Trials) {
-		t.Errorf("%d trials of stacks %v and workloads %v, want each once and all trials", m.Trials, m.Stacks, m.Workloads)
+	findings := slices.DeleteFunc(finding.All(run), func(f fact.Finding) bool { return f.Kind == fact.KindRecommendation })
+	var page bytes.Buffer
+	must(t, HTML(&page, run, findings, PageOptions{}))
+	for _, want := range []string{`href="#finding/missing/1"`, `id="finding/missing/1"`, "Not measured</h3>", "trials failed ("} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("%s is not on the page", want)
+		}
 	}
 }
 

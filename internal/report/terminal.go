@@ -247,41 +247,25 @@ func (t *terminal) siblings() {
 	}
 }
 
-// problems tells of failed and skipped trials, each reason once; of limits that did
-// not hold; and of instances that died.
+// problems tells what was not measured, each reason once; of limits that did not hold; and of instances
+// that died.
 func (t *terminal) problems() {
-	missing := missingTrials(t.whole)
-	notes := slices.ContainsFunc(t.mixed, func(p mixPoint) bool { return len(p.Notes) > 0 })
-	if len(missing) == 0 && !notes {
+	for i, f := range t.of(fact.KindMissing) {
+		if i == 0 {
+			t.section("Not measured")
+		}
+		t.text("  - ", "    ", f.Title, t.style.warn)
+		t.text("    ", "    ", f.Why, t.style.plain)
+	}
+	if !slices.ContainsFunc(t.mixed, func(p mixPoint) bool { return len(p.Notes) > 0 }) {
 		return
 	}
 	t.section("Problems")
-	for _, m := range missing {
-		t.text("  - ", "    ", fmt.Sprintf("%s under %s, %s %s", strings.Join(t.withTwins(m.Stacks), ", "),
-			strings.Join(m.Workloads, " and "), counted(m.Trials, "trial"), m.Status), t.style.warn)
-		t.text("    ", "    ", m.Problem.Text(), t.style.plain)
-		if m.Problem.Remedy != "" {
-			t.text("    To change it: ", "    ", m.Problem.Remedy, t.style.plain)
-		}
-	}
 	for _, p := range t.mixed {
 		for _, n := range p.Notes {
 			t.text("  - ", "    ", p.name()+": "+n.String(), t.style.warn)
 		}
 	}
-}
-
-// withTwins says of what a control is a copy, where one has to be named.
-func (t *terminal) withTwins(stacks []string) []string {
-	names := slices.Clone(stacks)
-	for i, name := range names {
-		for _, s := range t.whole.Stacks {
-			if s.Name == name && s.Control != "" {
-				names[i] = fmt.Sprintf("%s (a copy of %s)", name, s.Control)
-			}
-		}
-	}
-	return names
 }
 
 func (t *terminal) environment() {

@@ -62,7 +62,6 @@ var functions = template.FuncMap{
 	"percent":     units.Percent,
 	"more":        func(ratio float64) float64 { return ratio - 1 },
 	"less":        func(ratio float64) float64 { return 1 - ratio },
-	"setting":     units.Setting,
 	"rate":        units.Rate,
 	"bandwidth":   units.Bandwidth,
 	"bytes":       func(bytes float64) string { return units.Bytes(uint64(bytes)) },
@@ -91,10 +90,7 @@ var functions = template.FuncMap{
 	"verb":        VerbOf,
 	"units":       Units,
 	"sentence":    Sentence,
-	"lowered":     Lowered,
 	"capital":     Capital,
-	"plain":       plainly,
-	"firstLine":   firstLine,
 	"join":        strings.Join,
 	"paragraph":   func() string { return paragraph },
 	"nothing":     func() []string { return nil },
@@ -163,12 +159,4 @@ func Deviation(share float64) string {
 		return "less than 0.1%"
 	}
 	return units.Percent(share)
-}
-
-// plainly ends a text with one stop.
-func plainly(text string) string { return strings.TrimRight(text, ". \n") + "." }
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return strings.TrimRight(line, ". ")
 }

@@ -1,0 +1,69 @@
+package missing
+
+import (
+	"cmp"
+	"fmt"
+
+	samples "plimsoll/internal/cell"
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/result"
+)
+
+const noReason = "no reason was recorded"
+
+// Find names what was not measured, by reason.
+func Find(v *measured.View) (out []fact.Finding) {
+	var groups []*Facts
+	type reason struct {
+		status      result.TrialStatus
+		why, remedy string
+	}
+	of := map[reason]*Facts{}
+	for i := range v.Run.Trials {
+		t := &v.Run.Trials[i]
+		if samples.Measured(t) {
+			continue
+		}
+		r, what := reason{status: t.Status}, ""
+		switch {
+		case t.Problem != nil:
+			what, r.why, r.remedy = t.Problem.What, cmp.Or(t.Problem.Why, noReason), t.Problem.Remedy
+		case t.Status == result.TrialDone:
+			r.why, r.remedy = "the trial left no usable number", "see its artifacts"
+		case t.Status == result.TrialPlanned:
+			r.why, r.remedy = "the run did not come to it", "finish the run with --resume"
+		default:
+			r.why = noReason
+		}
+		f := of[r]
+		if f == nil {
+			f = &Facts{Status: t.Status, What: what, Reason: r.why, Remedy: r.remedy}
+			of[r], groups = f, append(groups, f)
+		}
+		f.Trials++
+		f.stacks, f.Workloads = measured.AppendNew(f.stacks, t.Stack), measured.AppendNew(f.Workloads, mixOf(v, t))
+	}
+	for i, told := range groups {
+		f := fact.Finding{
+			ID: fmt.Sprintf("missing/%d", i+1), Case: "missing", Kind: fact.KindMissing, Stacks: told.stacks, Facts: told,
+			Title: told.title(v.Run), Why: told.why(),
+		}
+		if len(told.Workloads) == 1 {
+			f.Workload = told.Workloads[0]
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// mixOf names the mix of a trial. Those that the run added to vary limits, and did not come to,
+// are one.
+func mixOf(v *measured.View, t *result.Trial) string {
+	for _, m := range v.Run.Mixes {
+		if m.Name == t.Mix && m.Varies != nil && t.Status == result.TrialPlanned {
+			return "limits of " + m.Varies.Of + " varied"
+		}
+	}
+	return t.Mix
+}

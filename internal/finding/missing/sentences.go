@@ -1,0 +1,54 @@
+package missing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/plural"
+	"plimsoll/internal/result"
+)
+
+// title says what was not measured: "2 trials failed (xfs, RW): why".
+func (f *Facts) title(run *result.Run) string {
+	what := "lost"
+	switch f.Status {
+	case result.TrialPlanned:
+		what = "not run"
+	case result.TrialFailed, result.TrialSkipped:
+		what = string(f.Status)
+	}
+	of := slices.DeleteFunc([]string{plural.And(f.named(run)), plural.And(f.Workloads)}, func(s string) bool { return s == "" })
+	reason, _, _ := strings.Cut(f.Reason, "\n")
+	said := fmt.Sprintf("%s %s (%s): %s", plural.Count(f.Trials, "trial"), what, strings.Join(of, ", "), strings.TrimRight(reason, ". "))
+	return strings.Join(strings.Fields(said), " ")
+}
+
+// named are the stacks, and of what a control is a copy; none for mixes that name their own.
+func (f *Facts) named(run *result.Run) (names []string) {
+	for _, name := range f.stacks {
+		at := slices.IndexFunc(run.Stacks, func(s result.Stack) bool { return s.Name == name && s.Control != "" })
+		switch {
+		case at >= 0:
+			names = append(names, fmt.Sprintf("%s, a copy of %s", name, run.Stacks[at].Control))
+		case name != "":
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// why says where it failed, why, and what would change it.
+func (f *Facts) why() string {
+	said := plain(f.Reason)
+	if f.What != "" {
+		said = f.What + ": " + said
+	}
+	if f.Remedy != "" {
+		said += " What would change it: " + plain(f.Remedy)
+	}
+	return strings.Join(strings.Fields(said), " ")
+}
+
+// plain ends a text with one stop.
+func plain(text string) string { return strings.TrimRight(text, ". \n") + "." }
