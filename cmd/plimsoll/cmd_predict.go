@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +13,6 @@ import (
 	"plimsoll/internal/inputfile"
 	"plimsoll/internal/model"
 	"plimsoll/internal/report"
-	"plimsoll/internal/result"
 )
 
 // mostModel is more than any model's file has.
@@ -20,7 +20,7 @@ const mostModel = 64 << 20
 
 // predictFlags are the flags of predict as they were written.
 type predictFlags struct {
-	mix, over, host, objective, against string
+	mix, over, host, objective, against, speed string
 
 	limits    map[string]*string // by key
 	elsewhere bool
@@ -37,7 +37,8 @@ what a percent more of each resource would buy. Nothing is measured.
 
 The host is the one that the class was measured on, with what --host FILE and the
 flags say in place of its own. FILE has the keys of "host:" in an experiment file,
-which are the flags' names. The load generator shares the host's processors, as it
+which are the flags' names, and drives with their targets: docs/model.md. 'C: 4 on a'
+stands on the drive a. The load generator shares the host's processors, as it
 did when the runs were measured, unless --asked-from-elsewhere says that it does
 not.
 
@@ -76,6 +77,7 @@ EXIT STATUS
 	f.StringVar(&flags.mix, "mix", "", "`classes` and how many instances of each: 'C: 4, A: 2'")
 	f.StringVar(&flags.over, "over", "", "`factor` to ask over, and its ends: n=1..16 or memory=1GiB..8GiB")
 	f.StringVar(&flags.host, "host", "", "`file` of what the host has")
+	f.StringVar(&flags.speed, "speed", "", "how fast processors are: a `factor`, or a run of one of the classes on such a host")
 	f.StringVar(&flags.objective, "objective", "", "`limit` that the load line is to meet: p99=10ms")
 	f.BoolVar(&flags.elsewhere, "asked-from-elsewhere", false, "clients run on another host")
 	for _, limit := range experiment.LimitsByKey() {
@@ -85,7 +87,7 @@ EXIT STATUS
 	}
 	f.StringVar(&flags.against, "against", "", "`run` to hold the model against")
 	f.BoolVar(&a.jsonOutput, "json", false, "print everything as JSON")
-	for _, other := range []string{"mix", "over", "host", "objective"} {
+	for _, other := range []string{"mix", "over", "host", "objective", "speed"} {
 		excludes(cmd, "against", other)
 	}
 	return cmd
@@ -168,14 +170,17 @@ func (f *predictFlags) asked(m *model.Model) (ask model.Ask, over model.Over, p9
 	if err != nil {
 		return ask, over, 0, err
 	}
-	ask.Host = class.Measured()
+	kind := m.HostOf(class)
 	if f.host != "" {
 		text, err := inputfile.Read(f.host, inputfile.MaxText)
 		if err == nil {
-			var limits result.Limits
-			limits, err = experiment.ParseLimits("the host", f.host, text)
-			ask.Host = ask.Host.With(limits)
+			kind, err = m.ParseHost(kind, f.host, text)
 		}
+		wrong = append(wrong, err)
+	}
+	ask.Host, ask.Drives = kind.Host, kind.Drives
+	if f.speed != "" {
+		ask.Host.Speed, err = f.speedOf(m)
 		wrong = append(wrong, err)
 	}
 	for _, limit := range experiment.LimitsByKey() {
@@ -216,6 +221,25 @@ func (f *predictFlags) asked(m *model.Model) (ask model.Ask, over model.Over, p9
 		}
 	}
 	return ask, over, p99, errors.Join(wrong...)
+}
+
+// speedOf reads how fast processors are: a factor, or a run that tells.
+func (f *predictFlags) speedOf(m *model.Model) (float64, error) {
+	speed, err := strconv.ParseFloat(f.speed, 64)
+	if err == nil && !(speed >= 0.01 && speed <= 100) {
+		return 0, fmt.Errorf("--speed %s: it is a factor from 0.01 to 100, or a run of such a host", f.speed)
+	}
+	if err == nil {
+		return speed, nil
+	}
+	_, run, err := readRun([]string{f.speed})
+	if err == nil {
+		speed, err = m.Speed(run)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("--speed %s: %w", f.speed, err)
+	}
+	return speed, nil
 }
 
 // curveOver asks a model over a factor.

@@ -83,9 +83,9 @@ func fit(points []Point, start *Params) (Params, error) {
 			*s.of(&p) = Number(math.Exp(x[i]))
 		}
 	}
-	weights, means := make([]float64, len(points)), make([]float64, len(points))
+	weights, means, measured := make([]float64, len(points)), make([]float64, len(points)), make([]float64, len(points))
 	for i, of := range points {
-		weights[i] = weightOf(of)
+		weights[i], measured[i] = weightOf(of), of.Rate()
 		means[i] = of.median(func(u *Unit) *Number { return &u.Mean })
 	}
 	off := func(x []float64) (sum float64) {
@@ -97,9 +97,10 @@ func fit(points []Point, start *Params) (Params, error) {
 			}
 		}
 		set(x)
-		for i, of := range points {
+		for i := range points {
+			of := &points[i]
 			rate := p.rate(of)
-			z := math.Log(rate / of.Rate())
+			z := math.Log(rate / measured[i])
 			sum += weights[i] * z * z
 			if means[i] > 0 {
 				z = math.Log((float64(of.Clients*of.Instances)/rate - of.Think) / means[i])

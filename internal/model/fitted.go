@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 
 	"plimsoll/internal/plural"
@@ -27,10 +28,14 @@ func Fit(opt Options, runs ...*result.Run) (*Model, error) {
 	for _, r := range runs {
 		m.Runs = append(m.Runs, Source{r.ID, r.Experiment.Name, r.Environment.CPUModel, r.Environment.Kernel})
 	}
+	told := m.fitDrives(runs)
 	observed, mixed, left := Observe(runs...)
-	m.Left = left
+	m.Left = append(m.Left, left...)
 	for _, o := range observed {
 		points := Merged(o.Points)
+		if len(points) < FewestPoints && told[o.Class.Workload] {
+			continue
+		}
 		if len(points) < FewestPoints {
 			m.Left = append(m.Left, fmt.Sprintf("%s was measured at %s, and a fit takes %d: other numbers of instances, or "+
 				"other limits", o.Class.Workload, plural.Count(len(points), "point"), FewestPoints))
@@ -39,7 +44,7 @@ func Fit(opt Options, runs ...*result.Run) (*Model, error) {
 		if opt.Step != nil {
 			opt.Step("fitting " + o.Class.Workload)
 		}
-		f := Fitted{Class: o.Class, Points: points}
+		f := Fitted{Class: o.Class, Drive: m.driveBelow(runs, o), Points: points}
 		var err error
 		if f.Params, err = fit(points, nil); err != nil {
 			m.Left = append(m.Left, o.Class.Workload+": "+err.Error())
@@ -70,6 +75,43 @@ func Fit(opt Options, runs ...*result.Run) (*Model, error) {
 		m.Beside = append(m.Beside, b)
 	}
 	return m, nil
+}
+
+// fitDrives fits the drives that fio was run on, and returns the workloads that told of them.
+func (m *Model) fitDrives(runs []*result.Run) (told map[string]bool) {
+	told = map[string]bool{}
+	for _, r := range runs {
+		drives, by, left := drivesOf(r)
+		m.Left = append(m.Left, left...)
+		for w := range by {
+			told[w] = true
+		}
+		for _, d := range drives {
+			name := d.Name
+			for n := 2; slices.ContainsFunc(m.Drives, func(o Drive) bool { return o.Name == d.Name }); n++ {
+				d.Name = fmt.Sprintf("%s#%d", name, n)
+			}
+			m.Drives = append(m.Drives, d)
+		}
+	}
+	return told
+}
+
+// driveBelow names the drive of the model that a class stood on: the one of that device of that host.
+func (m *Model) driveBelow(runs []*result.Run, o Observed) string {
+	for _, r := range runs {
+		if !slices.ContainsFunc(o.Points, func(p Point) bool { return p.Run == r.ID }) {
+			continue
+		}
+		for _, s := range r.Stacks {
+			for _, d := range m.Drives {
+				if s.Name == o.Class.Stack && d.On != "" && d.On == below(s) && d.Host == r.Environment.Hostname {
+					return d.Name
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // parallel calls do with 0 to n-1, on all processors.

@@ -3,6 +3,7 @@ package model_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"runtime"
 	"strings"
@@ -67,9 +68,11 @@ func TestAModelIsReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	older := strings.Replace(written(t, m), `"schema": 2`, `"schema": 1`, 1)
-	if _, err := model.Read([]byte(older)); err != nil {
-		t.Errorf("a model of version 1: %v", err)
+	for version := 1; version < model.SchemaVersion; version++ {
+		older := strings.Replace(written(t, m), `"schema": 3`, fmt.Sprintf(`"schema": %d`, version), 1)
+		if _, err := model.Read([]byte(older)); err != nil {
+			t.Errorf("a model of version %d: %v", version, err)
+		}
 	}
 	if again := written(t, read); again != written(t, m) {
 		t.Error("what was read is not what was written")

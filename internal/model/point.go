@@ -30,19 +30,6 @@ type Point struct {
 	Units []Unit `json:"units"` // one for each bring-up
 }
 
-// Host is what a host, or a miniature, has for its instances. What is 0 is not limited,
-// or not known to be.
-type Host struct {
-	CPUs        float64     `json:"cpus,omitempty"` // that instances may use
-	MemoryBytes int64       `json:"memory_bytes,omitempty"`
-	Read        result.Rate `json:"read,omitzero"` // of all devices together
-	Write       result.Rate `json:"write,omitzero"`
-
-	// Machine is the number of processors that instances share with those who ask them,
-	// where the generator ran on the same host; 0 where it need not.
-	Machine float64 `json:"machine,omitempty"`
-}
-
 // Unit is what was measured in one bring-up. NaN, stored as null, is what nobody knows.
 type Unit struct {
 	Rate       Number `json:"rate"`         // operations per second, of all instances

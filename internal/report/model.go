@@ -39,6 +39,9 @@ func Fitted(w io.Writer, m *model.Model, checked bool, opt TerminalOptions) erro
 		}
 		t.line("")
 	}
+	if len(m.Drives) > 0 {
+		t.drives(m.Drives)
+	}
 	if checked && len(m.Beside) > 0 {
 		t.beside(m.Beside)
 	}
@@ -60,6 +63,32 @@ func (t *terminal) beside(all []model.Beside) {
 				units.Rate(float64(of.Seen)), units.Rate(float64(of.Said)),
 				fmt.Sprintf("%+.1f%%", 100*(float64(of.Said/of.Seen)-1))}})
 		}
+	}
+	t.table(columns, rows)
+	t.line("")
+}
+
+// drives prints what drives can do.
+func (t *terminal) drives(all []model.Drive) {
+	t.section("Drives")
+	columns := []column{{head: "drive", left: true}, {head: "reads/s"}, {head: "read bytes/s"}, {head: "a read"},
+		{head: "writes/s"}, {head: "written/s"}, {head: "a write"}, {head: "a write costs"}, {head: "off", drop: 1}}
+	var rows []tableRow
+	unknown := func(n model.Number, text func(float64) string) string {
+		if n == 0 {
+			return "-"
+		}
+		return text(float64(n))
+	}
+	for _, d := range all {
+		cost := "not known"
+		if d.Mixed > 0 && d.Write.IOPS > 0 {
+			cost = units.Digits(float64(d.Competes*d.Read.IOPS/d.Write.IOPS)) + " reads"
+		}
+		rows = append(rows, tableRow{paint: t.style.plain, cells: []string{d.Name, unknown(d.Read.IOPS, units.Rate),
+			unknown(d.Read.Bandwidth, units.Bandwidth), unknown(d.Read.Latency, secondsText), unknown(d.Write.IOPS, units.Rate),
+			unknown(d.Write.Bandwidth, units.Bandwidth), unknown(d.Write.Latency, secondsText), cost,
+			units.Percent(float64(d.Off))}})
 	}
 	t.table(columns, rows)
 	t.line("")
@@ -197,6 +226,13 @@ var resourceTexts = map[model.Resource]string{
 	model.Machine: "processors, which they share with those who ask them", model.Memory: "memory",
 	model.Reads: "reads of the device", model.Writings: "writes of the device", model.ReadBytes: "bandwidth of reads",
 	model.WriteBytes: "bandwidth of writes", model.Clients: "nothing: more clients would do more",
+	model.Network: "the network to remote drives", model.Drives: "the drive", model.TargetCPUs: "processors of the target",
+	model.TargetNet: "the network of the target",
+}
+
+// resourceText is what people call what binds, with the name of a drive or target.
+func resourceText(of model.Resource, name string) string {
+	return strings.TrimSuffix(resourceTexts[of]+" "+name, " ")
 }
 
 // Predicted prints an answer for people.
@@ -204,7 +240,7 @@ func Predicted(w io.Writer, ask model.Ask, a *model.Answer, opt TerminalOptions)
 	out := bufio.NewWriter(w)
 	t := newTerminal(out, opt)
 	t.text("", "  ", Answered(a)+".", t.style.bold)
-	t.text("", "  ", "Predicted, not measured; on a host of "+ask.Host.Describe()+". Intervals are of 90%.", t.style.dim)
+	t.text("", "  ", "Predicted, not measured; on a host of "+ask.Kind().Describe()+". Intervals are of 90%.", t.style.dim)
 	t.outside(a)
 	t.section("Each class")
 	columns := []column{{head: "class", left: true}, {head: "instances"}, {head: "memory each"}, {head: "ops/s"},
@@ -221,15 +257,15 @@ func Predicted(w io.Writer, ask model.Ask, a *model.Answer, opt TerminalOptions)
 	for _, worth := range a.Worth {
 		p := worth.Power
 		t.text("  ", "    ", fmt.Sprintf("%5.2f%% (%.2f to %.2f)  %s%s", float64(p.Value), float64(p.Low), float64(p.High),
-			resourceTexts[worth.Resource], used(a, worth.Resource)), t.style.plain)
+			resourceText(worth.Resource, worth.Name), used(a, worth.Resource, worth.Name)), t.style.plain)
 	}
 	return out.Flush()
 }
 
 // used says how much of a resource is used.
-func used(a *model.Answer, of model.Resource) string {
+func used(a *model.Answer, of model.Resource, name string) string {
 	for _, u := range a.Used {
-		if u.Resource == of {
+		if u.Name == name && (u.Resource == of || of == model.Drives) {
 			return ", " + units.Percent(float64(u.Share)) + " used"
 		}
 	}
@@ -257,7 +293,7 @@ func Answered(a *model.Answer) string {
 	if a.Binds == model.Clients {
 		return text + "; nothing of the host binds them"
 	}
-	return text + "; what binds is " + resourceTexts[a.Binds]
+	return text + "; what binds is " + resourceText(a.Binds, a.BindsName)
 }
 
 // outside says what lies outside of what was measured.
@@ -291,7 +327,7 @@ func PredictedOver(w io.Writer, ask model.Ask, c Curve, opt TerminalOptions) err
 	if c.Line != nil {
 		t.text("", "  ", wouldCarry(*c.Line)+".", t.style.bold)
 	}
-	t.text("", "  ", "Predicted, not measured; on a host of "+ask.Host.Describe()+". Intervals are of 90%.", t.style.dim)
+	t.text("", "  ", "Predicted, not measured; on a host of "+ask.Kind().Describe()+". Intervals are of 90%.", t.style.dim)
 	head := c.Over.Factor
 	if head == "n" {
 		head = "instances"
