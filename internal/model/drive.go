@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/optimize"
-
 	"plimsoll/internal/cell"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
@@ -265,7 +263,7 @@ func (d *Drive) search(of *Side, share float64) {
 			*f = starts[i] * Number(math.Exp(x[i]))
 			z := x[i] / spread[i]
 			sum += z * z
-			if math.Abs(z) > 8 {
+			if math.Abs(z) > farthestPrior {
 				return math.Inf(1)
 			}
 		}
@@ -277,10 +275,8 @@ func (d *Drive) search(of *Side, share float64) {
 		}
 		return sum
 	}
-	found, err := optimize.Minimize(optimize.Problem{Func: off}, x, &optimize.Settings{FuncEvaluations: 2000,
-		Converger: &optimize.FunctionConverge{Absolute: 1e-4, Iterations: 60}}, &optimize.NelderMead{SimplexSize: 0.2})
-	if err == nil || found != nil {
-		off(found.X)
+	if found, err := minimize(off, x, 2000); err == nil {
+		off(found)
 	}
 }
 

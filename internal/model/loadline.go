@@ -78,7 +78,7 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 		rng := rand.New(rand.NewPCG(m.Seed, uint64(d)))
 		c, p := of(func(f *Fitted) *Params { return f.draw(d) }, func(in instances) float64 {
 			e := f.Check.Between
-			if distance(f.Points, &f.Params, in) > 0 {
+			if distance(f.all(), &f.Params, in) > 0 {
 				e = f.Check.Beyond
 			}
 			return float64(e.Off) * rng.NormFloat64()

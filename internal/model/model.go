@@ -66,6 +66,7 @@ type Fitted struct {
 	Drawn  []Params `json:"drawn"` // fitted to bring-ups drawn anew
 	Check  Check    `json:"check"`
 	Points []Point  `json:"points"`
+	Mixed  []Point  `json:"mixed_points,omitempty"` // beside instances of other classes
 }
 
 // Has reports whether a mix is one of the points that the class was fitted to.
@@ -125,10 +126,10 @@ func Read(text []byte) (*Model, error) {
 			wrong("its name is empty, or another's")
 		}
 		names[c.Name] = true
-		if len(c.Points) < FewestPoints {
+		if len(c.Points) == 0 || len(c.Points)+len(c.Mixed) < FewestPoints {
 			wrong("it has %d points, and takes %d", len(c.Points), FewestPoints)
 		}
-		for j, p := range c.Points {
+		for j, p := range slices.Concat(c.Points, c.Mixed) {
 			if p.Instances < 1 || p.Clients < 1 || !(p.Think >= 0) || len(p.Units) == 0 || !(p.Rate() > 0) {
 				wrong("point %d: instances, clients and rates are above 0", j+1)
 			}
@@ -168,6 +169,9 @@ func Read(text []byte) (*Model, error) {
 	}
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("the model is damaged: %w", errors.Join(problems...))
+	}
+	for i := range m.Classes {
+		m.placePoints(&m.Classes[i])
 	}
 	return m, nil
 }

@@ -231,8 +231,21 @@ func (n *network) solve() (rates, used []float64) { return solve(n.flows, len(n.
 
 // at returns the instances of a point.
 func (p *Params) at(of *Point) instances {
-	return instances{params: p, host: &HostKind{Host: of.Host}, drive: -1, own: of.Own, count: float64(of.Instances),
-		clients: float64(of.Clients), think: of.Think, memory: of.Memory()}
+	in := instances{params: p, drive: -1, own: of.Own, count: float64(of.Instances), clients: float64(of.Clients),
+		think: of.Think, memory: of.Memory()}
+	if in.host = of.on; in.host == nil {
+		in.host = &HostKind{Host: of.Host}
+		return in
+	}
+	in.drive = 0
+	return in
+}
+
+// standOn tells points of the drive that they stood on.
+func standOn(points []Point, d *Drive) {
+	for i := range points {
+		points[i].on = &HostKind{points[i].Host, []HostDrive{{Name: d.Name, Is: *d}}}
+	}
 }
 
 // rate is what the instances of a point do together, by the parameters.

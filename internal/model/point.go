@@ -27,7 +27,12 @@ type Point struct {
 	Clients int     `json:"clients"`         // of each instance
 	Think   float64 `json:"think,omitempty"` // seconds between two operations of a client
 
+	// Had is the memory that an instance had beside those of other classes: what it held. 0 where it was alone.
+	Had float64 `json:"had_bytes,omitempty"`
+
 	Units []Unit `json:"units"` // one for each bring-up
+
+	on *HostKind // the host with the drive that it stood on, where that is known
 }
 
 // Unit is what was measured in one bring-up. NaN, stored as null, is what nobody knows.
@@ -67,7 +72,12 @@ var numbers = []struct {
 
 // Memory is what each instance of a point may hold, in bytes: its own limit, or its
 // share of the host's memory. 0 where neither is known.
-func (p Point) Memory() float64 { return memoryOf(p.Host, p.Own, float64(p.Instances)) }
+func (p Point) Memory() float64 {
+	if p.Had > 0 {
+		return p.Had
+	}
+	return memoryOf(p.Host, p.Own, float64(p.Instances))
+}
 
 // need is how much memory an instance of a class needs at least for all that it has in it,
 // where nothing was seen to outgrow its memory: the most that one held; 0 where nobody knows.
@@ -154,6 +164,7 @@ type Together struct {
 	Run     string
 	Mix     string
 	Tenants []TenantPoint
+	Reads   float64 // of the devices, a second, of all; NaN where nobody knows
 }
 
 // TenantPoint is what instances of one class did there. Devices do not tell who read them.
@@ -183,7 +194,11 @@ func Observe(runs ...*result.Run) (all []Observed, mixed []Together, reasons []s
 				continue
 			}
 			if len(tenants) > 1 {
-				mixed = append(mixed, Together{run.ID, at.Mix, tenants})
+				t := Together{run.ID, at.Mix, tenants, math.NaN()}
+				if reads := cells.Sample(at, "", cell.DeviceReads); len(reads) > 0 {
+					t.Reads = stats.Median(reads.Means()) * stats.Median(cells.Sample(at, "", cell.Rate).Means())
+				}
+				mixed = append(mixed, t)
 				continue
 			}
 			class, p := tenants[0].Class, tenants[0].Point

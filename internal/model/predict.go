@@ -131,7 +131,7 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 	}
 	off, points := 0.0, math.MaxInt
 	for i, f := range classes {
-		far := distance(f.Points, &f.Params, best.in[i])
+		far := distance(f.all(), &f.Params, best.in[i])
 		e := f.Check.Between
 		if far > 0 {
 			e = f.Check.Beyond
@@ -265,6 +265,9 @@ func overfull(floors, memory float64) string {
 	return fmt.Sprintf("they hold %s that no shortage takes from them (heaps, buffers, connections), and the host has "+
 		"%s: ask about fewer, or about more memory", units.Bytes(uint64(floors)), units.Bytes(uint64(memory)))
 }
+
+// all are the points of a class: alone, and beside others.
+func (f *Fitted) all() []Point { return slices.Concat(f.Points, f.Mixed) }
 
 // memory returns how much an instance holds that no shortage takes from it, and at most.
 func (f *Fitted) memory() (fixedBytes, held float64) {
@@ -475,7 +478,12 @@ func latencyOf(rate Estimate, in instances) Estimate {
 // tail is the 99th percentile of latency, for a mean.
 func (f *Fitted) tail(mean Estimate) Estimate {
 	wide := math.Exp(stats.StudentQuantile((1+confidence)/2, max(2, len(f.Points)-1)) * f.Params.Tail.off())
-	at := func(m Number, by float64) Number { return Number(float64(m) * f.Params.Tail.At(float64(m)) * by) }
+	at := func(m Number, by float64) Number {
+		if m <= 0 {
+			return 0
+		}
+		return Number(float64(m) * f.Params.Tail.At(float64(m)) * by)
+	}
 	e := Estimate{at(mean.Value, 1), at(mean.Low, 1/wide), at(mean.High, wide)}
 	// What is less of the mean is not always less of the tail.
 	e.Low, e.High = min(e.Low, e.Value/Number(wide)), max(e.High, e.Value*Number(wide))
@@ -506,7 +514,7 @@ func (f *Fitted) unknown(in instances) string {
 func (f *Fitted) outside(in instances) string {
 	var ways []string
 	most, least, fewest := 0, math.Inf(1), math.MaxInt
-	for _, of := range f.Points {
+	for _, of := range f.all() {
 		most, fewest, least = max(most, of.Instances), min(fewest, of.Instances), min(least, of.Memory())
 	}
 	if n := int(in.count); n > most || n < fewest {

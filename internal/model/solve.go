@@ -88,7 +88,9 @@ func (m *Model) SolveTogether(hosts []HostKind, placed [][]Placed) ([]Solved, er
 			t := &s.Tenants[i]
 			t.Rate, t.Memory = o.rates[next], in.memory
 			t.Mean = max(0, in.clients*in.count/t.Rate-in.think)
-			t.P99 = t.Mean * f.Params.Tail.At(t.Mean)
+			if t.Mean > 0 {
+				t.P99 = t.Mean * f.Params.Tail.At(t.Mean)
+			}
 			s.Rate += t.Rate
 			next++
 		}

@@ -109,6 +109,9 @@ func trust(c model.Check) string {
 			parts = append(parts, part)
 		}
 	}
+	if len(parts) == 0 {
+		return "None of its own points could be left out: how far off it is, mixes with others tell."
+	}
 	text := "Left out one after the other, " + strings.Join(parts, "; ") + "."
 	if b := c.Between; b.Compared > 0 {
 		text += fmt.Sprintf(" Where a straight line (%s off) and Gunther's law (%s off) have an answer between others, "+
@@ -188,7 +191,7 @@ func (t *terminal) held(c *model.Fitted) {
 	}
 	for i, h := range c.Check.Held {
 		row := tableRow{paint: t.style.plain, cells: []string{fmt.Sprint(h.Instances), units.Bytes(uint64(h.Memory)),
-			units.Rate(float64(h.Seen)), units.Rate(float64(h.Said.Value)),
+			units.Rate(float64(h.Seen)), rateOrNone(h.Said.Value),
 			ends(h.Said, units.Rate), off(h.Said.Value, h.Seen), off(h.Linear, h.Seen), off(h.Gunther, h.Seen),
 			c.Points[i].Host.Beside(c.Measured())}}
 		if h.Seen < h.Said.Low || h.Seen > h.Said.High {
@@ -197,6 +200,14 @@ func (t *terminal) held(c *model.Fitted) {
 		rows = append(rows, row)
 	}
 	t.table(columns, rows)
+}
+
+// rateOrNone is a rate; "-" for none.
+func rateOrNone(n model.Number) string {
+	if math.IsNaN(float64(n)) {
+		return "-"
+	}
+	return units.Rate(float64(n))
 }
 
 // notKnown stands for an interval that says nothing.
