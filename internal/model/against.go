@@ -40,7 +40,7 @@ func (m *Model) Hold(run *result.Run) Against {
 	a.Left = left
 	for _, o := range observed {
 		for _, p := range o.Points {
-			mixed = append(mixed, Together{p.Run, p.Mix, []TenantPoint{{o.Class, p}}, math.NaN()})
+			mixed = append(mixed, Together{p.Run, p.Mix, []TenantPoint{{o.Class, p}}, Number(math.NaN())})
 		}
 	}
 	sum, within, judged := 0.0, 0.0, 0.0

@@ -67,7 +67,7 @@ func (f *Fitted) check() {
 		})
 		held[i] = Held{Instances: p.Instances, Memory: Number(p.Memory()), Seen: Number(p.Rate()),
 			Said: Estimate{Number(math.NaN()), Number(math.NaN()), Number(math.NaN())}}
-		held[i].Linear, held[i].Gunther = Number(linear(others, p)), Number(gunther(others, p))
+		held[i].Linear, held[i].Gunther = Number(Linear(others, p)), Number(Gunther(others, p))
 		if len(others) < FewestPoints-1 {
 			return
 		}

@@ -32,8 +32,21 @@ func Fit(opt Options, runs ...*result.Run) (*Model, error) {
 	told := m.fitDrives(runs)
 	observed, mixed, left := Observe(runs...)
 	m.Left = append(m.Left, left...)
+	return m.fit(opt, observed, mixed, told, func(o Observed) string { return m.driveBelow(runs, o) })
+}
+
+// FitPoints is Fit to points that were observed before.
+func FitPoints(opt Options, observed []Observed, mixed []Together) (*Model, error) {
+	m := &Model{Kind: kind, Schema: SchemaVersion, Version: opt.Version, Seed: opt.Seed}
+	return m.fit(opt, observed, mixed, nil, func(Observed) string { return "" })
+}
+
+// fit fits the classes of a model to points. told are workloads that told of drives, and stood names the drive that
+// a class stood on.
+func (m *Model) fit(opt Options, observed []Observed, mixed []Together, told map[string]bool,
+	stood func(Observed) string) (*Model, error) {
 	for _, o := range observed {
-		f := Fitted{Class: o.Class, Drive: m.driveBelow(runs, o), Points: Merged(o.Points), Mixed: besideOf(o.Class, mixed)}
+		f := Fitted{Class: o.Class, Drive: stood(o), Points: Merged(o.Points), Mixed: besideOf(o.Class, mixed)}
 		if len(f.Points)+len(f.Mixed) < FewestPoints {
 			if !told[o.Class.Workload] {
 				m.Left = append(m.Left, fmt.Sprintf("%s was measured at %s, and a fit takes %d: other numbers of instances, or "+

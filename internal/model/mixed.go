@@ -55,7 +55,7 @@ func jointly(classes []*Fitted, params []Params, points [][]Point, mixes []Toget
 
 // mix returns a mix as parameters are held against it; ok is false where a class of it is none of these.
 func (j *joint) mix(classes []*Fitted, t Together) (m mixed, ok bool) {
-	m = mixed{host: []HostKind{{Host: t.Tenants[0].Host}}, reads: t.Reads}
+	m = mixed{host: []HostKind{{Host: t.Tenants[0].Host}}, reads: float64(t.Reads)}
 	if on := classes[0].Points[0].on; on != nil && !slices.ContainsFunc(classes, func(f *Fitted) bool {
 		return f.Drive != classes[0].Drive
 	}) {

@@ -155,21 +155,21 @@ type Class struct {
 
 // Observed is the points of one class.
 type Observed struct {
-	Class  Class
-	Points []Point
+	Class  Class   `json:"class"`
+	Points []Point `json:"points"`
 }
 
 // Together is what was measured of several classes at the same time.
 type Together struct {
-	Run     string
-	Mix     string
-	Tenants []TenantPoint
-	Reads   float64 // of the devices, a second, of all; NaN where nobody knows
+	Run     string        `json:"run"`
+	Mix     string        `json:"mix"`
+	Tenants []TenantPoint `json:"tenants"`
+	Reads   Number        `json:"reads"` // of the devices, a second, of all; NaN where nobody knows
 }
 
 // TenantPoint is what instances of one class did there. Devices do not tell who read them.
 type TenantPoint struct {
-	Class Class
+	Class Class `json:"class"`
 	Point
 }
 
@@ -194,9 +194,9 @@ func Observe(runs ...*result.Run) (all []Observed, mixed []Together, reasons []s
 				continue
 			}
 			if len(tenants) > 1 {
-				t := Together{run.ID, at.Mix, tenants, math.NaN()}
+				t := Together{run.ID, at.Mix, tenants, Number(math.NaN())}
 				if reads := cells.Sample(at, "", cell.DeviceReads); len(reads) > 0 {
-					t.Reads = stats.Median(reads.Means()) * stats.Median(cells.Sample(at, "", cell.Rate).Means())
+					t.Reads = Number(stats.Median(reads.Means()) * stats.Median(cells.Sample(at, "", cell.Rate).Means()))
 				}
 				mixed = append(mixed, t)
 				continue

@@ -152,7 +152,7 @@ func (h simHost) measured(seeds int) Together {
 			p.Units = append(p.Units, u)
 		}
 	}
-	together.Reads = total
+	together.Reads = Number(total)
 	return together
 }
 
