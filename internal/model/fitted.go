@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"plimsoll/internal/plural"
@@ -32,7 +33,33 @@ func Fit(opt Options, runs ...*result.Run) (*Model, error) {
 	told := m.fitDrives(runs)
 	observed, mixed, left := Observe(runs...)
 	m.Left = append(m.Left, left...)
-	return m.fit(opt, observed, mixed, told, func(o Observed) string { return m.driveBelow(runs, o) })
+	m, err := m.fit(opt, observed, mixed, told, func(o Observed) string { return m.driveBelow(runs, o) })
+	if err == nil {
+		m.declare(runs)
+	}
+	return m, err
+}
+
+// declare notes of each class what a run of it takes: its kind and the line of its stack.
+func (m *Model) declare(runs []*result.Run) {
+	for i := range m.Classes {
+		f := &m.Classes[i]
+		for _, r := range runs {
+			if !strings.Contains(f.Points[0].Run, r.ID) {
+				continue
+			}
+			for _, w := range r.Workloads {
+				if w.Name == f.Workload && w.Declared == f.Declared {
+					f.Kind = w.Kind
+				}
+			}
+			for _, s := range r.Stacks {
+				if s.Name == f.Stack {
+					f.Line = s.Line
+				}
+			}
+		}
+	}
 }
 
 // FitPoints is Fit to points that were observed before.

@@ -61,6 +61,8 @@ type Source struct {
 type Fitted struct {
 	Name string `json:"name"` // of the workload; with its stack where it stood on several
 	Class
+	Kind   string   `json:"kind,omitempty"`  // of the workload: ycsb
+	Line   string   `json:"line,omitempty"`  // of the stack
 	Drive  string   `json:"drive,omitempty"` // of the model, on which it stood; "" where nobody knows
 	Params Params   `json:"params"`
 	Drawn  []Params `json:"drawn"` // fitted to bring-ups drawn anew

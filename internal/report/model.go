@@ -273,6 +273,24 @@ func Predicted(w io.Writer, ask model.Ask, a *model.Answer, opt TerminalOptions)
 	return out.Flush()
 }
 
+// WouldTell prints which run would tell most about a question.
+func WouldTell(w io.Writer, n model.Next, opt TerminalOptions) error {
+	out := bufio.NewWriter(w)
+	t := newTerminal(out, opt)
+	var who []string
+	for _, tenant := range n.Tenants {
+		who = append(who, plural.Count(tenant.Count, "instance")+" of "+tenant.Class)
+	}
+	before := "whose interval is not known now"
+	if !math.IsNaN(float64(n.Before)) {
+		before = fmt.Sprintf("whose interval's upper end is %s times the lower one now", units.Digits(float64(n.Before)))
+	}
+	t.text("", "  ", fmt.Sprintf("A run of %s on a host of %s would tell most for its time of some %s of this "+
+		"question, %s, and some %s times behind it.", plural.And(who), n.Host.Describe(), units.Latency(1e9*float64(n.Seconds)),
+		before, units.Digits(float64(n.After))), t.style.bold)
+	return out.Flush()
+}
+
 // used says how much of a resource is used.
 func used(a *model.Answer, of model.Resource, name string) string {
 	for _, u := range a.Used {
