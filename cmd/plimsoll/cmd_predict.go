@@ -249,7 +249,8 @@ func (f *predictFlags) writeNext(a *app, m *model.Model, ask model.Ask) error {
 		return report.PredictedJSON(a.data(), next)
 	}
 	return a.printed(func(w io.Writer) error { return report.WouldTell(w, next, a.terminalOptions()) },
-		fmt.Sprintf("The run is in %s: sudo plimsoll run %s, and then plimsoll fit with it and those before it.\n", f.next, f.next))
+		fmt.Sprintf("The run is in %s: sudo plimsoll run %s, and then plimsoll fit with it and those before it.\n", f.next,
+			f.next))
 }
 
 // speedOf reads how fast processors are: a factor, or a run that tells.

@@ -282,8 +282,10 @@ func (m *Model) driveBelow(runs []*result.Run, o Observed) string {
 	return ""
 }
 
-// placePoints tells the points of a class of the drive that it stood on.
+// placePoints tells the points of a class of the drive that it stood on, and looks up what they say of memory.
 func (m *Model) placePoints(f *Fitted) {
+	holds := f.memory()
+	f.holds = &holds
 	if d := m.stood(f); d != nil {
 		standOn(f.Points, d)
 		standOn(f.Mixed, d)

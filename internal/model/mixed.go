@@ -69,7 +69,8 @@ func (j *joint) mix(classes []*Fitted, t Together) (m mixed, ok bool) {
 		in := j.params[c].at(&p.Point)
 		in.host = &m.host[0]
 		in.drive = min(0, len(in.host.Drives)-1)
-		in.fixed, in.held = classes[c].memory()
+		holds := classes[c].memory()
+		in.fixed, in.held = holds.fixed, holds.most
 		m.in, m.of, m.rates = append(m.in, in), append(m.of, c), append(m.rates, p.Rate())
 	}
 	return m, true
@@ -132,7 +133,7 @@ func (j *joint) teach(c int, f *Fitted, most int) {
 		before, least = found, sum
 	}
 	*p = before
-	if _, held := f.memory(); p.Reads.Fits == 0 && !p.Inferred && held > 0 && !math.IsInf(held, 1) {
+	if held := f.memory().most; p.Reads.Fits == 0 && !p.Inferred && held > 0 && !math.IsInf(held, 1) {
 		p.Reads.Fits, p.Reads.Scale, p.Reads.Shape = Number(held), 0.3, 1
 		if found, sum := p.search(off, most); sum < least-believed {
 			before = found

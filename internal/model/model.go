@@ -69,6 +69,8 @@ type Fitted struct {
 	Check  Check    `json:"check"`
 	Points []Point  `json:"points"`
 	Mixed  []Point  `json:"mixed_points,omitempty"` // beside instances of other classes
+
+	holds *holding // looked up once; nil for not yet
 }
 
 // Has reports whether a mix is one of the points that the class was fitted to.

@@ -134,13 +134,19 @@ func TestADamagedModelIsRefused(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(written(f, density(f))))
 	f.Add([]byte(`{"kind": "plimsoll model", "schema": 1, "classes": [{"name": "C"}]}`))
+	drives := strings.Replace(written(f, density(f)), `"classes": [`, `"drives": [{"name": "d", "read": {"iops": 5e4,
+		"bytes_per_second": 1e9, "latency_seconds": 1e-4, "sharpness": 3}, "write": {"iops": 2e4, "bytes_per_second": 5e8,
+		"latency_seconds": 1e-4, "sharpness": 3}, "competes": 0.7, "mixed_points": 1, "off": 0.02}], "classes": [`, 1)
+	f.Add([]byte(strings.Replace(drives, `"params": {`, `"drive": "d", "params": {`, 1)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := model.Read(text)
 		if err != nil {
 			return
 		}
 		for _, c := range m.Classes {
-			a, err := m.Predict(model.Ask{Tenants: []model.Tenant{{Class: c.Name, Count: 3, Think: -1}}, Host: c.Measured()})
+			host := m.HostOf(&c)
+			a, err := m.Predict(model.Ask{Tenants: []model.Tenant{{Class: c.Name, Count: 3, Think: -1}}, Host: host.Host,
+				Drives: host.Drives})
 			if err == nil && math.IsNaN(float64(a.Rate.Value)) {
 				t.Errorf("%+v", a)
 			}

@@ -46,7 +46,7 @@ func wait(utilization, sharp float64) float64 {
 
 // The bounds of iterations, beyond which nothing changes.
 const (
-	rounds   = 200
+	rounds   = 100
 	halved   = 60
 	settled  = 1e-10
 	calmest  = 0.5  // utilization at which the search begins
@@ -185,7 +185,7 @@ func (s *search) climb() {
 		if change < settled || math.IsNaN(change) {
 			return
 		}
-		size := 1.0
+		size, climbed := 1.0, false
 		for range halved {
 			inside := true
 			for i := range n {
@@ -201,10 +201,14 @@ func (s *search) climb() {
 					at += len(s.flows[i].uses)
 				}
 				if behind <= 0.5*promised || change < 1e-6 {
+					climbed = true
 					break
 				}
 			}
 			size /= 2
+		}
+		if !climbed {
+			return // as far as numbers go
 		}
 		copy(s.rates, s.next)
 		copy(s.used, s.nextUsed)

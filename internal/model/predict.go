@@ -227,8 +227,8 @@ type question struct {
 func (m *Model) newQuestion(ask Ask, classes []*Fitted) question {
 	q := question{ask: ask, classes: classes}
 	for i, f := range classes {
-		fixed, held := f.memory()
-		q.fixed, q.held = append(q.fixed, fixed), append(q.held, held)
+		holds := f.memory()
+		q.fixed, q.held = append(q.fixed, holds.fixed), append(q.held, holds.most)
 		q.drives = append(q.drives, ask.Kind().driveAt(ask.Tenants[i].Drive))
 		q.stood = append(q.stood, m.stood(f))
 	}
@@ -269,9 +269,22 @@ func overfull(floors, memory float64) string {
 // all are the points of a class: alone, and beside others.
 func (f *Fitted) all() []Point { return slices.Concat(f.Points, f.Mixed) }
 
-// memory returns how much an instance holds that no shortage takes from it, and at most.
-func (f *Fitted) memory() (fixedBytes, held float64) {
-	return fixed(f.Points), cmp.Or(need(f.Points), leastMemory(f.Points))
+// holding is what the points of a class say of the memory of an instance.
+type holding struct {
+	fixed, most float64 // that no shortage takes from it, and at most
+	least       float64 // the least that it was seen to do with
+}
+
+// memory returns what an instance holds.
+func (f *Fitted) memory() holding {
+	if f.holds != nil {
+		return *f.holds
+	}
+	h := holding{fixed: fixed(f.Points), most: cmp.Or(need(f.Points), leastMemory(f.Points)), least: leastMemory(f.Points)}
+	if held := need(f.Points); held > 0 {
+		h.least = min(h.least, held)
+	}
+	return h
 }
 
 // outcome is what a question comes to with certain parameters.
@@ -493,13 +506,9 @@ func (f *Fitted) tail(mean Estimate) Estimate {
 // unknown says what the model cannot know of instances; "" for nothing.
 func (f *Fitted) unknown(in instances) string {
 	p := &f.Params
-	least, calm := math.Inf(1), true
-	for _, of := range f.Points {
-		least = min(least, of.Memory())
-		calm = calm && p.Reads.At(of.Memory()) <= readsLeast
-	}
-	if held := need(f.Points); held > 0 {
-		least = min(least, held)
+	least, calm := f.memory().least, true
+	for i := range f.Points {
+		calm = calm && p.Reads.At(f.Points[i].Memory()) <= readsLeast
 	}
 	if p.Reads.Fits == 0 && calm && in.memory > 0 && in.memory < 0.98*least {
 		return fmt.Sprintf("nobody knows what %s does with %s of memory each: with %s or more, all of its files "+

@@ -62,7 +62,8 @@ func (m *Model) SolveTogether(hosts []HostKind, placed [][]Placed) ([]Solved, er
 			of := &f.Points[0]
 			in := instances{params: &f.Params, host: &hosts[h], at: h, drive: p.Drive, stood: m.stood(f),
 				count: float64(p.Count), clients: float64(of.Clients), think: of.Think}
-			in.fixed, in.held = f.memory()
+			holds := f.memory()
+			in.fixed, in.held = holds.fixed, holds.most
 			floors += in.fixed * in.count
 			o.in, o.rates, classes = append(o.in, in), append(o.rates, 1), append(classes, f)
 		}

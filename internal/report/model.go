@@ -286,8 +286,8 @@ func WouldTell(w io.Writer, n model.Next, opt TerminalOptions) error {
 		before = fmt.Sprintf("whose interval's upper end is %s times the lower one now", units.Digits(float64(n.Before)))
 	}
 	t.text("", "  ", fmt.Sprintf("A run of %s on a host of %s would tell most for its time of some %s of this "+
-		"question, %s, and some %s times behind it.", plural.And(who), n.Host.Describe(), units.Latency(1e9*float64(n.Seconds)),
-		before, units.Digits(float64(n.After))), t.style.bold)
+		"question, %s, and some %s times behind it.", plural.And(who), n.Host.Describe(),
+		units.Latency(1e9*float64(n.Seconds)), before, units.Digits(float64(n.After))), t.style.bold)
 	return out.Flush()
 }
 
