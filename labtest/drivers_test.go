@@ -76,18 +76,23 @@ func TestStorageDriversInTheLab(t *testing.T) {
 			t.Errorf("%s: its thin pool is %q, want %q", s.Name, got, want.pool)
 		}
 	}
+	cached := []string{"RR", "RW"} // workloads of loop-lvm that memory answers
 	for _, trial := range run.Trials {
 		if want, refused := driversRefused[trial.Stack]; refused {
 			checkRefused(t, trial, want)
 		} else {
-			checkServed(t, trial, driverCases[trial.Stack].source)
+			want := driverCases[trial.Stack].source
+			if trial.Stack == "loop-lvm" && trial.Mix == "RW" && flushed(trial) {
+				want, cached = result.SourceDevice, []string{"RR"}
+			}
+			checkServed(t, trial, want)
 		}
 	}
-	checkIllusions(t, ran.dir)
+	checkIllusions(t, ran.dir, cached)
 	refused := slices.Sorted(maps.Keys(driversRefused))
 	for _, want := range []string{"every number here: lab (emulated)",
 		"no result: " + strings.Join(refused, " (skipped), ") + " (skipped)",
-		"loop-lvm answers RW from memory"} {
+		"loop-lvm answers " + cached[len(cached)-1] + " from memory"} {
 		if !strings.Contains(ran.out, want) {
 			t.Errorf("it does not say %q:\n%s", want, ran.out)
 		}
@@ -113,6 +118,16 @@ func checkRefused(t *testing.T, trial result.Trial, want [2]string) {
 		t.Errorf("%s on %s: %+v, want it to name %q, and %q to change it", trial.Mix, trial.Stack, trial.Problem,
 			want[0], want[1])
 	}
+}
+
+// flushed reports whether a device was flushed for one of a hundred writes or more: a pool
+// flushes its files every second by itself, and on a host that has much to do, emulated drives
+// do less than a hundred writes between.
+func flushed(trial result.Trial) bool {
+	h, m := trial.Honesty(), trial.Measured()
+	return h != nil && m != nil && slices.ContainsFunc(h.Served, func(c result.DeviceCounter) bool {
+		return c.Device.Buffered && 100*c.Flushes >= m.Operation(result.Write).Count
+	})
 }
 
 // checkServed wants a trial done, and its I/O from where the stack has it. Who
@@ -148,9 +163,9 @@ func checkServed(t *testing.T, trial result.Trial, want result.Source) {
 	}
 }
 
-// checkIllusions wants the findings to name loop-lvm, and why, and no stack
-// that was served by the device.
-func checkIllusions(t *testing.T, runDir string) {
+// checkIllusions wants the findings to name loop-lvm under the workloads that its cache
+// answers, and why, and no stack that was served by the device.
+func checkIllusions(t *testing.T, runDir string, cached []string) {
 	t.Helper()
 	out, err := exec.Command(program(t), "show", "--json", runDir).Output()
 	if err != nil {
@@ -172,7 +187,8 @@ func checkIllusions(t *testing.T, runDir string) {
 			}
 		}
 	}
-	for _, point := range []string{"loop-lvm RR", "loop-lvm RW"} {
+	for _, workload := range cached {
+		point := "loop-lvm " + workload
 		for _, want := range []string{"sparse files, without direct I/O", "direct-lvm"} {
 			if !strings.Contains(found[point], want) {
 				t.Errorf("of %s, the finding does not say %q: %s", point, want, found[point])

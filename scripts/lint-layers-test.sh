@@ -19,6 +19,10 @@ internal/hist/x.go           |import _ "plimsoll/internal/stats"          |leave
 internal/stats/x.go          |import _ "plimsoll/internal/result"         |leaves import nothing of ours
 internal/cell/x.go           |import _ "os"                               |pure packages
 internal/export/x.go         |import _ "os"                               |pure packages
+internal/section/x.go        |import _ "os"                               |pure packages
+internal/section/x.go        |import _ "plimsoll/internal/finding/fact"   |knows neither
+internal/report/x.go         |import _ "plimsoll/internal/finding/overload"|no rule
+internal/finding/measured/x.go|import _ "plimsoll/internal/finding/overload"|knows no rule
 internal/devmapper/x.go      |import _ "plimsoll/internal/journal"        |leaves import nothing of ours
 internal/finding/x.go        |import _ "plimsoll/internal/devmapper"      |pure packages
 internal/report/x.go         |import _ "plimsoll/internal/devmapper"      |never run trials

@@ -107,9 +107,11 @@ cp "$toys/sampler.go" internal/observe/host_toy.go
 insert "$(table internal/observe '^var samplers = ')" '^var samplers = ' '	toy,'
 added sampler
 
-cp "$toys/finding.go" internal/finding/rules/toy.go
+mkdir internal/finding/toy
+cp "$toys/finding.go" internal/finding/toy/toy.go
 last='^	\{"missing", ' # of the table
-insert "$(table internal/finding "$last")" before "$last" '	{"toy", rules.Toy, rules.ToySentences},'
+insert "$(table internal/finding "$last")" before "$last" '	{name: "toy", draw: toy.Find},'
+insert internal/finding/rules.go '^	"plimsoll/internal/finding/rules"$' '	"plimsoll/internal/finding/toy"'
 added finding
 
 go test -run 'Docs|Schema' ./internal/observe ./internal/stack ./internal/experiment -update >/dev/null

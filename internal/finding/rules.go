@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/finding/cost"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published"
 	"plimsoll/internal/finding/rules"
@@ -21,7 +22,7 @@ import (
 type rule struct {
 	name      string
 	draw      func(*measured.View) []fact.Finding
-	sentences *prose.Sheet // of what it draws
+	sentences *prose.Sheet // of what it draws; nil where it writes them itself
 }
 
 // table has all rules, in the order in which their findings are shown.
@@ -31,7 +32,7 @@ var table = []rule{
 	{"scaling", rules.Scaling, rules.ScalingSentences},
 	{"elasticity", rules.Elasticity, rules.ElasticitySentences},
 	{"policies", rules.Policies, rules.PoliciesSentences},
-	{"overload", rules.Overloads, rules.OverloadSentences},
+	{name: "overload", draw: overload.Find},
 	{"tenants", rules.Tenants, rules.TenantsSentences},
 	{"fastest", rules.Fastest, rules.FastestSentences},
 	{"illusion", rules.Illusions, rules.IllusionSentences},
@@ -63,7 +64,9 @@ func All(run *result.Run) []fact.Finding {
 	for _, r := range table {
 		for _, f := range r.draw(v) {
 			f.Rule = r.name
-			r.sentences.Write(&f)
+			if r.sentences != nil {
+				r.sentences.Write(&f)
+			}
 			all = append(all, f)
 		}
 	}

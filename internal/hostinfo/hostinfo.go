@@ -119,7 +119,7 @@ func output(ctx context.Context, path string, args ...string) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	cmd.WaitDelay = 100 * time.Millisecond
+	cmd.WaitDelay = 5 * time.Second // a host with much to do is slow to hand over what was written
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
 		return string(out), fmt.Errorf("%s does not answer: %w", path, ctx.Err())

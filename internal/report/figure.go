@@ -7,6 +7,7 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
+	answer "plimsoll/internal/section"
 )
 
 // Go draws every figure of the report as SVG: what a reader without scripts
@@ -120,6 +121,7 @@ type section struct {
 	Stops   *stopTable
 	Heat    []heatMap
 	Table   *numberTable
+	Tables  []answer.Table
 	Remarks []string  // what must be said beside the numbers
 	Folded  bool      // behind a summary
 	Parts   []section // figures that are folded by what they are of
@@ -193,8 +195,8 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 		if f.Policies != nil {
 			add(underPolicies(f.Policies))
 		}
-		if f.Overload != nil {
-			add(offeredRates(f.Overload))
+		if f.Section != nil {
+			add(sectionOf(f.Section), true)
 		}
 		if f.Tenants != nil {
 			add(whoSuffers(f.Tenants))

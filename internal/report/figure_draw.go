@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"plimsoll/internal/units"
 )
 
 // drawing is where Go puts everything of a figure: in percent of the area of
@@ -269,16 +271,16 @@ func (f figure) drawCurves(d *drawing, x scale, down func(float64) percent) {
 
 // reading is what a point of a curve says.
 func (f figure) reading(x, v float64) string {
-	value := exactText(v) + " " + f.Unit
+	value := units.Exact(v) + " " + f.Unit
 	if f.Unit == "ns" {
 		value = exactNS(v)
 	}
-	text := fmt.Sprintf("%s s: %s", exactText(x), value)
+	text := fmt.Sprintf("%s s: %s", units.Exact(x), value)
 	switch f.X.Label {
 	case percentileLabel:
 		text = fmt.Sprintf("%s: %s", percentileName(x), value)
 	case roundLabel:
-		text = fmt.Sprintf("round %s: %s", exactText(x), value)
+		text = fmt.Sprintf("round %s: %s", units.Exact(x), value)
 	}
 	if f.Each > 1 {
 		text += fmt.Sprintf(", mean of %d samples", f.Each)

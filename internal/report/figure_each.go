@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // figureRow is figures of the same size that share their axes, under a heading.
@@ -20,10 +21,10 @@ type figureRow struct {
 // eachMetrics are drawn for each instance of a trial by itself: that it works shows in its
 // processors and in what it asks its devices for, and why it does no more in what it has in memory.
 var eachMetrics = []sampledMetric{
-	{cpuTitle, []string{"instance"}, []string{"cpu.user", "cpu.system"}, "CPUs", 1, significant, ""},
+	{cpuTitle, []string{"instance"}, []string{"cpu.user", "cpu.system"}, "CPUs", 1, units.Significant, ""},
 	{"reads and writes of devices", []string{"instance"}, []string{"io.read_bytes", "io.write_bytes"}, "MB/s", 1e-6,
 		func(v float64) string { return bandwidthText(1e6 * v) }, ""},
-	{pageCacheTitle, []string{"instance"}, []string{"memory.file"}, "MiB", 1. / (1 << 20), grouped, "MiB"},
+	{pageCacheTitle, []string{"instance"}, []string{"memory.file"}, "MiB", 1. / (1 << 20), units.Grouped, "MiB"},
 }
 
 // Figures of which an instance's line is drawn by itself, where there are several.
@@ -177,9 +178,9 @@ func (m sampledMetric) draw(t *result.Trial, lines []sampledLine, begun time.Tim
 		from := w.Start.Sub(begun).Seconds()
 		f.Bands = []band{{
 			Class: "window", X: &[2]float64{from, from + w.Seconds},
-			Text: fmt.Sprintf("all were measured, from %s to %s s", exactText(from), exactText(from+w.Seconds)),
+			Text: fmt.Sprintf("all were measured, from %s to %s s", units.Exact(from), units.Exact(from+w.Seconds)),
 		}}
 	}
-	f.X = axis{Label: secondsLabel, High: longest, Ticks: valueTicks(linearScale(longest/1.04).steps(5), exactText)}
+	f.X = axis{Label: secondsLabel, High: longest, Ticks: valueTicks(linearScale(longest/1.04).steps(5), units.Exact)}
 	return f, high
 }

@@ -70,7 +70,7 @@ func predictedFigure(d *fact.Doubled) figure {
 	}
 	f.X.Low, f.X.High = 0.5, float64(most)+0.5
 	scale := linearScale(high)
-	f.Y = axis{High: scale.high, Ticks: valueTicks(scale.steps(4), significant)}
+	f.Y = axis{High: scale.high, Ticks: valueTicks(scale.steps(4), units.Significant)}
 	return f
 }
 

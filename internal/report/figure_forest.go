@@ -52,7 +52,7 @@ func forests(rows []forestRow) (figures []figure, unsure bool) {
 		}
 		scale := logScale(low, high)
 		f.X = axis{Label: "ratio", Log: true, Low: scale.low, High: scale.high,
-			Ticks: valueTicks(scale.logSteps(6), func(v float64) string { return significant(v) + "x" })}
+			Ticks: valueTicks(scale.logSteps(6), func(v float64) string { return units.Significant(v) + "x" })}
 		f.Y.High, f.Height = float64(len(f.Names)), 46*len(f.Names)
 		figures = append(figures, f)
 	}
@@ -73,9 +73,9 @@ func (r forestRow) mark(effect *fact.Effect, what string, row int) mark {
 	m := mark{Series: row, Name: r.name, X: effect.Ratio, Y: float64(row), Class: classDevice}
 	if effect.HasInterval() && !math.IsInf(effect.High, 0) {
 		m.Low, m.High = effect.Low, effect.High
-		interval = fmt.Sprintf("95%% interval %s to %s", exactText(effect.Low), exactText(effect.High))
+		interval = fmt.Sprintf("95%% interval %s to %s", units.Exact(effect.Low), units.Exact(effect.High))
 	}
-	m.Text = fmt.Sprintf("%s: %s of %s times, %s, %s", r.text, what, exactText(effect.Ratio), interval, testText(effect))
+	m.Text = fmt.Sprintf("%s: %s of %s times, %s, %s", r.text, what, units.Exact(effect.Ratio), interval, testText(effect))
 	if !effect.Differs {
 		m.Class = classUnsure
 		if !effect.TooFew {
@@ -124,8 +124,8 @@ func policiesTable(p *fact.Policies) *numberTable {
 		Words: 3, Open: true,
 	}
 	for _, one := range append([]fact.Policy{p.None}, p.Policies...) {
-		row := []string{one.Name, resourceWords(one.Held), resourceWords(one.Idle()), grouped(one.Rate), unknown,
-			units.Digits(one.Fair), units.Percent(one.Weakest), significant(one.DeviceReads), unknown}
+		row := []string{one.Name, resourceWords(one.Held), resourceWords(one.Idle()), units.Grouped(one.Rate), unknown,
+			units.Digits(one.Fair), units.Percent(one.Weakest), units.Significant(one.DeviceReads), unknown}
 		if one.P99NS > 0 {
 			row[4] = latencyText(one.P99NS)
 		}

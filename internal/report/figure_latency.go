@@ -7,6 +7,7 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // The percentiles of a latency curve are evenly spaced in the logarithm of the
@@ -92,7 +93,7 @@ func percentileRow(p fact.Point, merged hist.Histogram) []string {
 		}
 		row = append(row, latencyText(float64(ns)))
 	}
-	return append(row, grouped(float64(merged.Count)))
+	return append(row, units.Grouped(float64(merged.Count)))
 }
 
 func mergedLatency(run *result.Run, p fact.Point, stage result.Stage) hist.Histogram {

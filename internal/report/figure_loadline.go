@@ -55,9 +55,9 @@ func (s scaledFigures) loadLine(reach float64) figure {
 
 func (s scaledFigures) rateMark(p fact.ScalingPoint) mark {
 	m := mark{X: float64(p.Instances), Y: p.Rate, Low: p.RateLow, High: p.RateHigh}
-	m.Text = fmt.Sprintf("%s: median %s/s", counted(p.Instances, "instance"), exactText(p.Rate))
+	m.Text = fmt.Sprintf("%s: median %s/s", counted(p.Instances, "instance"), units.Exact(p.Rate))
 	if p.RateHigh > 0 {
-		m.Text += fmt.Sprintf(", interval %s to %s", exactText(p.RateLow), exactText(p.RateHigh))
+		m.Text += fmt.Sprintf(", interval %s to %s", units.Exact(p.RateLow), units.Exact(p.RateHigh))
 	}
 	m.Text += ", " + counted(p.BringUps, "bring-up")
 	first := s.Points[0]
@@ -91,16 +91,16 @@ func (s scaledFigures) guides() []guide {
 	first := s.Points[0]
 	each := first.Rate / float64(first.Instances)
 	alone := guide{Class: classAlone, Y: func(n float64) float64 { return n * each }, Word: "each as one alone",
-		Text: fmt.Sprintf("if each did as much as one alone: %s/s", exactText(each))}
+		Text: fmt.Sprintf("if each did as much as one alone: %s/s", units.Exact(each))}
 	if first.Instances > 1 {
 		alone.Word = fmt.Sprintf("each as with %d", first.Instances)
-		alone.Text = fmt.Sprintf("if each did as much as with %d: %s/s", first.Instances, exactText(each))
+		alone.Text = fmt.Sprintf("if each did as much as with %d: %s/s", first.Instances, units.Exact(each))
 	}
 	all := []guide{alone}
 	if least := s.Line.Objective.EachRate; least > 0 {
 		all = append(all, guide{Class: classLimit, Y: func(n float64) float64 { return n * least },
 			Word: "objective: each at " + units.Percent(s.Line.Objective.Standalone), Below: true,
-			Text: fmt.Sprintf("the objective: each does at least %s/s", exactText(least))})
+			Text: fmt.Sprintf("the objective: each does at least %s/s", units.Exact(least))})
 	}
 	return all
 }
@@ -154,9 +154,9 @@ func (s scaledFigures) addShape(f *figure) {
 }
 
 func kneeText(what string, k fact.Knee) string {
-	text := fmt.Sprintf("%s from about %s on", what, significant(k.At))
+	text := fmt.Sprintf("%s from about %s on", what, units.Significant(k.At))
 	if k.Low != k.High {
-		text += fmt.Sprintf(" (%s to %s)", significant(k.Low), significant(k.High))
+		text += fmt.Sprintf(" (%s to %s)", units.Significant(k.Low), units.Significant(k.High))
 	}
 	return text
 }
@@ -180,31 +180,6 @@ func between(points []fact.ScalingPoint, instances float64, of func(fact.Scaling
 	return of(points[i-1])*(1-share) + of(points[i])*share
 }
 
-// resource is how what binds is named in a figure.
-type resource struct {
-	word  string
-	means string // in the key
-}
-
-var resources = map[fact.Resource]resource{
-	"":              {"nothing", "nothing that was measured binds"},
-	fact.Memory:     {"memory", "memory: their files outgrow it, or they wait for it"},
-	fact.Processors: {"processors", "processors of all"},
-	fact.OwnCPUs:    {"own CPUs", "the CPUs that each may use"},
-	fact.Reads:      {"reads/s", "the reads that the device may do"},
-	fact.Writes:     {"writes/s", "the writes that the device may do"},
-	fact.ReadBytes:  {"bytes read/s", "the bytes that the device may read"},
-	fact.WriteBytes: {"bytes written/s", "the bytes that the device may write"},
-	fact.Device:     {"device", "the device itself"},
-}
-
-func bindingWord(of fact.Resource) string {
-	if r, known := resources[of]; known {
-		return r.word
-	}
-	return string(of)
-}
-
 func bindingClass(of fact.Resource) string {
 	if of == "" {
 		return "binds-nothing"
@@ -217,7 +192,7 @@ func bindingClass(of fact.Resource) string {
 func (s scaledFigures) strip() (all []segment) {
 	for _, p := range s.Points {
 		from, to := s.around(p.Instances)
-		one := segment{From: from, To: to, Class: bindingClass(p.Binds), Word: bindingWord(p.Binds)}
+		one := segment{From: from, To: to, Class: bindingClass(p.Binds), Word: p.Binds.Word()}
 		one.Text = counted(p.Instances, "instance") + ": " + s.bindingText(p)
 		if last := len(all) - 1; last >= 0 && all[last].Class == one.Class && all[last].To == one.From {
 			all[last].To = one.To
@@ -270,7 +245,7 @@ func (s scaledFigures) mirrored(place, other float64) float64 {
 
 // bindingText says what binds, and how much of all that has a limit is used.
 func (s scaledFigures) bindingText(p fact.ScalingPoint) string {
-	text := bindingWord(p.Binds)
+	text := p.Binds.Word()
 	if p.Binds == "" {
 		text = "nothing binds"
 	} else {
@@ -299,11 +274,7 @@ func (s scaledFigures) keys(f figure) []legendKey {
 			continue
 		}
 		seen[p.Binds] = true
-		means := bindingWord(p.Binds)
-		if r, known := resources[p.Binds]; known {
-			means = r.means
-		}
-		keys = append(keys, legendKey{bindingClass(p.Binds), means})
+		keys = append(keys, legendKey{bindingClass(p.Binds), p.Binds.Means()})
 	}
 	return keys
 }

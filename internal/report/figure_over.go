@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/units"
 )
 
 // overHeight is the height of the plots below the load line, in CSS pixels.
@@ -66,10 +67,10 @@ func (s scaledFigures) deviceReads() (figure, bool) {
 		high = max(high, p.DeviceReads)
 		f.Marks = append(f.Marks, mark{X: float64(p.Instances), Y: p.DeviceReads,
 			Text: fmt.Sprintf("%s: %s reads of the device per operation", counted(p.Instances, "instance"),
-				exactText(p.DeviceReads))})
+				units.Exact(p.DeviceReads))})
 	}
 	scale := linearScale(high)
-	f.Y = axis{High: scale.high, Ticks: valueTicks(scale.steps(4), significant)}
+	f.Y = axis{High: scale.high, Ticks: valueTicks(scale.steps(4), units.Significant)}
 	return f, high > 0
 }
 
@@ -91,7 +92,7 @@ func (s scaledFigures) pageCache() (figure, bool) {
 		high = max(high, data)
 	}
 	scale := linearScale(mib(high) * 1.12)
-	f.Y = axis{Label: "MiB", High: scale.high, Ticks: valueTicks(scale.steps(4), grouped)}
+	f.Y = axis{Label: "MiB", High: scale.high, Ticks: valueTicks(scale.steps(4), units.Grouped)}
 	if data > 0 && mib(data) <= f.Y.High {
 		f.Bands = append(f.Bands, band{Class: "files", Y: &[2]float64{mib(data), mib(data)},
 			Text: "files of each instance: " + bytesText(int64(data))})

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/units"
 )
 
 // mostRatios is how many rows the figure of ratios has at most. What is left
@@ -97,11 +98,11 @@ func ratios(baseline string, points []fact.Point, findings []fact.Finding) (sect
 		interval := "no interval"
 		if e.HasInterval() {
 			low, high = min(low, e.Low), max(high, e.High)
-			interval = fmt.Sprintf("95%% interval %s to %s", exactText(e.Low), exactText(e.High))
+			interval = fmt.Sprintf("95%% interval %s to %s", units.Exact(e.Low), units.Exact(e.High))
 		}
 		m := mark{Series: i, Name: e.Subject, X: e.Ratio, Y: float64(i), Low: e.Low, High: e.High, Class: classDevice,
 			Text: fmt.Sprintf("%s against %s, %s: %s of %s times, %s, %s", e.Subject, e.Baseline, workloadText(r.workload),
-				e.Metric, exactText(e.Ratio), interval, testText(&e))}
+				e.Metric, units.Exact(e.Ratio), interval, testText(&e))}
 		name := rowName{Subject: e.Subject, Baseline: e.Baseline, Workload: workloadText(r.workload), Text: effectText(&e),
 			Floor: floor}
 		if !e.Differs {
@@ -129,7 +130,7 @@ func ratios(baseline string, points []fact.Point, findings []fact.Finding) (sect
 	}
 	scale := logScale(low, high)
 	f.X = axis{Label: "ratio", Log: true, Low: scale.low, High: scale.high,
-		Ticks: valueTicks(scale.logSteps(6), func(v float64) string { return significant(v) + "x" })}
+		Ticks: valueTicks(scale.logSteps(6), func(v float64) string { return units.Significant(v) + "x" })}
 	f.Y.High = float64(len(rows))
 	s.Figures = []figure{f}
 	s.Keys = []legendKey{{"ratio", "measured here, with its interval"}}
@@ -153,7 +154,7 @@ func ratios(baseline string, points []fact.Point, findings []fact.Finding) (sect
 const classNoise = "noise"
 
 func noiseLabel(floor float64) string {
-	return fmt.Sprintf("noise floor: two copies of the baseline differ by %s times", exactText(floor))
+	return fmt.Sprintf("noise floor: two copies of the baseline differ by %s times", units.Exact(floor))
 }
 
 func truth(b bool) int {

@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/cell"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // PageOptions tell what the HTML report shows beside the run itself.
@@ -44,8 +45,9 @@ var sampledMetrics = []sampledMetric{
 	{"throughput of devices", []string{"device"}, []string{"io.read_bytes", "io.write_bytes"}, "MB/s", 1e-6,
 		func(v float64) string { return bandwidthText(1e6 * v) }, ""},
 	{"utilisation of devices", []string{"device"}, []string{"io.utilisation"}, "%", 100, percentTick, ""},
-	{cpuTitle, []string{"instance miniature", "host"}, []string{"cpu.user", "cpu.system"}, "CPUs", 1, significant, ""},
-	{pageCacheTitle, []string{"instance miniature", "host"}, []string{"memory.file"}, "MiB", 1. / (1 << 20), grouped,
+	{cpuTitle, []string{"instance miniature", "host"}, []string{"cpu.user", "cpu.system"}, "CPUs", 1, units.Significant,
+		""},
+	{pageCacheTitle, []string{"instance miniature", "host"}, []string{"memory.file"}, "MiB", 1. / (1 << 20), units.Grouped,
 		"MiB"},
 	{"time that waits for I/O", []string{"instance miniature", "host"}, []string{"pressure.io.some"}, "%", 100,
 		percentTick, ""},
@@ -53,7 +55,7 @@ var sampledMetrics = []sampledMetric{
 		percentTick, ""},
 }
 
-func percentTick(v float64) string { return significant(v) + "%" }
+func percentTick(v float64) string { return units.Significant(v) + "%" }
 
 // sampledSection draws what was sampled in the last trial of points: of those of
 // the verdict's stack and of the baseline first.

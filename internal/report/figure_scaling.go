@@ -132,10 +132,10 @@ func (s scaledFigures) table() *numberTable {
 			"p50", "p99", "p99.9", "Device reads per operation", "Page cache of each"},
 	}
 	for _, p := range s.Points {
-		row := []string{fmt.Sprint(p.Instances), bindingWord(p.Binds), grouped(p.Rate), "too few bring-ups",
-			s.timesFirst(p), units.Percent(p.Weakest), unknown, unknown, unknown, significant(p.DeviceReads), unknown}
+		row := []string{fmt.Sprint(p.Instances), p.Binds.Word(), units.Grouped(p.Rate), "too few bring-ups",
+			s.timesFirst(p), units.Percent(p.Weakest), unknown, unknown, unknown, units.Significant(p.DeviceReads), unknown}
 		if p.RateHigh > 0 {
-			row[3] = grouped(p.RateLow) + " to " + grouped(p.RateHigh)
+			row[3] = units.Grouped(p.RateLow) + " to " + units.Grouped(p.RateHigh)
 		}
 		for i, of := range []float64{50, 99, 99.9} {
 			if q, ok := percentileOf(p, of); ok {
@@ -193,7 +193,8 @@ func isPoliced(findings []fact.Finding, p fact.Point) bool {
 func unscaled(run *result.Run, points []fact.Point, findings []fact.Finding) []fact.Point {
 	varied := slices.ContainsFunc(findings, func(f fact.Finding) bool { return f.Elasticity != nil })
 	return slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
-		return isScaled(findings, p) || isPoliced(findings, p) || isShared(findings, p) || isOffered(findings, p) ||
+		return isScaled(findings, p) || isPoliced(findings, p) || isShared(findings, p) || covered(findings, p.Stack,
+			p.Workload) ||
 			varied && mixNamed(run, p.Workload).Varies != nil
 	})
 }

@@ -111,7 +111,7 @@ func roundsFigure(t result.Trial, r result.Rounds) figure {
 	}
 	switch {
 	case r.Settled:
-		f.Note = fmt.Sprintf("steady after %s of %s s", counted(r.To, "round"), exactText(r.Seconds))
+		f.Note = fmt.Sprintf("steady after %s of %s s", counted(r.To, "round"), units.Exact(r.Seconds))
 	default:
 		f.Note = "not steady"
 		if r.Why != "" {
@@ -128,9 +128,9 @@ func roundsFigure(t result.Trial, r result.Rounds) figure {
 			{Class: "tolerance", X: x, Y: &[2]float64{r.Average * 0.9, r.Average * 1.1}},
 			{Class: "average", X: x, Y: &[2]float64{r.Average, r.Average},
 				Text: fmt.Sprintf("average of rounds %d to %d: %s IOPS; they differ by %.1f%% of it, their line by %.1f%%",
-					r.From+1, r.To, exactText(r.Average), 100*r.Excursion, 100*r.Slope)},
+					r.From+1, r.To, units.Exact(r.Average), 100*r.Excursion, 100*r.Slope)},
 			{Class: "fit", X: x, Y: &[2]float64{r.First, r.Last},
-				Text: fmt.Sprintf("least-squares line: from %s to %s IOPS", exactText(r.First), exactText(r.Last))},
+				Text: fmt.Sprintf("least-squares line: from %s to %s IOPS", units.Exact(r.First), units.Exact(r.Last))},
 		}
 	}
 	scale := linearScale(high)
@@ -225,7 +225,7 @@ func seriesFigure(trials []result.Trial) figure {
 		}
 	}
 	scale := linearScale(high)
-	f.X = axis{Label: secondsLabel, High: longest, Ticks: valueTicks(linearScale(longest/1.04).steps(5), exactText)}
+	f.X = axis{Label: secondsLabel, High: longest, Ticks: valueTicks(linearScale(longest/1.04).steps(5), units.Exact)}
 	f.Y = axis{Label: unit, High: scale.high, Ticks: valueTicks(scale.steps(4), rateText)}
 	return f
 }
@@ -249,7 +249,7 @@ func trialBands(i int, t result.Trial) []band {
 	var bands []band
 	if warm := float64(t.Rates.Warmup) * t.Rates.IntervalSeconds; warm > 0 {
 		bands = append(bands, band{Class: "warmup", Curve: i, X: &[2]float64{0, warm},
-			Text: fmt.Sprintf("trial %d, warm-up: the first %s s are left out", t.Seq, exactText(warm))})
+			Text: fmt.Sprintf("trial %d, warm-up: the first %s s are left out", t.Seq, units.Exact(warm))})
 	}
 	if s := t.Stop; s != nil {
 		text := fmt.Sprintf("trial %d ended: %s", t.Seq, s.Reason)
@@ -257,10 +257,11 @@ func trialBands(i int, t result.Trial) []band {
 			text += ", " + s.Why
 		}
 		b := band{Class: "mean", Curve: i, Y: &[2]float64{s.MeanIOPS, s.MeanIOPS},
-			Text: fmt.Sprintf("%s; mean %s IOPS", text, exactText(s.MeanIOPS))}
+			Text: fmt.Sprintf("%s; mean %s IOPS", text, units.Exact(s.MeanIOPS))}
 		if known(s) {
 			b.Class, b.Y = "interval", &[2]float64{s.LowIOPS, s.HighIOPS}
-			b.Text += fmt.Sprintf(", %.0f%% interval %s to %s", 100*s.Confidence, exactText(s.LowIOPS), exactText(s.HighIOPS))
+			b.Text += fmt.Sprintf(", %.0f%% interval %s to %s", 100*s.Confidence, units.Exact(s.LowIOPS),
+				units.Exact(s.HighIOPS))
 		}
 		bands = append(bands, b)
 	}

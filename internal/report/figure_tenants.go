@@ -169,11 +169,11 @@ func tenantsTable(t *fact.Tenants) *numberTable {
 			fair = units.Digits(m.Fair.Median)
 		}
 		for _, s := range m.Tenants {
-			row := []string{m.Mix, tenantText(s.Tenant, s.Count), blameWords(s.Blame), unknown, grouped(s.Each), unknown,
+			row := []string{m.Mix, tenantText(s.Tenant, s.Count), blameWords(s.Blame), unknown, units.Grouped(s.Each), unknown,
 				latencyOr(s.P99Alone), latencyOr(s.P99NS), unknown, fair}
 			if s.Known() {
 				rate := s.Rate
-				row[3], row[5] = grouped(s.EachAlone), effectText(&rate)
+				row[3], row[5] = units.Grouped(s.EachAlone), effectText(&rate)
 			}
 			if s.P99 != nil {
 				row[8] = effectText(s.P99)
@@ -195,7 +195,7 @@ func latencyOr(ns float64) string {
 func blameWords(all []fact.Blame) string {
 	var words []string
 	for _, b := range all {
-		word := bindingWord(b.Resource)
+		word := b.Resource.Word()
 		if b.By != "" {
 			word += " (" + b.By + ")"
 		}

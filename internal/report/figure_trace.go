@@ -49,7 +49,7 @@ func traceBreakdowns(run *result.Run, points []fact.Point) (section, bool) {
 			row = append(row, text)
 		}
 		s.Table.Rows = append(s.Table.Rows, append(row, residueText(p), perIOText(p.PerIO),
-			units.Bytes(uint64(number(p.BytesPerIO))), grouped(float64(p.IOs)), fmt.Sprint(p.Trials)))
+			units.Bytes(uint64(number(p.BytesPerIO))), units.Grouped(float64(p.IOs)), fmt.Sprint(p.Trials)))
 	}
 	s.Remarks = tracesLack(run)
 	s.Folded = len(s.Figures) > mostUnfolded
@@ -119,7 +119,7 @@ func traceServed(run *result.Run) (section, bool) {
 	strangers := map[string]bool{}
 	for _, r := range rows {
 		s.Table.Rows = append(s.Table.Rows, []string{r.Stack, r.Workload, r.Device, r.whose(), r.Op,
-			grouped(float64(r.Requests)), decimalBytes(r.Bytes)})
+			units.Grouped(float64(r.Requests)), decimalBytes(r.Bytes)})
 		if !r.Application {
 			strangers[r.whose()] = true
 		}
@@ -148,7 +148,7 @@ func (t *terminal) traced(run *result.Run) {
 		if ns/scale < 0.01 && ns > 0 { // as much as is worth a column
 			return "< 0.01"
 		}
-		return compact(ns / scale)
+		return units.Compact(ns / scale)
 	}
 	columns := []column{{head: "stack", left: true}, {head: "total " + unit}}
 	for _, name := range names {

@@ -37,7 +37,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"rated":     ratedText,
 		"bandwidth": bandwidthText,
 		"latency":   latencyText,
-		"grouped":   grouped,
+		"grouped":   units.Grouped,
 		"honesty":   honestyText,
 		"size":      units.Bytes,
 		"count":     counted,
@@ -45,11 +45,12 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"slot":      slotClass,
 		"reasons":   reasonsOf,
 		"symbol":    symbol,
+		"means":     meanings,
 		"word":      explained,
 		"words":     glossary.All,
 		"isStrip":   func(class string) bool { return strings.HasPrefix(class, "binds-") },
 
-		"percentText": func(share float64) string { return significant(100*share) + "%" },
+		"percentText": func(share float64) string { return units.Significant(100*share) + "%" },
 		"seconds":     func(s float64) string { return elapsedText(time.Duration(s * float64(time.Second))) },
 	}).Parse(pageSource + figuresSource + traceSource))
 })
@@ -146,7 +147,7 @@ func newPage(run *result.Run, findings []fact.Finding, points []fact.Point, opt 
 		Roles:     rolesOf(whole, findings),
 		Latencies: otherLatencies(run),
 		Scaled: len(fact.Scalings(findings))+len(fact.AllPolicies(findings))+len(fact.Tenancies(findings))+
-			len(fact.Overloads(findings)) > 0,
+			len(answers(findings)) > 0,
 	}
 	p.Ran = ranSections(run, p.Roles, opt)
 	if run.Experiment.Name != "" {
@@ -293,7 +294,7 @@ func newFindingGroup(class, title string, findings []fact.Finding, points []fact
 	}
 	s := logScale(low, high)
 	if effects {
-		g.Ticks = s.decades(5, tickLabel(func(v float64) string { return significant(v) + "x" }))
+		g.Ticks = s.decades(5, tickLabel(func(v float64) string { return units.Significant(v) + "x" }))
 		g.One = s.at(1)
 	}
 	for _, f := range findings {

@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // workloadView is the section of one workload: four charts that share their
@@ -112,7 +113,7 @@ func newWorkloadView(i int, w result.Workload, run *result.Run, points []fact.Po
 	view.IOPS.Ticks = rates.ticks(4, tickLabel(rateText))
 	view.Bandwidth.Ticks = bandwidths.ticks(2, tickLabel(bandwidthText))
 	view.Latency.Ticks = latencies.decades(4, tickLabel(latencyText))
-	view.Honesty.Ticks = honesty.ticks(2, tickLabel(significant))
+	view.Honesty.Ticks = honesty.ticks(2, tickLabel(units.Significant))
 	one := honesty.at(1)
 	view.Honesty.Reference = &one
 

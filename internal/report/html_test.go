@@ -20,6 +20,7 @@ import (
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 	"plimsoll/web"
 )
 
@@ -259,9 +260,9 @@ func TestHTMLUnits(t *testing.T) {
 		{latencyText(2.74e6), "2.74 ms"},
 		{latencyText(1.5e9), "1.50 s"},
 		{latencyText(0), "unknown"},
-		{grouped(1234567), "1,234,567"},
-		{grouped(999), "999"},
-		{grouped(-1234), "-1,234"},
+		{units.Grouped(1234567), "1,234,567"},
+		{units.Grouped(999), "999"},
+		{units.Grouped(-1234), "-1,234"},
 		{honestyText(nil), "unknown"},
 		{honestyText(ptr(0.00142)), "0.0014"},
 		{honestyText(ptr(0.0)), "0.00"},

@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
 
 // mixPoint is what the instances of a mix did on a stack.
@@ -237,14 +238,14 @@ func (n instanceNote) String() string {
 	return fmt.Sprintf("%s, %d times: %s", n.Who, n.Times, n.Text)
 }
 
-func percentText(share float64) string { return significant(100*share) + "%" }
+func percentText(share float64) string { return units.Significant(100*share) + "%" }
 
 // rateOf gives a rate of operations, which are I/Os only of some workloads.
 func rateOf(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return unknown
 	}
-	return grouped(v) + "/s"
+	return units.Grouped(v) + "/s"
 }
 
 // said describes the instances in a line: "4 x readers: 497/s each, 480/s to
@@ -258,16 +259,16 @@ func (v tenantView) said() string {
 		text += ": " + rateOf(v.Rate)
 	} else {
 		text += fmt.Sprintf(": %s each, %s to %s from the slowest to the fastest",
-			rateOf(v.Median), grouped(v.Least), rateOf(v.Most))
+			rateOf(v.Median), units.Grouped(v.Least), rateOf(v.Most))
 	}
 	if v.TPMC > 0 {
-		text += ", " + grouped(v.TPMC) + " tpmC in all"
+		text += ", " + units.Grouped(v.TPMC) + " tpmC in all"
 	}
 	if v.P99NS > 0 {
 		text += ", p99 " + latencyText(v.P99NS)
 	}
 	if v.CPUs > 0 {
-		text += fmt.Sprintf(", %s CPUs", significant(v.CPUs))
+		text += fmt.Sprintf(", %s CPUs", units.Significant(v.CPUs))
 	}
 	if v.Held > 0.01 {
 		text += fmt.Sprintf(" and held back for %s of the time", percentText(v.Held))

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // instancesSection is the table of what ran at the same time, for each mix and
@@ -54,7 +55,7 @@ func tenantRow(p mixPoint, v tenantView) []string {
 		row[9] = latencyText(v.P99NS)
 	}
 	if !math.IsNaN(v.CPUs) {
-		row[10] = significant(v.CPUs)
+		row[10] = units.Significant(v.CPUs)
 		if v.Held > 0.01 {
 			row[10] += ", held back " + percentText(v.Held)
 		}

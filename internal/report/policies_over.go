@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/units"
 )
 
 // policyMetric is what is told of policies over the number of instances: throughput, disk bandwidth
@@ -20,7 +21,7 @@ type policyMetric struct {
 // policyMetrics are those of policies; rate is what their throughput is counted in.
 func policyMetrics(rate string) []policyMetric {
 	return []policyMetric{
-		{"Throughput, " + rate, false, func(p *fact.Policy) float64 { return p.Rate }, grouped},
+		{"Throughput, " + rate, false, func(p *fact.Policy) float64 { return p.Rate }, units.Grouped},
 		{"Disk bandwidth", false, func(p *fact.Policy) float64 { return p.DeviceBytes }, bandwidthText},
 		{"p99", true, func(p *fact.Policy) float64 { return p.P99NS }, latencyText},
 	}

@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/finding"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 func carried(t *testing.T, run *result.Run) []section {
@@ -130,7 +131,7 @@ func TestLoadLineMarks(t *testing.T) {
 	for i, p := range curve.Points {
 		m := f.Marks[i]
 		want := fmt.Sprintf("%s: median %s/s, interval %s to %s, 5 bring-ups", counted(p.Instances, "instance"),
-			exactText(p.Rate), exactText(p.RateLow), exactText(p.RateHigh))
+			units.Exact(p.Rate), units.Exact(p.RateLow), units.Exact(p.RateHigh))
 		if m.X != float64(p.Instances) || m.Y != p.Rate || m.Low != p.RateLow || !strings.HasPrefix(m.Text, want) {
 			t.Errorf("the mark of %d is %+v, want %s", p.Instances, m, want)
 		}

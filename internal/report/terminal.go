@@ -43,7 +43,7 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	t.policiesOver(points)
 	t.underPolicies(points)
 	t.whoSuffers()
-	t.offeredRates()
+	t.answers()
 	t.worthOfLimits()
 	t.legend(slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
 		return t.scalingOf(p.Workload) != nil || t.together(p.Workload)
@@ -121,7 +121,7 @@ func (t *terminal) sectionOn(title, stack string) {
 func (t *terminal) together(mix string) bool {
 	return t.policiesOf(mix) != nil || slices.ContainsFunc(fact.Tenancies(t.findings), func(one *fact.Tenants) bool {
 		return one.Has(mix)
-	}) || slices.ContainsFunc(fact.Overloads(t.findings), func(o *fact.Overload) bool { return o.Has(mix) })
+	}) || covered(t.findings, "", mix)
 }
 
 type terminal struct {

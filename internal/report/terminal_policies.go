@@ -60,7 +60,7 @@ func (t *terminal) policyTable(p *fact.Policies, rate string) (columns []column,
 		{head: "not reached", left: true, drop: 1},
 	}
 	for _, one := range append([]fact.Policy{p.None}, p.Policies...) {
-		row := tableRow{paint: t.style.plain, stack: p.Stack, cells: []string{one.Name, grouped(one.Rate)}}
+		row := tableRow{paint: t.style.plain, stack: p.Stack, cells: []string{one.Name, units.Grouped(one.Rate)}}
 		row.cells = append(row.cells, ratioCells(one.Throughput)...)
 		tail := ""
 		if one.P99NS > 0 {
@@ -71,7 +71,8 @@ func (t *terminal) policyTable(p *fact.Policies, rate string) (columns []column,
 		if one.CacheBytes > 0 {
 			cache = units.Bytes(uint64(one.CacheBytes))
 		}
-		row.cells = append(row.cells, units.Digits(one.Fair), percentText(one.Weakest), significant(one.DeviceReads), cache,
+		row.cells = append(row.cells, units.Digits(one.Fair), percentText(one.Weakest), units.Significant(one.DeviceReads),
+			cache,
 			cmp.Or(resourceWords(one.Held), "-"), resourceWords(one.Idle()))
 		rows = append(rows, row)
 	}
@@ -82,7 +83,7 @@ func (t *terminal) policyTable(p *fact.Policies, rate string) (columns []column,
 func resourceWords(all []fact.Resource) string {
 	var words []string
 	for _, r := range all {
-		words = append(words, bindingWord(r))
+		words = append(words, r.Word())
 	}
 	return plural.And(words)
 }

@@ -169,7 +169,7 @@ func (t *terminal) scalingTable(s *fact.Scaling, rate string) (columns []column,
 		case v < 10:
 			return fmt.Sprintf("%.2f", v)
 		default:
-			return compact(v)
+			return units.Compact(v)
 		}
 	}
 	percentile := func(p fact.ScalingPoint, percent float64) string {
@@ -181,16 +181,17 @@ func (t *terminal) scalingTable(s *fact.Scaling, rate string) (columns []column,
 		of func(fact.ScalingPoint) string
 	}{
 		{column{head: "instances"}, func(p fact.ScalingPoint) string { return fmt.Sprint(p.Instances) }},
-		{column{head: rate}, func(p fact.ScalingPoint) string { return grouped(p.Rate) }},
+		{column{head: rate}, func(p fact.ScalingPoint) string { return units.Grouped(p.Rate) }},
 		{column{head: "interval", drop: 6}, intervalOver},
-		{column{head: "each", drop: 1}, func(p fact.ScalingPoint) string { return compact(p.Rate / float64(p.Instances)) }},
+		{column{head: "each", drop: 1},
+			func(p fact.ScalingPoint) string { return units.Compact(p.Rate / float64(p.Instances)) }},
 		{column{head: "least", drop: 3}, leastOver},
 		{column{head: "p50", drop: 4}, func(p fact.ScalingPoint) string { return percentile(p, 50) }},
 		{column{head: "p99 " + unit}, func(p fact.ScalingPoint) string { return latency(p.P99NS) }},
 		{column{head: "p99.9", drop: 5}, func(p fact.ScalingPoint) string { return percentile(p, 99.9) }},
-		{column{head: "reads/op", drop: 8}, func(p fact.ScalingPoint) string { return significant(p.DeviceReads) }},
+		{column{head: "reads/op", drop: 8}, func(p fact.ScalingPoint) string { return units.Significant(p.DeviceReads) }},
 		{column{head: "cache", drop: 7}, cacheOver},
-		{column{head: "CPUs", drop: 2}, func(p fact.ScalingPoint) string { return significant(p.CPUs) }},
+		{column{head: "CPUs", drop: 2}, func(p fact.ScalingPoint) string { return units.Significant(p.CPUs) }},
 		{column{head: "binds", left: true}, func(p fact.ScalingPoint) string { return cmp.Or(string(p.Binds), "-") }},
 		{column{head: "", left: true}, func(p fact.ScalingPoint) string { return markOf(s, p) }},
 	}
@@ -228,7 +229,7 @@ func intervalOver(p fact.ScalingPoint) string {
 	if p.RateHigh == 0 {
 		return ""
 	}
-	return rangeText(p.RateLow, p.RateHigh)
+	return units.Range(p.RateLow, p.RateHigh)
 }
 
 func leastOver(p fact.ScalingPoint) string {

@@ -126,19 +126,19 @@ func (t *terminal) columns(points []fact.Point, tags map[string]string) []column
 		if v := ns / scale; v < 10 {
 			return strconv.FormatFloat(v, 'f', 2, 64)
 		}
-		return compact(ns / scale)
+		return units.Compact(ns / scale)
 	}
 	columns := []column{
 		{head: "stack", left: true, cell: func(p fact.Point) string { return p.Stack + tags[p.Stack] }},
-		{head: rateHead(points), cell: func(p fact.Point) string { return grouped(p.Median) }},
+		{head: rateHead(points), cell: func(p fact.Point) string { return units.Grouped(p.Median) }},
 		{head: "interval", drop: 4, cell: func(p fact.Point) string {
 			if p.Coverage == 0 {
 				return ""
 			}
-			return rangeText(p.Low, p.High)
+			return units.Range(p.Low, p.High)
 		}},
 		{head: "ratio", cell: func(p fact.Point) string { return t.versusBaseline(p) }},
-		{head: "MB/s", drop: 2, cell: func(p fact.Point) string { return compact(p.BytesPerSecond / 1e6) }},
+		{head: "MB/s", drop: 2, cell: func(p fact.Point) string { return units.Compact(p.BytesPerSecond / 1e6) }},
 		{head: "p50 " + unit, drop: 3, cell: func(p fact.Point) string { return latency(p.P50NS) }},
 		{head: "p99", cell: func(p fact.Point) string { return latency(p.P99NS) }},
 		{head: "p99.9", drop: 5, cell: func(p fact.Point) string { return latency(p.P999NS) }},
@@ -367,18 +367,6 @@ func latencyUnit(points []fact.Point) (unit string, ns float64) {
 	return "µs", 1e3
 }
 
-// rangeText gives both ends of an interval with one prefix: "11.8 to 13.2k".
-func rangeText(low, high float64) string {
-	prefix, scale := "", 1.0
-	for _, p := range []string{"k", "M", "G"} {
-		if high/scale < 999.5 {
-			break
-		}
-		prefix, scale = p, scale*1000
-	}
-	return compact(low/scale) + " to " + compact(high/scale) + prefix
-}
-
 // timesText gives a ratio of medians: "0.81x", "12x", "0.0012x".
 func timesText(ratio float64) string {
 	if math.IsNaN(ratio) || math.IsInf(ratio, 0) {
@@ -389,17 +377,6 @@ func timesText(ratio float64) string {
 
 // bareTimes is timesText where the x was said before: an interval.
 func bareTimes(ratio float64) string { return strings.TrimSuffix(timesText(ratio), "x") }
-
-// compact gives three significant digits, and thousands apart.
-func compact(v float64) string {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return unknown
-	}
-	if math.Abs(v) >= 99.95 {
-		return grouped(v)
-	}
-	return significant(v)
-}
 
 func sourceText(source string) string {
 	switch result.Source(source) {

@@ -1,6 +1,9 @@
 package report
 
-import "plimsoll/internal/finding/fact"
+import (
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/units"
+)
 
 // whoSuffers prints what tenants keep beside each other: one table, where each mix would have one.
 func (t *terminal) whoSuffers() {
@@ -33,9 +36,9 @@ func (t *terminal) tenantTable(all *fact.Tenants) (columns []column, rows []tabl
 	}
 	for _, s := range sharesOf(all) {
 		row := tableRow{paint: t.style.plain, stack: all.Stack,
-			cells: []string{tenantText(s.Tenant, s.Count), besideText(s), "", grouped(s.Each)}}
+			cells: []string{tenantText(s.Tenant, s.Count), besideText(s), "", units.Grouped(s.Each)}}
 		if s.Known() {
-			row.cells[2] = grouped(s.EachAlone)
+			row.cells[2] = units.Grouped(s.EachAlone)
 			if s.Loses || s.Waits {
 				row.paint = t.style.warn
 			}

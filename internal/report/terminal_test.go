@@ -15,6 +15,7 @@ import (
 	"plimsoll/internal/finding"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 var updateTerminal = flag.Bool("update-terminal", false, "rewrite the golden terminal reports")
@@ -317,11 +318,12 @@ func TestWrap(t *testing.T) {
 
 func TestTerminalNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{rangeText(11800, 13178), "11.8 to 13.2k"}, {rangeText(850, 990), "850 to 990"},
-		{rangeText(980, 1020), "0.980 to 1.02k"}, {rangeText(0, 0), "0 to 0"},
-		{rangeText(1.2e6, 1.31e6), "1.20 to 1.31M"},
+		{units.Range(11800, 13178), "11.8 to 13.2k"}, {units.Range(850, 990), "850 to 990"},
+		{units.Range(980, 1020), "0.980 to 1.02k"}, {units.Range(0, 0), "0 to 0"},
+		{units.Range(1.2e6, 1.31e6), "1.20 to 1.31M"},
 		{timesText(0.359), "0.36x"}, {timesText(2.664), "2.7x"}, {timesText(12.34), "12x"}, {timesText(0.00123), "0.0012x"},
-		{compact(12345), "12,345"}, {compact(99.9), "99.9"}, {compact(99.99), "100"}, {compact(0.0014), "0.00140"},
+		{units.Compact(12345), "12,345"}, {units.Compact(99.9), "99.9"}, {units.Compact(99.99), "100"},
+		{units.Compact(0.0014), "0.00140"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)

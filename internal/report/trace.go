@@ -279,7 +279,7 @@ func traceHeadline(a *iotrace.Account) string {
 	if len(names) > 0 {
 		devices = strings.Join(names, ", ")
 	}
-	text := fmt.Sprintf("%s: %s requests, %s", devices, grouped(float64(requests)), decimalBytes(bytes))
+	text := fmt.Sprintf("%s: %s requests, %s", devices, units.Grouped(float64(requests)), decimalBytes(bytes))
 	if a.Duration > 0 {
 		text += " in " + spanText(a.Duration.Seconds())
 	}
@@ -290,11 +290,11 @@ func traceHeadline(a *iotrace.Account) string {
 func traceLosses(a *iotrace.Account) (text string, lost bool) {
 	text = a.Recorder
 	if a.Events > 0 {
-		text += fmt.Sprintf(", %s events", grouped(float64(a.Events)))
+		text += fmt.Sprintf(", %s events", units.Grouped(float64(a.Events)))
 	}
 	if a.Lost > 0 {
 		return text + fmt.Sprintf("; %s were lost: counts are too low, and intervals may be missing",
-			grouped(float64(a.Lost))), true
+			units.Grouped(float64(a.Lost))), true
 	}
 	return text + ", none lost", false
 }
@@ -304,7 +304,7 @@ func spanText(seconds float64) string {
 	if seconds < 120 {
 		return traceNS(seconds * 1e9)
 	}
-	return fmt.Sprintf("%s s", grouped(seconds))
+	return fmt.Sprintf("%s s", units.Grouped(seconds))
 }
 
 // traceNS gives nanoseconds in the unit that reads best. Unlike a latency that

@@ -12,6 +12,7 @@ import (
 
 	"plimsoll/internal/hist"
 	"plimsoll/internal/iotrace"
+	"plimsoll/internal/units"
 	"plimsoll/web"
 )
 
@@ -178,7 +179,7 @@ func sharesFigure(title string, rows []traceRow, shares bool) figure {
 			}
 			m := mark{Series: i, Name: r.Label, X: float64(i), From: min(at, at+v), Y: max(at, at+v), Class: classOfPart(p.Name),
 				Text: fmt.Sprintf("%s: %s %s, %s of Q2C; %s requests", r.Label, p.Name, nsText(p.MeanNS), shareText(p.Share),
-					grouped(float64(r.Requests)))}
+					units.Grouped(float64(r.Requests)))}
 			at += v
 			high = max(high, m.Y)
 			f.Marks = append(f.Marks, m)
@@ -190,7 +191,7 @@ func sharesFigure(title string, rows []traceRow, shares bool) figure {
 	}
 	scale, format := linearScale(high), latencyTick
 	if shares {
-		format = func(share float64) string { return significant(100*share) + "%" }
+		format = func(share float64) string { return units.Significant(100*share) + "%" }
 	}
 	f.Y = axis{Label: f.Note, High: scale.high, Ticks: valueTicks(scale.steps(4), format)}
 	return f
@@ -295,7 +296,7 @@ func traceSeries(a *iotrace.Account) section {
 				}
 				return [...]float64{s.Q2CNS, s.D2CNS}[i] * n, n
 			}),
-			t.figure("depth", "requests", significant, names[7:], 7,
+			t.figure("depth", "requests", units.Significant, names[7:], 7,
 				func(s iotrace.Second, _ int) (float64, float64) { return s.Depth, 1 }),
 		} {
 			if len(f.Curves) == 0 || f.Title == "depth" && !d.Knows(iotrace.QuantityDepth) {
@@ -366,7 +367,7 @@ func (t secondsLine) figure(title, unit string, format func(float64) string, nam
 	end := float64(t.first) + float64(t.n-1)*float64(t.each)
 	f.X = axis{Label: secondsLabel, Low: float64(t.first), High: max(end, float64(t.first)+1)}
 	for _, at := range linearScale((end - float64(t.first)) / 1.04).steps(5) {
-		f.X.Ticks = append(f.X.Ticks, valueTick{float64(t.first) + at, exactText(float64(t.first) + at)})
+		f.X.Ticks = append(f.X.Ticks, valueTick{float64(t.first) + at, units.Exact(float64(t.first) + at)})
 	}
 	f.Y = axis{Label: title, High: scale.high, Ticks: valueTicks(scale.steps(4), format)}
 	if unit == "requests" { // the other formats write their unit
@@ -391,16 +392,17 @@ func traceDeviceTable(a *iotrace.Account) section {
 			}
 			return text
 		}
-		row := []string{d.Name, cmp.Or(d.MajMin, unknown), grouped(float64(d.Requests)), decimalBytes(d.Bytes),
-			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))),
+		row := []string{d.Name, cmp.Or(d.MajMin, unknown), units.Grouped(float64(d.Requests)), decimalBytes(d.Bytes),
+			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most,
+				units.Grouped(float64(d.MaxDepth))),
 			where(told.stages && told.sequential, shareText(d.Sequential))}
 		for _, n := range []uint64{d.BackMerges, d.FrontMerges, d.OtherMerges, d.Splits, d.Remaps, d.Requeues} {
-			row = append(row, grouped(float64(n)))
+			row = append(row, units.Grouped(float64(n)))
 		}
 		for _, n := range []uint64{d.Plugs, d.Unplugs, d.UnpluggedByTimer} {
-			row = append(row, where(told.stages, grouped(float64(n))))
+			row = append(row, where(told.stages, units.Grouped(float64(n))))
 		}
-		row = append(row, grouped(float64(d.Unfinished)))
+		row = append(row, units.Grouped(float64(d.Unfinished)))
 		s.Table.Rows = append(s.Table.Rows, row)
 	}
 	return s
@@ -434,7 +436,7 @@ func traceTable(a *iotrace.Account, by TraceDimension) section {
 				share = shareText(parts[at].Share)
 			}
 			s.Table.Rows = append(s.Table.Rows, []string{
-				r.Label, i.String(), grouped(float64(d.Count)), traceNS(float64(d.MinNS)), traceNS(d.MeanNS()),
+				r.Label, i.String(), units.Grouped(float64(d.Count)), traceNS(float64(d.MinNS)), traceNS(d.MeanNS()),
 				traceNS(float64(d.MaxNS)), traceNS(d.StddevNS()),
 				traceNS(float64(percentile(d, 50))), traceNS(float64(percentile(d, 90))), traceNS(float64(percentile(d, 99))),
 				traceNS(float64(percentile(d, 99.9))), share,

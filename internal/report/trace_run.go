@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
 
 // tracePartNames are the parts of an I/O's latency in the order in which it
@@ -267,11 +268,11 @@ func othersText(rows []servedRow, stack, workload string) string {
 			more += r.Requests
 			continue
 		}
-		words = append(words, fmt.Sprintf("%s: %s to %s, %s", r.whose(), grouped(float64(r.Requests)), r.Device,
+		words = append(words, fmt.Sprintf("%s: %s to %s, %s", r.whose(), units.Grouped(float64(r.Requests)), r.Device,
 			decimalBytes(r.Bytes)))
 	}
 	if len(others) > most {
-		words = append(words, fmt.Sprintf("%d more: %s", len(others)-most, grouped(float64(more))))
+		words = append(words, fmt.Sprintf("%d more: %s", len(others)-most, units.Grouped(float64(more))))
 	}
 	return strings.Join(words, "; ")
 }
@@ -314,7 +315,7 @@ func tracesLack(run *result.Run) []string {
 		}
 	}
 	if lost > 0 {
-		what := grouped(float64(lost)) + " events were"
+		what := units.Grouped(float64(lost)) + " events were"
 		if lost == 1 {
 			what = "1 event was"
 		}

@@ -5,6 +5,7 @@ import (
 
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/printable"
+	"plimsoll/internal/units"
 )
 
 // exported is the requests of one operation of a namespace that the host, as a
@@ -58,7 +59,7 @@ func (t *terminal) traceExports(a *iotrace.Account) {
 	var rows []tableRow
 	for _, e := range all {
 		cells := []string{
-			printable.Line(e.Device.Name), e.Label, grouped(float64(e.Requests)), decimalBytes(e.Bytes),
+			printable.Line(e.Device.Name), e.Label, units.Grouped(float64(e.Requests)), decimalBytes(e.Bytes),
 			meanText(e.dist(iotrace.T)), percentileText(e.dist(iotrace.T), 99), "", "", "",
 			percentileText(e.dist(iotrace.Q2C), 99),
 		}
@@ -75,7 +76,7 @@ func (t *terminal) traceExports(a *iotrace.Account) {
 		t.style.dim)
 	var named []string
 	for _, e := range all {
-		if name := e.Device.Name + " is namespace " + grouped(float64(e.Device.NSID)) + " of " +
+		if name := e.Device.Name + " is namespace " + units.Grouped(float64(e.Device.NSID)) + " of " +
 			e.Device.NQN; !slices.Contains(named, name) {
 			named = append(named, name)
 			t.text("  ", "    ", printable.Line(name), t.style.dim)

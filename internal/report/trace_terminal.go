@@ -10,6 +10,7 @@ import (
 
 	"plimsoll/internal/iotrace"
 	"plimsoll/internal/printable"
+	"plimsoll/internal/units"
 )
 
 // TraceOptions tell how a trace is shown.
@@ -83,7 +84,7 @@ var dimensionTitle = map[TraceDimension]string{
 // traceIntervals prints a table of all intervals of a row.
 func (t *terminal) traceIntervals(r traceRow) {
 	t.section(printable.Line(fmt.Sprintf("%s %s: %s requests, %s", dimensionTitle[r.Dimension], r.Label,
-		grouped(float64(r.Requests)), decimalBytes(r.Bytes))))
+		units.Grouped(float64(r.Requests)), decimalBytes(r.Bytes))))
 	parts := traceParts(r)
 	columns := []column{
 		{head: "interval", left: true}, {head: "count"}, {head: "min", drop: 4}, {head: "mean"}, {head: "max", drop: 7},
@@ -98,7 +99,8 @@ func (t *terminal) traceIntervals(r traceRow) {
 			continue
 		}
 		cells := []string{
-			i.String(), grouped(float64(d.Count)), traceNS(float64(d.MinNS)), traceNS(d.MeanNS()), traceNS(float64(d.MaxNS)),
+			i.String(), units.Grouped(float64(d.Count)), traceNS(float64(d.MinNS)), traceNS(d.MeanNS()),
+			traceNS(float64(d.MaxNS)),
 			traceNS(d.StddevNS()),
 			traceNS(float64(percentile(d, 50))), traceNS(float64(percentile(d, 90))), traceNS(float64(percentile(d, 99))),
 			traceNS(float64(percentile(d, 99.9))), "", "",
@@ -176,20 +178,22 @@ func (t *terminal) traceDevices(a *iotrace.Account) {
 			if a.Duration <= 0 {
 				return ""
 			}
-			return compact(float64(n) / scale / a.Duration.Seconds())
+			return units.Compact(float64(n) / scale / a.Duration.Seconds())
 		}
 		name := d.Name
 		if d.MajMin != "" && d.MajMin != d.Name {
 			name += " " + d.MajMin
 		}
 		rows = append(rows, tableRow{cells: []string{
-			printable.Line(name), grouped(float64(d.Requests)), rate(d.Requests, 1), rate(d.Bytes, 1e6),
-			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most, grouped(float64(d.MaxDepth))),
+			printable.Line(name), units.Grouped(float64(d.Requests)), rate(d.Requests, 1), rate(d.Bytes, 1e6),
+			where(told.depth, strconv.FormatFloat(number(d.Depth), 'f', 2, 64)), where(told.most,
+				units.Grouped(float64(d.MaxDepth))),
 			where(told.stages && told.sequential, shareText(d.Sequential)),
-			several(d.BackMerges, d.FrontMerges, d.OtherMerges), grouped(float64(d.Splits)), grouped(float64(d.Remaps)),
-			grouped(float64(d.Requeues)),
-			where(told.stages, grouped(float64(d.Plugs))), where(told.stages, several(d.Unplugs, d.UnpluggedByTimer)),
-			grouped(float64(d.Unfinished)),
+			several(d.BackMerges, d.FrontMerges, d.OtherMerges), units.Grouped(float64(d.Splits)),
+			units.Grouped(float64(d.Remaps)),
+			units.Grouped(float64(d.Requeues)),
+			where(told.stages, units.Grouped(float64(d.Plugs))), where(told.stages, several(d.Unplugs, d.UnpluggedByTimer)),
+			units.Grouped(float64(d.Unfinished)),
 		}, paint: t.style.plain})
 	}
 	t.table(columns, rows)
@@ -237,7 +241,7 @@ func (t *terminal) traceShares(by TraceDimension, rows []traceRow, drawn map[str
 			drawn[p.Name] = true
 		}
 		table = append(table, tableRow{cells: []string{
-			shorten(printable.Line(r.Label), 34), grouped(float64(r.Requests)), decimalBytes(r.Bytes),
+			shorten(printable.Line(r.Label), 34), units.Grouped(float64(r.Requests)), decimalBytes(r.Bytes),
 			meanText(r.dist(iotrace.Q2C)), percentileText(r.dist(iotrace.Q2C), 99), meanText(r.dist(iotrace.D2C)),
 			percentileText(r.dist(iotrace.D2C), 99), partsBar(parts),
 		}, paint: t.style.plain})

@@ -2,6 +2,8 @@
 // an effect is, what was measured. It decides nothing.
 package fact
 
+import "plimsoll/internal/section"
+
 // Kind groups findings for display.
 type Kind string
 
@@ -22,28 +24,28 @@ const (
 
 // Finding is a conclusion with its evidence.
 type Finding struct {
-	ID             string          `json:"id"`             // stable within a run: rule and subject, "illusion/loop-buffered/RR"
-	Rule           string          `json:"rule"`           // name of the rule that drew it
-	Case           string          `json:"case,omitempty"` // which of the rule's conclusions it is: the sentences are of that name
-	Kind           Kind            `json:"kind"`
-	Workload       string          `json:"workload,omitempty"`
-	Stacks         []string        `json:"stacks,omitempty"` // subjects, best first
-	Title          string          `json:"title"`            // one sentence with the number that matters
-	Why            string          `json:"why"`              // what was measured that says so; a line for each reason where there are several
-	Facts          any             `json:"facts,omitempty"`  // what the rule found: a struct of its own, next to its sentences
-	Effect         *Effect         `json:"effect,omitempty"`
-	Evidence       []Point         `json:"evidence,omitempty"`
-	Caveats        []string        `json:"caveats,omitempty"`        // marks, and everything else that must be said beside the number
-	Remarks        []Remark        `json:"remarks,omitempty"`        // the caveats that are no marks, as facts; only of some rules
-	Noise          []Noise         `json:"noise,omitempty"`          // by workload; of KindNoise only
-	Recommendation *Recommendation `json:"recommendation,omitempty"` // of the verdict only
-	Claim          *Claim          `json:"claim,omitempty"`          // the published result that was tested; nil for every other kind
-	Neighbours     *Neighbours     `json:"neighbours,omitempty"`     // facts of KindNeighbours; nil for every other kind
-	Scaling        *Scaling        `json:"-"`                        // of KindScaling only: Facts holds it too
-	Elasticity     *Elasticity     `json:"-"`                        // of KindScaling only: Facts holds it too
-	Overload       *Overload       `json:"-"`                        // of KindScaling only: Facts holds it too
-	Tenants        *Tenants        `json:"-"`                        // of KindScaling only: Facts holds it too
-	Policies       *Policies       `json:"-"`                        // of KindScaling only: Facts holds it too
+	ID             string           `json:"id"`             // stable within a run: rule and subject, "illusion/loop-buffered/RR"
+	Rule           string           `json:"rule"`           // name of the rule that drew it
+	Case           string           `json:"case,omitempty"` // which of the rule's conclusions it is: the sentences are of that name
+	Kind           Kind             `json:"kind"`
+	Workload       string           `json:"workload,omitempty"`
+	Stacks         []string         `json:"stacks,omitempty"` // subjects, best first
+	Title          string           `json:"title"`            // one sentence with the number that matters
+	Why            string           `json:"why"`              // what was measured that says so; a line for each reason where there are several
+	Facts          any              `json:"facts,omitempty"`  // what the rule found: a struct of its own, next to its sentences
+	Section        *section.Section `json:"-"`                // tables and figures of them; nil for none
+	Effect         *Effect          `json:"effect,omitempty"`
+	Evidence       []Point          `json:"evidence,omitempty"`
+	Caveats        []string         `json:"caveats,omitempty"`        // marks, and everything else that must be said beside the number
+	Remarks        []Remark         `json:"remarks,omitempty"`        // the caveats that are no marks, as facts; only of some rules
+	Noise          []Noise          `json:"noise,omitempty"`          // by workload; of KindNoise only
+	Recommendation *Recommendation  `json:"recommendation,omitempty"` // of the verdict only
+	Claim          *Claim           `json:"claim,omitempty"`          // the published result that was tested; nil for every other kind
+	Neighbours     *Neighbours      `json:"neighbours,omitempty"`     // facts of KindNeighbours; nil for every other kind
+	Scaling        *Scaling         `json:"-"`                        // of KindScaling only: Facts holds it too
+	Elasticity     *Elasticity      `json:"-"`                        // of KindScaling only: Facts holds it too
+	Tenants        *Tenants         `json:"-"`                        // of KindScaling only: Facts holds it too
+	Policies       *Policies        `json:"-"`                        // of KindScaling only: Facts holds it too
 }
 
 // Point is one stack's measured value with its interval, as ranked and drawn.

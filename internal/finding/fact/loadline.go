@@ -1,5 +1,7 @@
 package fact
 
+import "cmp"
+
 // Objective is what a host is to carry instances for: the most throughput of all
 // together, of those numbers of them at which the limits hold that are above 0.
 type Objective struct {
@@ -126,6 +128,40 @@ const (
 	WriteBytes Resource = "write bytes" //
 	Device     Resource = "device"      // itself: it had a request under way nearly always, and instances waited for it
 )
+
+// resources are how people call them, and what it means that one binds.
+var resources = map[Resource][2]string{
+	"":         {"nothing", "nothing that was measured binds"},
+	Memory:     {"memory", "memory: their files outgrow it, or they wait for it"},
+	Processors: {"processors", "processors of all"},
+	OwnCPUs:    {"own CPUs", "the CPUs that each may use"},
+	Reads:      {"reads/s", "the reads that the device may do"},
+	Writes:     {"writes/s", "the writes that the device may do"},
+	ReadBytes:  {"bytes read/s", "the bytes that the device may read"},
+	WriteBytes: {"bytes written/s", "the bytes that the device may write"},
+	Device:     {"device", "the device itself"},
+}
+
+// Word is the resource in a table: "nothing" for none.
+func (r Resource) Word() string { return cmp.Or(resources[r][0], string(r)) }
+
+// Means tells what it means that the resource binds.
+func (r Resource) Means() string { return cmp.Or(resources[r][1], string(r)) }
+
+// Because is why instances do no more, where the resource binds: "the device is busy".
+func (r Resource) Because() string {
+	switch r {
+	case Memory:
+		return "their files outgrow its memory"
+	case Processors:
+		return "the processors are busy"
+	case OwnCPUs:
+		return "the CPUs that each may use are used up"
+	case Device:
+		return "the device is busy"
+	}
+	return "the device does all that it may"
+}
 
 // Use is how much of a resource instances use together.
 type Use struct {

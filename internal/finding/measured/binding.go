@@ -39,9 +39,9 @@ var deviceUses = []struct {
 		func(l result.Limits) int64 { return l.Write.BytesPerSecond }},
 }
 
-// usesOf is how much so many instances use of what has a limit.
-func (v *View) usesOf(s Scaling, c *Cell, p fact.ScalingPoint) (uses []fact.Use) {
-	shared, own := s.limitsOf(c)
+// UsesOf is how much so many instances use of what has a limit.
+func (v *View) UsesOf(host *result.Limits, c *Cell, p fact.ScalingPoint) (uses []fact.Use) {
+	shared, own := limitsOf(host, c)
 	add := func(of fact.Resource, used, limit float64) {
 		if limit > 0 && Finite(used) {
 			uses = append(uses, fact.Use{Resource: of, Used: used, Limit: limit, Binds: used >= atLimit*limit})
@@ -72,13 +72,13 @@ func (v *View) usesOf(s Scaling, c *Cell, p fact.ScalingPoint) (uses []fact.Use)
 
 // limitsOf are the limits that instances share, and those of each: as the kernel says, and
 // those of the miniature as asked where nothing was read back.
-func (s Scaling) limitsOf(c *Cell) (shared, own result.Limits) {
+func limitsOf(host *result.Limits, c *Cell) (shared, own result.Limits) {
 	t := c.Trials[0]
 	switch {
 	case t.Miniature != nil:
 		shared = t.Miniature.ReadBack
-	case s.Host != nil:
-		shared = *s.Host
+	case host != nil:
+		shared = *host
 	}
 	for i, in := range t.Instances {
 		switch {
@@ -119,10 +119,10 @@ func medianOf(c *Cell, of func(*result.Trial) (float64, bool)) (median float64, 
 	return median, !math.IsNaN(median)
 }
 
-// bindingOf names what keeps so many instances from doing more together. What does not fit
+// BindingOf names what keeps so many instances from doing more together. What does not fit
 // into memory comes before the device, which only serves it again; a limit comes before the
 // device itself. fewest is the point with the fewest instances.
-func bindingOf(p, fewest fact.ScalingPoint) fact.Resource {
+func BindingOf(p, fewest fact.ScalingPoint) fact.Resource {
 	if outgrown(p, fewest) || p.MemoryPressure >= starved || p.Killed > 0 {
 		return fact.Memory
 	}

@@ -94,7 +94,7 @@ func (v *View) Policy(of Policied) fact.Policies {
 		f.Host = of.Host.String()
 	}
 	none := of.Cells[of.none()]
-	alone := pointOf(none, of.Instances)
+	alone := PointOf(none, of.Instances)
 	f.None = v.policy(of, noPolicy, none, alone)
 	var effects []*fact.Effect
 	for i, c := range of.Cells {
@@ -122,7 +122,7 @@ func (v *View) Policy(of Policied) fact.Policies {
 
 // policy is what instances did under one policy; none is what they did without.
 func (v *View) policy(of Policied, name string, c *Cell, none fact.ScalingPoint) fact.Policy {
-	point := pointOf(c, of.Instances)
+	point := PointOf(c, of.Instances)
 	p := fact.Policy{
 		Name: name, Mix: c.Workload.Name, BringUps: c.Point.N, Rate: point.Rate, P99NS: point.P99NS, Weakest: point.Weakest,
 		DeviceReads: point.DeviceReads, CacheBytes: point.CacheBytes,
@@ -131,13 +131,12 @@ func (v *View) policy(of Policied, name string, c *Cell, none fact.ScalingPoint)
 	if moved := c.DeviceBandwidth(); len(moved) > 0 {
 		p.DeviceBytes = stats.Median(moved.Means())
 	}
-	s := Scaling{Host: of.Host}
-	_, own := s.limitsOf(c)
+	_, own := limitsOf(of.Host, c)
 	p.Limits = limitsIn(own)
 	if outgrown(point, none) || point.MemoryPressure >= starved || point.Killed > 0 {
 		p.Held = append(p.Held, fact.Memory)
 	}
-	for _, u := range v.usesOf(s, c, point) {
+	for _, u := range v.UsesOf(of.Host, c, point) {
 		if u.Binds {
 			p.Held = append(p.Held, u.Resource)
 		}

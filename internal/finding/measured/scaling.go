@@ -107,10 +107,10 @@ func (v *View) scalingOf(s Scaling) fact.Scaling {
 		f.Host, f.Memory = s.Host.String(), s.Host.MemoryBytes
 	}
 	for i, c := range s.Cells {
-		p := pointOf(c, s.Counts[i])
-		p.Uses = v.usesOf(s, c, p)
+		p := PointOf(c, s.Counts[i])
+		p.Uses = v.UsesOf(s.Host, c, p)
 		f.Points = append(f.Points, p)
-		f.Points[i].Binds = bindingOf(p, f.Points[0])
+		f.Points[i].Binds = BindingOf(p, f.Points[0])
 	}
 	var rates []samples.Sample
 	for _, c := range s.Cells {
@@ -140,7 +140,8 @@ func (v *View) scalingOf(s Scaling) fact.Scaling {
 	return f
 }
 
-func pointOf(c *Cell, instances int) fact.ScalingPoint {
+// PointOf returns what so many instances did, and what they used of what has no limit.
+func PointOf(c *Cell, instances int) fact.ScalingPoint {
 	median := func(of func(*result.Trial) (float64, bool)) float64 {
 		value, _ := medianOf(c, of)
 		return value
@@ -176,7 +177,7 @@ func pointOf(c *Cell, instances int) fact.ScalingPoint {
 	if c.Point.Coverage > 0 {
 		p.RateLow, p.RateHigh = c.Point.Low, c.Point.High
 	}
-	p.Percentiles = percentilesOf(c)
+	p.Percentiles = Percentiles(c)
 	for _, t := range c.Trials {
 		for _, in := range t.Instances {
 			if in.Usage != nil {
@@ -199,8 +200,8 @@ func written(t *result.Trial) (bytes float64, ok bool) {
 	return float64(p.Bytes) / float64(p.Passes), true
 }
 
-// percentilesOf are those of latency; none where a trial does not tell one of them.
-func percentilesOf(c *Cell) (all []fact.Percentile) {
+// Percentiles are those of latency; none where a trial does not tell one of them.
+func Percentiles(c *Cell) (all []fact.Percentile) {
 	for _, of := range []struct {
 		percent float64
 		metric  samples.Metric

@@ -313,7 +313,7 @@ func (t tenancy) conclude(f *fact.TenantMix, m result.Mix) {
 			for _, of := range m.Tenants {
 				count += of.Count
 			}
-			uses = t.view.usesOf(Scaling{Host: t.host}, c, pointOf(c, count))
+			uses = t.view.UsesOf(t.host, c, PointOf(c, count))
 		}
 		s.Blame = t.blame(*s, f.Tenants, uses)
 	}

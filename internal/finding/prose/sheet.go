@@ -107,7 +107,9 @@ func (s *Sheet) Write(f *fact.Finding) {
 		c.Measured, c.Why = s.Say("measured", f.Facts), s.Say("reason", f.Facts)
 		c.StandIn = s.Say("stand-in", f.Facts)
 	}
-	f.Title, f.Why = s.Say(f.Case, f), s.Say(f.Case+": why", f)
+	if f.Title == "" { // nobody else gave it sentences
+		f.Title, f.Why = s.Say(f.Case, f), s.Say(f.Case+": why", f)
+	}
 	for _, r := range f.Remarks {
 		f.Caveats = append(f.Caveats, s.Remark(r))
 	}

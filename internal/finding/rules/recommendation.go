@@ -10,6 +10,7 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
 )
@@ -28,7 +29,7 @@ type candidate struct {
 
 // Recommend draws one verdict for the whole run.
 func Recommend(v *measured.View) []fact.Finding {
-	for _, about := range []func(*measured.View) (fact.Finding, bool){policed, carries, shared, keeps} {
+	for _, about := range []func(*measured.View) (fact.Finding, bool){policed, carries, shared, rated} {
 		if f, ok := about(v); ok {
 			settle(v, &f)
 			return []fact.Finding{f}
@@ -65,6 +66,15 @@ func Recommend(v *measured.View) []fact.Finding {
 	}
 	f.Caveats = append(f.Caveats, doubts(v)...)
 	return []fact.Finding{f}
+}
+
+// rated draws the verdict of a run that asks which rate is kept.
+func rated(v *measured.View) (fact.Finding, bool) {
+	f, told, ok := overload.Verdict(v, neighboursOf(v) == nil)
+	if ok {
+		f.Facts, f.Caveats = Verdict{Offered: told}, append(f.Caveats, doubts(v)...)
+	}
+	return f, ok
 }
 
 // doubts are what the run's twins say against any verdict.

@@ -9,6 +9,7 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
@@ -19,15 +20,15 @@ import (
 var verdictText string
 
 // VerdictSentences are the sentences of a verdict.
-var VerdictSentences = prose.NewSheet(verdictText, neighboursText, scalingText, policiesText, tenantsText, overloadText)
+var VerdictSentences = prose.NewSheet(verdictText, neighboursText, scalingText, policiesText, tenantsText)
 
 // Verdict is what the sentences of a verdict speak of, beside the recommendation.
 type Verdict struct {
-	Carries *Scaled  `json:"carries,omitempty"` // of a run that asks how many instances a host carries: all else but Moves is empty then
-	Policed *Policed `json:"policed,omitempty"` // of a run that asks what policies cost: all else is empty then
-	Shared  *Shared  `json:"shared,omitempty"`  // of a run that asks what tenants do to each other: likewise
-	Offered *Rated   `json:"offered,omitempty"` // of a run that asks which rates are kept: likewise
-	Moves   *Limited `json:"-"`                 // beside Carries: the limits that move it; nil where the run does not tell, or none does
+	Carries *Scaled         `json:"carries,omitempty"` // of a run that asks how many instances a host carries: all else but Moves is empty then
+	Policed *Policed        `json:"policed,omitempty"` // of a run that asks what policies cost: all else is empty then
+	Shared  *Shared         `json:"shared,omitempty"`  // of a run that asks what tenants do to each other: likewise
+	Offered *overload.Facts `json:"offered,omitempty"` // of a run that asks which rates are kept: likewise
+	Moves   *Limited        `json:"-"`                 // beside Carries: the limits that move it; nil where the run does not tell, or none does
 
 	Name           string    `json:"name,omitempty"` // of the pick, in plain words
 	Line           string    `json:"line,omitempty"`

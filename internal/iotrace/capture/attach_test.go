@@ -3,7 +3,10 @@ package capture
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,7 +56,28 @@ func TestAttachingUnderLoad(t *testing.T) {
 	}
 }
 
-// busy keeps all CPUs busy with system calls and requests until stop is called.
+// requests are the reads and writes that a device has completed, by the first and the fifth number
+// of the kernel's Documentation/block/stat.rst.
+func requests(t *testing.T, device string) (n uint64) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(device), "stat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, field := range strings.Fields(string(text)) {
+		if i != 0 && i != 4 {
+			continue
+		}
+		one, err := strconv.ParseUint(field, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += one
+	}
+	return n
+}
+
+// busy keeps all CPUs busy with system calls and requests, from when it returns until stop is called.
 func busy(t *testing.T, device string) (stop func()) {
 	t.Helper()
 	load := exec.Command("fio", "--name=t", "--filename="+device, "--direct=1", "--bs=4k", "--size=64m", "--rw=randrw",
@@ -62,8 +86,16 @@ func busy(t *testing.T, device string) (stop func()) {
 	// It dies with the thread that starts it.
 	load.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	runtime.LockOSThread()
+	before := requests(t, device)
 	if err := load.Start(); err != nil {
 		t.Fatal(err)
+	}
+	// On an emulated host that has much to do, fio takes longer to start than the test lasts.
+	for deadline := time.Now().Add(2 * time.Minute); requests(t, device) < before+100; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Error("fio made no request in two minutes")
+			break
+		}
 	}
 	quit := make(chan struct{})
 	for range runtime.NumCPU() {

@@ -1,26 +1,29 @@
-package rules
+// Package toy finds the run called toy. It is the least that a question takes: its facts, the rule
+// that finds them, the sentences, and what is shown of them.
+package toy
 
 import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/section"
 )
 
-// ToySentences are the sentences on the toy. Where there are more, they stand in a file beside the rule.
-var ToySentences = prose.NewSheet(`
-{{define "called"}}This is the run called {{.Facts.Name}}{{end}}
-{{define "called: why"}}It says so itself.{{end}}
-`)
-
-// Named is a run's name.
-type Named struct {
+// Facts are a run's name.
+type Facts struct {
 	Name string `json:"name"`
 }
 
-// Toy finds the run called toy.
-func Toy(v *measured.View) []fact.Finding {
+// Find finds the run called toy.
+func Find(v *measured.View) []fact.Finding {
 	if v.Run.ID != "toy" {
 		return nil
 	}
-	return []fact.Finding{{ID: "toy/run", Case: "called", Kind: fact.KindCaveat, Facts: Named{v.Run.ID}}}
+	f := Facts{v.Run.ID}
+	return []fact.Finding{{
+		ID: "toy/run", Case: "called", Kind: fact.KindCaveat, Facts: f, Title: "This is the run called " + f.Name, Why: "It says so itself.",
+		Section: &section.Section{Title: "Its name", Tables: []section.Table{{
+			Columns: []section.Column{{Head: "name", Text: true, Means: "what the run is called"}},
+			Rows:    []section.Row{{Cells: []section.Cell{section.Text(f.Name)}}},
+		}}},
+	}}
 }

@@ -1,107 +1,69 @@
-package measured
+package overload
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
-	"plimsoll/internal/workload/ycsb"
 )
 
-// Offered is mixes of one stack that differ in the rate alone at which operations begin.
-type Offered struct {
-	Stack     *Stack
-	Host      *result.Limits
-	Instances int
-	Rates     []float64 // of all instances together, ascending
-	Cells     []*Cell   // by rate
-	workloads []string
+// Find says which rate of operations instances keep up with, and what becomes of more.
+func Find(v *measured.View) (out []fact.Finding) {
+	for _, of := range v.Offereds() {
+		f, _ := find(v, of)
+		out = append(out, f)
+	}
+	return out
 }
 
-// mixes are what ran at the same time: the run's mixes, or each workload alone.
-func (v *View) mixes() []result.Mix {
-	if len(v.Run.Mixes) > 0 {
-		return v.Run.Mixes
+func find(v *measured.View, of measured.Offered) (fact.Finding, *Facts) {
+	told := &Facts{curveOf(v, of)}
+	f := fact.Finding{
+		ID:   fmt.Sprintf("overload/%s/%s-%d", of.Stack.Name, told.Overload.Workload, of.Instances),
+		Case: "overload", Kind: fact.KindScaling, Workload: told.Overload.Workload, Facts: told,
+		Title: told.whose() + ": " + told.keeps(), Why: told.each(), Section: told.section(),
+		Evidence: measured.Points(of.Cells...), Caveats: measured.MarksOf(of.Cells...),
 	}
-	var all []result.Mix
-	for _, w := range v.Run.Workloads {
-		all = append(all, result.Mix{Name: w.Name, Tenants: []result.Tenant{{Name: w.Name, Workload: w.Name, Count: 1}}})
+	if of.Stack.Name != "" {
+		f.Stacks = []string{of.Stack.Name}
 	}
-	return all
+	return f, told
 }
 
-// openOf returns the rate of a mix of one tenant whose operations begin at one, and what it has in
-// common with mixes that differ in that rate alone.
-func (v *View) openOf(m result.Mix) (rate float64, family string, ok bool) {
-	if len(m.Tenants) != 1 || m.Varies != nil {
-		return 0, "", false
+// Verdict draws the verdict of a run that asks which rate is kept: on one stack, of mixes that
+// differ in their rate; on a host that was quiet or not. ok is false for any other run.
+func Verdict(v *measured.View, quiet bool) (f fact.Finding, told *Facts, ok bool) {
+	all := v.Offereds()
+	if len(all) == 0 {
+		return f, nil, false
 	}
-	of := m.Tenants[0]
-	at := slices.IndexFunc(v.Run.Workloads, func(w result.Workload) bool { return w.Name == of.Workload })
-	if at < 0 || v.Run.Workloads[at].Kind != ycsb.Kind.Name {
-		return 0, "", false
-	}
-	open, ok := ycsb.OpenOf(v.Run.Workloads[at].Declared)
-	var host result.Limits
-	if m.Host != nil {
-		host = *m.Host
-	}
-	family = fmt.Sprint(open.Family, "\x00", of.Count, of.On, of.Limits, of.Policy, host)
-	return open.Rate * float64(of.Count), family, ok
-}
-
-// Offereds returns what was offered at several rates, in the order of the mixes.
-func (v *View) Offereds() []Offered {
-	var all families[Offered]
-	for _, m := range v.mixes() {
-		rate, family, ok := v.openOf(m)
-		if !ok {
-			continue
-		}
-		for _, s := range v.Stacks {
-			c := v.Cell(s.Name, m.Name)
-			if c == nil {
-				continue
-			}
-			first := Offered{Stack: s, Host: m.Host, Instances: m.Tenants[0].Count}
-			all.of(s.Name+"\x00"+family, first).add(rate, c, m.Tenants[0].Workload)
+	for _, c := range v.All() {
+		if c.Stack != all[0].Stack || !v.OfferedAt(c.Workload.Name) {
+			return f, nil, false
 		}
 	}
-	return slices.DeleteFunc(all.all, func(o Offered) bool { return len(o.Rates) < 2 })
+	f, told = find(v, all[0])
+	f.ID, f.Case, f.Kind, f.Workload, f.Section = "recommendation", "rates kept", fact.KindRecommendation, "", nil
+	f.Recommendation = &fact.Recommendation{Confidence: told.confidence(quiet)}
+	f.Title = told.verdict(f.Recommendation.Confidence)
+	return f, told, true
 }
 
-func (o *Offered) add(rate float64, c *Cell, workload string) {
-	at, taken := slices.BinarySearch(o.Rates, rate)
-	if taken {
-		return
+// confidence is how sure it is which rate is kept.
+func (f *Facts) confidence(quiet bool) fact.Confidence {
+	switch {
+	case f.few():
+		return fact.TooEarly
+	case !f.decided() || len(f.late(false)) > 0 || f.Overload.Breaks == 0 || !quiet:
+		return fact.Likely
 	}
-	o.Rates, o.Cells = slices.Insert(o.Rates, at, rate), slices.Insert(o.Cells, at, c)
-	o.workloads = append(o.workloads, workload)
-}
-
-// OfferedAt reports whether a mix is one of several rates.
-func (v *View) OfferedAt(mix string) bool {
-	return slices.ContainsFunc(v.Offereds(), func(o Offered) bool {
-		return slices.ContainsFunc(o.Cells, func(c *Cell) bool { return c.Workload.Name == mix })
-	})
-}
-
-// name is what the names of workloads have in common: "C" of C-200 and C-400.
-func (o *Offered) name() string {
-	common := o.workloads[0]
-	for _, w := range o.workloads[1:] {
-		for !strings.HasPrefix(w, common) {
-			common = common[:len(common)-1]
-		}
-	}
-	return cmp.Or(strings.TrimRight(common, "-_.0123456789"), o.workloads[0])
+	return fact.Sure
 }
 
 // What it takes for a rate to be kept.
@@ -110,21 +72,21 @@ const (
 	growing   = 1 - nearlyAll // p99 gets longer by less than this share of the time that passes: so do queues that rest
 )
 
-// Overload returns what became of each rate.
-func (v *View) Overload(of Offered) fact.Overload {
-	o := fact.Overload{Stack: of.Stack.Name, Workload: of.name(), Instances: of.Instances}
+// curveOf returns what became of each rate.
+func curveOf(v *measured.View, of measured.Offered) Curve {
+	o := Curve{Stack: of.Stack.Name, Workload: of.Name(), Instances: of.Instances}
 	if of.Host != nil {
 		o.Host = of.Host.String()
 	}
 	var first fact.ScalingPoint
 	for i, c := range of.Cells {
-		used := pointOf(c, of.Instances)
-		used.Uses = v.usesOf(Scaling{Host: of.Host}, c, used)
+		used := measured.PointOf(c, of.Instances)
+		used.Uses = v.UsesOf(of.Host, c, used)
 		if i == 0 {
 			first = used
 		}
 		p := offeredPoint(c, of.Rates[i])
-		p.Uses, p.Binds = used.Uses, bindingOf(used, first)
+		p.Uses, p.Binds = used.Uses, measured.BindingOf(used, first)
 		o.Points = append(o.Points, p)
 		if i == 0 || p.BringUps < o.BringUps {
 			o.BringUps = p.BringUps
@@ -134,8 +96,8 @@ func (v *View) Overload(of Offered) fact.Overload {
 	for i, p := range o.Points {
 		kept[i] = p.Kept
 	}
-	o.Kept, o.Breaks = of.keptUpTo(kept)
-	of.over(&o)
+	o.Kept, o.Breaks = keptUpTo(of.Rates, kept)
+	over(of, &o)
 	if o.Kept > 0 && o.Breaks > nextFrom*o.Kept {
 		o.Next = twoDigits(math.Sqrt(o.Kept * o.Breaks))
 	}
@@ -162,18 +124,18 @@ func twoDigits(x float64) float64 {
 }
 
 // keptUpTo is the highest rate up to which all are kept, and the next.
-func (o *Offered) keptUpTo(kept []bool) (up, breaks float64) {
+func keptUpTo(rates []float64, kept []bool) (up, breaks float64) {
 	for i, k := range kept {
 		if !k {
-			return up, o.Rates[i]
+			return up, rates[i]
 		}
-		up = o.Rates[i]
+		up = rates[i]
 	}
 	return up, 0
 }
 
 // over finds how far it depends on the bring-up what is kept.
-func (o *Offered) over(f *fact.Overload) {
+func over(o measured.Offered, f *Curve) {
 	var blocks [][2]int
 	for _, c := range o.Cells {
 		for _, t := range c.Trials {
@@ -196,7 +158,7 @@ func (o *Offered) over(f *fact.Overload) {
 		if !whole {
 			continue // some rate was not offered in it
 		}
-		up, _ := o.keptUpTo(kept)
+		up, _ := keptUpTo(o.Rates, kept)
 		if first {
 			f.Low, f.High, first = up, up, false
 			continue
@@ -214,14 +176,14 @@ func medianOr0(s samples.Sample) float64 {
 
 func isKept(done, growth float64) bool { return done >= nearlyAll && growth < growing }
 
-func offeredPoint(c *Cell, rate float64) fact.OverloadPoint {
-	p := fact.OverloadPoint{
+func offeredPoint(c *measured.Cell, rate float64) Point {
+	p := Point{
 		Mix: c.Workload.Name, BringUps: c.Point.N, Offered: rate, Achieved: c.Point.Median, Trials: len(c.Trials),
 	}
 	if c.Point.Coverage > 0 {
 		p.Low, p.High = c.Point.Low, c.Point.High
 	}
-	for _, q := range percentilesOf(c) {
+	for _, q := range measured.Percentiles(c) {
 		switch q.Percent {
 		case 50:
 			p.P50NS = q.NS

@@ -1,0 +1,124 @@
+package overload
+
+import (
+	"fmt"
+	"strings"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/plural"
+	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
+)
+
+// whose names what the rates are offered to.
+func (f *Facts) whose() string {
+	return fmt.Sprintf("%s of %s", plural.Count(f.Overload.Instances, "instance"), f.Overload.Workload)
+}
+
+// verdict is the first sentence of a run that asks for nothing else.
+func (f *Facts) verdict(sure fact.Confidence) string {
+	if sure == fact.TooEarly {
+		return fmt.Sprintf("Too early to say how many operations a second %s %s up with: it takes %d bring-ups, and some rates "+
+			"have only %d", f.whose(), f.verb("keeps", "keep"), stats.FewestPairs, f.Overload.BringUps)
+	}
+	return fmt.Sprintf("%s: %s %s", prose.Capital(string(sure)), f.whose(), f.keeps())
+}
+
+// verb agrees with the instances.
+func (f *Facts) verb(one, several string) string {
+	return plural.Choose(f.Overload.Instances, one, several)
+}
+
+// keeps says which rate is kept, and what becomes of the next.
+func (f *Facts) keeps() string {
+	kept, broken := f.kept(), f.broken()
+	var said string
+	switch {
+	case kept == nil && broken != nil:
+		said = fmt.Sprintf("%s not even keep up with %s operations a second: %s", f.verb("does", "do"), units.Rate(broken.Offered),
+			broken.breaks())
+	case broken == nil:
+		said = fmt.Sprintf("%s up with %s operations a second, the most that was offered", f.verb("keeps", "keep"),
+			units.Rate(f.Overload.Kept))
+	default:
+		said = fmt.Sprintf("%s up with %s operations a second; at %s %s", f.verb("keeps", "keep"), units.Rate(f.Overload.Kept),
+			units.Rate(broken.Offered), broken.breaks())
+	}
+	if late := f.late(false); len(late) > 0 {
+		said += fmt.Sprintf("; at %s the generator itself was the bottleneck", rates(late))
+	}
+	return said
+}
+
+// breaks says what becomes of a rate that is not kept.
+func (p *Point) breaks() string {
+	said := units.Percent(1-p.Done) + " of them fail or never begin"
+	if p.grows() {
+		said = "what waits grows without end"
+	}
+	if p.Binds != "" {
+		said += ", since " + p.Binds.Because()
+	}
+	return said
+}
+
+// grows reports whether what waits is told to grow without end.
+func (p *Point) grows() bool { return p.Growth >= growing }
+
+// each says what was measured of the rates that matter, a line for each reason.
+func (f *Facts) each() string {
+	o := f.Overload
+	var lines []string
+	say := func(format string, values ...any) { lines = append(lines, fmt.Sprintf(format, values...)) }
+	if o.Host != "" {
+		say("All in a miniature of %s.", o.Host)
+	}
+	var ends []string
+	if kept := f.kept(); kept != nil {
+		ends = append(ends, fmt.Sprintf("Of %s a second, %s are completed, 99%% of them within %s of when they were to begin.",
+			units.Rate(kept.Offered), units.Percent(kept.Done), units.Latency(kept.P99NS)))
+	}
+	if broken := f.broken(); broken != nil {
+		end := fmt.Sprintf("Of %s, %s are, at %s a second", units.Rate(broken.Offered), units.Percent(broken.Done),
+			units.Rate(broken.Achieved))
+		if broken.grows() {
+			end += ", and p99 gets longer by " + units.Latency(broken.GrowthPerSecond()) + " with every second"
+		}
+		ends = append(ends, end+".")
+	}
+	if len(ends) > 0 {
+		say("%s", strings.Join(ends, " "))
+	}
+	if hidden := f.hidden(); hidden != nil {
+		say("At %s, p99 is %s from when operations were to begin, and %s from when they were sent: that is all that a closed "+
+			"loop would have shown.", units.Rate(hidden.Offered), units.Latency(hidden.P99NS), units.Latency(hidden.ServiceNS))
+	}
+	if !f.few() && !f.decided() {
+		low := "nothing"
+		if o.Low > 0 {
+			low = units.Rate(o.Low)
+		}
+		say("Bring-ups differ: what is kept is %s in one and %s in another.", low, units.Rate(o.High))
+	}
+	if late := f.late(false); len(late) > 0 {
+		say("At %s a second the generator was itself the bottleneck: these prove nothing about the server. Give it CPUs of its own.",
+			rates(late))
+	}
+	if late := f.late(true); len(late) > 0 {
+		say("At %s a second the generator was late itself: these rates are kept all the same, and latencies hold its lag.", rates(late))
+	}
+	if o.Next > 0 {
+		say("Offer %s a second next.", units.Rate(o.Next))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// rates lists rates.
+func rates(all []float64) string {
+	var words []string
+	for _, r := range all {
+		words = append(words, units.Rate(r))
+	}
+	return plural.And(words)
+}
