@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"plimsoll/internal/hist"
@@ -173,6 +174,16 @@ func TestDrivesBoundWhatStandsOnThem(t *testing.T) {
 	together := solve(Placed{0, 0, 8}, Placed{1, 0, 8})
 	near("both on one: half of its time each", together.Tenants[0].Rate, 0.5e4, 0.05)
 	near("writes twice as dear", together.Tenants[1].Rate, 0.25e4, 0.05)
+	for class, want := range map[string]string{"R": "", "W": "how long W waits for a write"} {
+		of := Tenant{Class: class, Count: 2, Drive: "b"}
+		a, err := m.Predict(Ask{Host: host.Host, Drives: host.Drives, Tenants: []Tenant{of}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(a.Unknown, ""); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q", class, got)
+		}
+	}
 	host.Drives[0].Is.Competes = 0
 	near("where writes cost nothing", solve(Placed{0, 0, 8}, Placed{1, 0, 8}).Tenants[0].Rate, 1e4, 0.05)
 	host.Host.Speed = 2

@@ -129,6 +129,11 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 				"second change nothing here. Points with a column `reads`, or a `plimsoll run` of it, would tell", f.Name))
 		}
 	}
+	for i, f := range classes {
+		if why := q.unlikeDrive(i, f); why != "" {
+			a.Unknown = append(a.Unknown, why)
+		}
+	}
 	off, points := 0.0, math.MaxInt
 	for i, f := range classes {
 		far := distance(f.all(), &f.Params, best.in[i])
@@ -171,6 +176,25 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 	a.Worth = q.worth()
 	a.Binds, a.BindsName = bindingOf(a)
 	return a, nil
+}
+
+// unlikeDrive says what nobody knows of a class on the drive that it is asked about; "" for nothing.
+func (q question) unlikeDrive(i int, f *Fitted) string {
+	if q.drives[i] < 0 {
+		return ""
+	}
+	d, stood := &q.ask.Drives[q.drives[i]], q.stood[i]
+	switch {
+	case stood == nil && d.Is.Read.Latency > 0 && f.Params.Reads.At(0)+float64(f.Params.Reads.Scale) > readsLeast:
+		return fmt.Sprintf("on which drive %s was measured: how long a read takes on %s changes nothing here. A `plimsoll run "+
+			"devices` on the same device, fitted together with it, would tell", f.Name, d.Name)
+	case stood != nil && f.Params.Writes.At1 > fewWrites && d.Is.Write.Latency > 0 && stood.Write.Latency > 0 &&
+		math.Abs(math.Log(float64(d.Is.Write.Latency/stood.Write.Latency))) > math.Log(1.25):
+		return fmt.Sprintf("how long %s waits for a write, which no point says: that one takes %s on %s, and %s where it "+
+			"was measured, changes nothing here", f.Name, units.Latency(1e9*float64(d.Is.Write.Latency)), d.Name,
+			units.Latency(1e9*float64(stood.Write.Latency)))
+	}
+	return ""
 }
 
 // together is how far off, as a logarithm, what is said of these classes beside each other was where
