@@ -111,6 +111,8 @@ func bench(w io.Writer, match string) error {
 		for _, o := range e.Observed {
 			if merged := model.Merged(o.Points); len(merged) >= 2*model.FewestPoints {
 				rows = append(rows, halves(e.About, o.Class, merged))
+			} else if len(merged) > model.FewestPoints && len(e.Mixed) == 0 {
+				rows = append(rows, each(e.About, o.Class, merged))
 			}
 		}
 		if len(e.Mixed) > 0 {
@@ -153,6 +155,35 @@ func halves(about string, class model.Class, all []model.Point) row {
 		}
 		if half == 0 {
 			r.knees(m, all)
+		}
+	}
+	return r
+}
+
+// each leaves each of few points out, which Fit does by itself.
+func each(about string, class model.Class, all []model.Point) row {
+	r := row{about: about + "; each left out", class: class.Workload, points: len(all)}
+	m, err := model.FitPoints(model.Options{Seed: 1}, []model.Observed{{Class: class, Points: all}}, nil)
+	if err != nil {
+		r.refused, r.refusals = err.Error(), len(all)
+		return r
+	}
+	for _, h := range m.Classes[0].Check.Held {
+		off := func(said model.Number) float64 { return math.Abs(float64(said/h.Seen) - 1) }
+		if h.Beyond {
+			r.beyond = append(r.beyond, off(h.Said.Value))
+		} else {
+			r.between = append(r.between, off(h.Said.Value))
+		}
+		if h.Said.High < 100*h.Said.Low { // else it is not known
+			r.judged++
+			if h.Seen >= h.Said.Low && h.Seen <= h.Said.High {
+				r.inside++
+			}
+		}
+		if !math.IsNaN(float64(h.Linear)) && !math.IsNaN(float64(h.Gunther)) {
+			r.linear, r.gunther = append(r.linear, off(h.Linear)), append(r.gunther, off(h.Gunther))
+			r.same = append(r.same, off(h.Said.Value))
 		}
 	}
 	return r
