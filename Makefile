@@ -116,6 +116,10 @@ bench-overhead: setup-demo build ## compare bare fio with plimsoll on the same s
 bench-stopping: setup-build ## replay 68 series through the stopping rule: time saved, and how often it is right
 	$(GO) run ./scripts/bench-stopping
 
+.PHONY: bench-model
+bench-model: setup-build ## train a model on one half of the points of kept runs, and predict the other: the table in docs/model.md
+	$(GO) run ./scripts/bench-model
+
 .PHONY: bench-study
 bench-study: setup-build ## run the rule across trials on points whose truth is known: trials saved, and how often it is right
 	$(GO) run ./scripts/bench-study

@@ -27,11 +27,11 @@ memory that an instance has, writes, processor time, and the latency of one that
 waits for nobody. From that and from what a host has, "plimsoll predict" says what
 any number of instances would do there. Nothing is measured.
 
-A workload takes at least ` + strconv.Itoa(model.FewestPoints) + ` points: other numbers of instances, or other limits of
-the host. Points that are alike in all runs become one. It learns from mixes of
-one workload whose clients wait for answers (a closed loop). Mixes of several tell
-how far these disturb each other; what else the runs hold is left out, with the
-reason.
+A workload takes at least ` + strconv.Itoa(model.FewestPoints) + ` points: other numbers of instances, other limits of the
+host, or others beside it. Points that are alike in all runs become one. It learns
+from workloads whose clients wait for answers (a closed loop), alone and in mixes.
+Runs of fio on drives ("plimsoll run devices") tell what these can do; what else the
+runs hold is left out, with the reason.
 
 Each point is then left out in turn, with all that are like it, and the others say
 what it would have done: so far is the model to be trusted. --check lists them all,

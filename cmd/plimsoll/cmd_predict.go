@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +13,6 @@ import (
 	"plimsoll/internal/inputfile"
 	"plimsoll/internal/model"
 	"plimsoll/internal/report"
-	"plimsoll/internal/result"
 )
 
 // mostModel is more than any model's file has.
@@ -20,7 +20,7 @@ const mostModel = 64 << 20
 
 // predictFlags are the flags of predict as they were written.
 type predictFlags struct {
-	mix, over, host, objective, against string
+	mix, over, host, objective, against, speed, next string
 
 	limits    map[string]*string // by key
 	elsewhere bool
@@ -37,12 +37,16 @@ what a percent more of each resource would buy. Nothing is measured.
 
 The host is the one that the class was measured on, with what --host FILE and the
 flags say in place of its own. FILE has the keys of "host:" in an experiment file,
-which are the flags' names. The load generator shares the host's processors, as it
+which are the flags' names, and drives with their targets: docs/model.md. 'C: 4 on a'
+stands on the drive a. The load generator shares the host's processors, as it
 did when the runs were measured, unless --asked-from-elsewhere says that it does
 not.
 
 --over n=1..16 asks for each number of instances, and says how many the host would
 carry: its load line. --over memory=1GiB..8GiB, or any other limit, asks over that.
+
+--next FILE writes the experiment file of the run, of one more point, that would
+make the interval of the answer narrower most for its time.
 
 What lies outside of what was measured is marked, and its interval is wider the
 farther it does. Where the model knows nothing, it refuses, and says which run
@@ -76,6 +80,8 @@ EXIT STATUS
 	f.StringVar(&flags.mix, "mix", "", "`classes` and how many instances of each: 'C: 4, A: 2'")
 	f.StringVar(&flags.over, "over", "", "`factor` to ask over, and its ends: n=1..16 or memory=1GiB..8GiB")
 	f.StringVar(&flags.host, "host", "", "`file` of what the host has")
+	f.StringVar(&flags.speed, "speed", "", "how fast processors are: a `factor`, or a run of one of the classes on such a host")
+	f.StringVar(&flags.next, "next", "", "`file` to write the run to that would tell most about the question for its time")
 	f.StringVar(&flags.objective, "objective", "", "`limit` that the load line is to meet: p99=10ms")
 	f.BoolVar(&flags.elsewhere, "asked-from-elsewhere", false, "clients run on another host")
 	for _, limit := range experiment.LimitsByKey() {
@@ -85,7 +91,7 @@ EXIT STATUS
 	}
 	f.StringVar(&flags.against, "against", "", "`run` to hold the model against")
 	f.BoolVar(&a.jsonOutput, "json", false, "print everything as JSON")
-	for _, other := range []string{"mix", "over", "host", "objective"} {
+	for _, other := range []string{"mix", "over", "host", "objective", "speed", "next"} {
 		excludes(cmd, "against", other)
 	}
 	return cmd
@@ -128,6 +134,9 @@ func (f *predictFlags) predict(a *app, m *model.Model) error {
 	}
 	var answer any
 	var show func(io.Writer) error
+	if f.next != "" {
+		return f.writeNext(a, m, ask)
+	}
 	if f.over == "" {
 		said, err := m.Predict(ask)
 		if err != nil {
@@ -168,14 +177,17 @@ func (f *predictFlags) asked(m *model.Model) (ask model.Ask, over model.Over, p9
 	if err != nil {
 		return ask, over, 0, err
 	}
-	ask.Host = class.Measured()
+	kind := m.HostOf(class)
 	if f.host != "" {
 		text, err := inputfile.Read(f.host, inputfile.MaxText)
 		if err == nil {
-			var limits result.Limits
-			limits, err = experiment.ParseLimits("the host", f.host, text)
-			ask.Host = ask.Host.With(limits)
+			kind, err = m.ParseHost(kind, f.host, text)
 		}
+		wrong = append(wrong, err)
+	}
+	ask.Host, ask.Drives = kind.Host, kind.Drives
+	if f.speed != "" {
+		ask.Host.Speed, err = f.speedOf(m)
 		wrong = append(wrong, err)
 	}
 	for _, limit := range experiment.LimitsByKey() {
@@ -208,6 +220,9 @@ func (f *predictFlags) asked(m *model.Model) (ask model.Ask, over model.Over, p9
 			p99 = objective.P99Seconds
 		}
 	}
+	if f.next != "" && f.over != "" {
+		wrong = append(wrong, errors.New("--next is of one question: leave out --over"))
+	}
 	if f.over != "" {
 		over, err = model.ParseOver(f.over)
 		wrong = append(wrong, err)
@@ -216,6 +231,45 @@ func (f *predictFlags) asked(m *model.Model) (ask model.Ask, over model.Over, p9
 		}
 	}
 	return ask, over, p99, errors.Join(wrong...)
+}
+
+// writeNext writes the experiment file of the run that would tell most.
+func (f *predictFlags) writeNext(a *app, m *model.Model, ask model.Ask) error {
+	next, err := m.Next(ask)
+	if err != nil {
+		return &exitError{exitFailure, err}
+	}
+	if err := writeTo(a.data(), f.next, next.WriteExperiment); err != nil {
+		return &exitError{exitFailure, fmt.Errorf("write the experiment: %w", err)}
+	}
+	if f.next == standardOutput {
+		return nil
+	}
+	if a.jsonOutput {
+		return report.PredictedJSON(a.data(), next)
+	}
+	return a.printed(func(w io.Writer) error { return report.WouldTell(w, next, a.terminalOptions()) },
+		fmt.Sprintf("The run is in %s: sudo plimsoll run %s, and then plimsoll fit with it and those before it.\n", f.next,
+			f.next))
+}
+
+// speedOf reads how fast processors are: a factor, or a run that tells.
+func (f *predictFlags) speedOf(m *model.Model) (float64, error) {
+	speed, err := strconv.ParseFloat(f.speed, 64)
+	if err == nil && !(speed >= 0.01 && speed <= 100) {
+		return 0, fmt.Errorf("--speed %s: it is a factor from 0.01 to 100, or a run of such a host", f.speed)
+	}
+	if err == nil {
+		return speed, nil
+	}
+	_, run, err := readRun([]string{f.speed})
+	if err == nil {
+		speed, err = m.Speed(run)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("--speed %s: %w", f.speed, err)
+	}
+	return speed, nil
 }
 
 // curveOver asks a model over a factor.

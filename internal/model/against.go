@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"plimsoll/internal/result"
 )
@@ -39,7 +40,7 @@ func (m *Model) Hold(run *result.Run) Against {
 	a.Left = left
 	for _, o := range observed {
 		for _, p := range o.Points {
-			mixed = append(mixed, Together{p.Run, p.Mix, []TenantPoint{{o.Class, p}}})
+			mixed = append(mixed, Together{p.Run, p.Mix, []TenantPoint{{o.Class, p}}, Number(math.NaN())})
 		}
 	}
 	sum, within, judged := 0.0, 0.0, 0.0
@@ -81,7 +82,7 @@ func (m *Model) beside(t Together) (rows []Compared, why string) {
 	}
 	said, err := m.Predict(ask)
 	if err != nil {
-		return nil, t.Mix + ": " + err.Error()
+		return nil, t.Mix + ": " + strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
 	for i, p := range t.Tenants {
 		of := *said

@@ -9,20 +9,22 @@ import (
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
 )
 
 // mostInstances is more than any host runs.
 const mostInstances = 100_000
 
-// ParseMix reads what a command line says of tenants: classes and how many of each, "C: 4,
-// A: 2", or "C" for one whose number is asked for.
+// ParseMix reads what a command line says of tenants: classes and how many of each, "C: 4 on a,
+// A: 2", or "C" for one whose number is asked for. Behind "on" is the drive of the host that they stand on.
 func (m *Model) ParseMix(text string) (all []Tenant, err error) {
 	var problems problem.List
 	for part := range strings.SplitSeq(text, ",") {
 		name, number, given := strings.Cut(part, ":")
+		number, drive, _ := strings.Cut(number, " on ")
 		name, number = strings.TrimSpace(name), strings.TrimSpace(number)
-		t := Tenant{Class: name, Count: 1, Think: -1}
+		t := Tenant{Class: name, Count: 1, Drive: strings.TrimSpace(drive), Think: -1}
 		if _, err := m.Find(name); err != nil {
 			problems.InLine(0, "the mix: "+err.Error(), `write "C: 4" for four instances of C`)
 			continue
@@ -37,8 +39,8 @@ func (m *Model) ParseMix(text string) (all []Tenant, err error) {
 			t.Count = n
 		}
 		for _, other := range all {
-			if other.Class == name {
-				problems.InLine(0, "the mix names "+name+" twice", "name it once, with all of its instances")
+			if other.Class == name && other.Drive == t.Drive {
+				problems.InLine(0, "the mix names "+name+" twice", "name it once for each drive, with all of its instances")
 			}
 		}
 		all = append(all, t)
@@ -169,10 +171,38 @@ func (h Host) Times(key string, by float64) (Host, bool) {
 	return Over{Factor: key}.At(Ask{Host: h}, value*by).Host, true
 }
 
-// With returns the host with those limits in place of its own that l has.
-func (h Host) With(l result.Limits) Host {
-	all := result.Limits{CPUs: h.CPUs, MemoryBytes: h.MemoryBytes, Read: h.Read, Write: h.Write}.With(l)
-	return Host{CPUs: all.CPUs, MemoryBytes: all.MemoryBytes, Read: all.Read, Write: all.Write, Machine: h.Machine}
+// HostOf returns the host that most of a class's points were measured on, with the drive that it stood on where
+// the model knows it.
+func (m *Model) HostOf(f *Fitted) (k HostKind) {
+	k.Host = f.Measured()
+	if d, err := m.Drive(f.Drive); err == nil {
+		k.Drives = []HostDrive{{Name: d.Name, Is: d}}
+	}
+	return k
+}
+
+// Speed returns how fast a processor of a run's host is beside those that the model's classes were measured on: what
+// an operation of the same class takes of each.
+func (m *Model) Speed(run *result.Run) (float64, error) {
+	observed, _, left := Observe(run)
+	var all []float64
+	for _, o := range observed {
+		f := m.like(o.Class)
+		if f == nil {
+			continue
+		}
+		for _, p := range o.Points {
+			took := p.median(func(u *Unit) *Number { return &u.CPU })
+			if speed := f.Params.CPU.At(f.Params.Reads.At(p.Memory())) / took; speed > 0 && !math.IsInf(speed, 0) {
+				all = append(all, speed)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return 0, fmt.Errorf("run %s tells nothing of processors: it has no class of the model whose processor time was "+
+			"measured. %s", run.ID, strings.Join(left, "; "))
+	}
+	return stats.Median(all), nil
 }
 
 // Measured returns the host that most of a class's points were measured on.

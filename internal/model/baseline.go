@@ -6,9 +6,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// linear is what a straight line between the nearest points of the same host says, over
+// Linear is what a straight line between the nearest points of the same host says, over
 // the number of instances; beyond them, the line of the nearest two. NaN without two.
-func linear(points []Point, at Point) float64 {
+func Linear(points []Point, at Point) float64 {
 	below, above := -1, -1
 	for i, p := range points {
 		if !sameHost(p, at) {
@@ -58,13 +58,13 @@ func sameHost(p, q Point) bool {
 	return p.Host == q.Host && p.Own == q.Own && p.Clients == q.Clients && p.Think == q.Think
 }
 
-// gunther is what Gunther's Universal Scalability Law says, fitted to the points of the
+// Gunther is what Gunther's Universal Scalability Law says, fitted to the points of the
 // same host by least squares (Gunther, Guerrilla Capacity Planning, 2007):
 //
 //	rate(n) = l n / (1 + s (n - 1) + k n (n - 1))
 //
 // NaN with fewer than three points.
-func gunther(points []Point, at Point) float64 {
+func Gunther(points []Point, at Point) float64 {
 	var rows, n []float64
 	for _, p := range points {
 		if !sameHost(p, at) {

@@ -67,13 +67,13 @@ func (f *Fitted) check() {
 		})
 		held[i] = Held{Instances: p.Instances, Memory: Number(p.Memory()), Seen: Number(p.Rate()),
 			Said: Estimate{Number(math.NaN()), Number(math.NaN()), Number(math.NaN())}}
-		held[i].Linear, held[i].Gunther = Number(linear(others, p)), Number(gunther(others, p))
+		held[i].Linear, held[i].Gunther = Number(Linear(others, p)), Number(Gunther(others, p))
 		if len(others) < FewestPoints-1 {
 			return
 		}
 		if fitted, err := fit(others, &f.Params); err == nil {
-			held[i].Said.Value = Number(fitted.rate(p))
-			held[i].Beyond = distance(others, &fitted, fitted.at(p)) > 0
+			held[i].Said.Value = Number(fitted.rate(&p))
+			held[i].Beyond = distance(others, &fitted, fitted.at(&p)) > 0
 		}
 	})
 	f.Check = Check{Held: held}
@@ -146,7 +146,7 @@ func (f *Fitted) judge(i int) {
 func (f *Fitted) drawn(p Point) float64 {
 	var logs []float64
 	for i := range f.Drawn {
-		logs = append(logs, math.Log(f.Drawn[i].rate(p)))
+		logs = append(logs, math.Log(f.Drawn[i].rate(&p)))
 	}
 	return stat.StdDev(logs, nil)
 }
@@ -193,20 +193,24 @@ func distance(points []Point, p *Params, in instances) (far float64) {
 		outside(in.memory, Point.Memory)
 	}
 	// A limit that binds is no other one for having been seen; one that was never near is.
-	_, used := solve([]flow{in.flow()})
-	for s, u := range used[0] {
-		if u < near || in.capacity()[s] == math.Inf(1) {
+	var seen map[Resource]float64
+	for s, u := range in.usedAlone() {
+		if u < near {
 			continue
 		}
-		seen := 0.0
-		for _, q := range points {
-			_, used := solve([]flow{p.at(q).flow()})
-			seen = max(seen, used[0][s])
+		if seen == nil {
+			seen = map[Resource]float64{}
+			for i := range points {
+				for s, u := range p.at(&points[i]).usedAlone() {
+					seen[s] = max(seen[s], u)
+				}
+			}
 		}
-		if seen > 0 && seen < near {
-			far = max(far, math.Log(near/seen))
-		} else if seen == 0 {
+		switch {
+		case seen[s] == 0:
 			far = max(far, math.Ln2)
+		case seen[s] < near:
+			far = max(far, math.Log(near/seen[s]))
 		}
 	}
 	return far

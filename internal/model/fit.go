@@ -83,40 +83,70 @@ func fit(points []Point, start *Params) (Params, error) {
 			*s.of(&p) = Number(math.Exp(x[i]))
 		}
 	}
-	weights, means := make([]float64, len(points)), make([]float64, len(points))
-	for i, of := range points {
-		weights[i] = weightOf(of)
-		means[i] = of.median(func(u *Unit) *Number { return &u.Mean })
-	}
+	seen := seenOf(points)
 	off := func(x []float64) (sum float64) {
 		for i, s := range all {
 			z := (x[i] - math.Log(s.expect)) / s.spread
 			sum += z * z
-			if math.Abs(z) > 8 {
+			if math.Abs(z) > farthestPrior {
 				return math.Inf(1)
 			}
 		}
 		set(x)
-		for i, of := range points {
-			rate := p.rate(of)
-			z := math.Log(rate / of.Rate())
-			sum += weights[i] * z * z
-			if means[i] > 0 {
-				z = math.Log((float64(of.Clients*of.Instances)/rate - of.Think) / means[i])
-				sum += z * z / (meanNoise * meanNoise)
-			}
-		}
-		return sum
+		return sum + seen.off(&p)
 	}
-	found, err := optimize.Minimize(optimize.Problem{Func: off}, x,
-		&optimize.Settings{FuncEvaluations: 3000, Converger: &optimize.FunctionConverge{Absolute: 1e-4, Iterations: 60}},
-		&optimize.NelderMead{SimplexSize: 0.3})
-	if err != nil && found == nil {
+	found, err := minimize(off, x, 3000)
+	if err != nil {
 		return p, fmt.Errorf("no parameters agree with the points: %w", err)
 	}
-	set(found.X)
+	set(found)
 	p.Tail = tailOf(points)
 	return p, nil
+}
+
+// farthestPrior is how many spreads a parameter may be from what is expected of it.
+const farthestPrior = 8
+
+// minimize searches for the least of a function, from x.
+func minimize(of func([]float64) float64, x []float64, most int) ([]float64, error) {
+	found, err := optimize.Minimize(optimize.Problem{Func: of}, x,
+		&optimize.Settings{FuncEvaluations: most, Converger: &optimize.FunctionConverge{Absolute: 1e-4, Iterations: 60}},
+		&optimize.NelderMead{SimplexSize: 0.3})
+	if found == nil {
+		return nil, err
+	}
+	return found.X, nil
+}
+
+// seenPoints are points with what of them is held against parameters, looked up once.
+type seenPoints struct {
+	points                []Point
+	weights, rates, means []float64
+}
+
+func seenOf(points []Point) seenPoints {
+	s := seenPoints{points: points}
+	for _, of := range points {
+		s.weights = append(s.weights, weightOf(of))
+		s.rates = append(s.rates, of.Rate())
+		s.means = append(s.means, of.median(func(u *Unit) *Number { return &u.Mean }))
+	}
+	return s
+}
+
+// off is how far parameters are from what was seen, as a sum of squares.
+func (s *seenPoints) off(p *Params) (sum float64) {
+	for i := range s.points {
+		of := &s.points[i]
+		rate := p.rate(of)
+		z := math.Log(rate / s.rates[i])
+		sum += s.weights[i] * z * z
+		if s.means[i] > 0 {
+			z = math.Log((float64(of.Clients*of.Instances)/rate - of.Think) / s.means[i])
+			sum += z * z / (meanNoise * meanNoise)
+		}
+	}
+	return sum
 }
 
 // weightOf is how much the rate of a point counts: one over the variance of its

@@ -34,7 +34,7 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 	if err != nil {
 		return line, err
 	}
-	q := newQuestion(ask, []*Fitted{f})
+	q := m.newQuestion(ask, []*Fitted{f})
 	if limit > 0 && len(f.Params.Tail) == 0 {
 		return line, fmt.Errorf("no point of %s has a p99, so nobody knows which numbers meet an objective of it", f.Name)
 	}
@@ -52,7 +52,7 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 			if q.overfull() != "" {
 				break
 			}
-			o := q.outcome(params, ask.Host)
+			o := q.outcome(params, ask.Kind())
 			in := o.in[0]
 			rates[n] = o.rates[0] * math.Exp(off(in))
 			mean := max(0, in.clients*in.count/rates[n]-in.think)
@@ -78,7 +78,7 @@ func (m *Model) LoadLine(ask Ask, most int, limit float64) (line LoadLine, err e
 		rng := rand.New(rand.NewPCG(m.Seed, uint64(d)))
 		c, p := of(func(f *Fitted) *Params { return f.draw(d) }, func(in instances) float64 {
 			e := f.Check.Between
-			if distance(f.Points, &f.Params, in) > 0 {
+			if distance(f.all(), &f.Params, in) > 0 {
 				e = f.Check.Beyond
 			}
 			return float64(e.Off) * rng.NormFloat64()

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +12,8 @@ import (
 )
 
 // SchemaVersion is the version of a model's file. It grows when a field changes its
-// meaning or goes away. Version 1 knew no reads that are inferred, and is read as well.
-const SchemaVersion = 2
+// meaning or goes away. Version 1 knew no reads that are inferred, and version 2 no drives; both are read as well.
+const SchemaVersion = 3
 
 const oldestSchema = 1
 
@@ -28,6 +29,7 @@ type Model struct {
 	Runs    []Source `json:"runs"`    // that it was fitted to
 	Left    []string `json:"left_out,omitempty"`
 	Classes []Fitted `json:"classes"`
+	Drives  []Drive  `json:"drives,omitempty"` // that fio was measured on
 	Beside  []Beside `json:"beside,omitempty"` // mixes of several classes that were measured
 }
 
@@ -59,10 +61,16 @@ type Source struct {
 type Fitted struct {
 	Name string `json:"name"` // of the workload; with its stack where it stood on several
 	Class
+	Kind   string   `json:"kind,omitempty"`  // of the workload: ycsb
+	Line   string   `json:"line,omitempty"`  // of the stack
+	Drive  string   `json:"drive,omitempty"` // of the model, on which it stood; "" where nobody knows
 	Params Params   `json:"params"`
 	Drawn  []Params `json:"drawn"` // fitted to bring-ups drawn anew
 	Check  Check    `json:"check"`
 	Points []Point  `json:"points"`
+	Mixed  []Point  `json:"mixed_points,omitempty"` // beside instances of other classes
+
+	holds *holding // looked up once; nil for not yet
 }
 
 // Has reports whether a mix is one of the points that the class was fitted to.
@@ -122,10 +130,10 @@ func Read(text []byte) (*Model, error) {
 			wrong("its name is empty, or another's")
 		}
 		names[c.Name] = true
-		if len(c.Points) < FewestPoints {
+		if len(c.Points) == 0 || len(c.Points)+len(c.Mixed) < FewestPoints {
 			wrong("it has %d points, and takes %d", len(c.Points), FewestPoints)
 		}
-		for j, p := range c.Points {
+		for j, p := range slices.Concat(c.Points, c.Mixed) {
 			if p.Instances < 1 || p.Clients < 1 || !(p.Think >= 0) || len(p.Units) == 0 || !(p.Rate() > 0) {
 				wrong("point %d: instances, clients and rates are above 0", j+1)
 			}
@@ -137,6 +145,20 @@ func Read(text []byte) (*Model, error) {
 		}
 		if !(c.Check.Between.Off >= 0) || !(c.Check.Beyond.Off >= 0) {
 			wrong("an error is below 0")
+		}
+	}
+	drives := map[string]bool{"": true}
+	for i := range m.Drives {
+		d := &m.Drives[i]
+		if why := d.wrong(); why != "" || drives[d.Name] {
+			problems = append(problems, fmt.Errorf("drive %d (%q): %s", i+1, d.Name,
+				cmp.Or(why, "its name is empty, or another's")))
+		}
+		drives[d.Name] = true
+	}
+	for _, c := range m.Classes {
+		if !drives[c.Drive] {
+			problems = append(problems, fmt.Errorf("class %q: it stands on %q, which is no drive", c.Name, c.Drive))
 		}
 	}
 	for i, b := range m.Beside {
@@ -151,6 +173,9 @@ func Read(text []byte) (*Model, error) {
 	}
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("the model is damaged: %w", errors.Join(problems...))
+	}
+	for i := range m.Classes {
+		m.placePoints(&m.Classes[i])
 	}
 	return m, nil
 }

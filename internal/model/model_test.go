@@ -3,6 +3,7 @@ package model_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"runtime"
 	"strings"
@@ -67,9 +68,11 @@ func TestAModelIsReadBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	older := strings.Replace(written(t, m), `"schema": 2`, `"schema": 1`, 1)
-	if _, err := model.Read([]byte(older)); err != nil {
-		t.Errorf("a model of version 1: %v", err)
+	for version := 1; version < model.SchemaVersion; version++ {
+		older := strings.Replace(written(t, m), `"schema": 3`, fmt.Sprintf(`"schema": %d`, version), 1)
+		if _, err := model.Read([]byte(older)); err != nil {
+			t.Errorf("a model of version %d: %v", version, err)
+		}
 	}
 	if again := written(t, read); again != written(t, m) {
 		t.Error("what was read is not what was written")
@@ -131,13 +134,19 @@ func TestADamagedModelIsRefused(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(written(f, density(f))))
 	f.Add([]byte(`{"kind": "plimsoll model", "schema": 1, "classes": [{"name": "C"}]}`))
+	drives := strings.Replace(written(f, density(f)), `"classes": [`, `"drives": [{"name": "d", "read": {"iops": 5e4,
+		"bytes_per_second": 1e9, "latency_seconds": 1e-4, "sharpness": 3}, "write": {"iops": 2e4, "bytes_per_second": 5e8,
+		"latency_seconds": 1e-4, "sharpness": 3}, "competes": 0.7, "mixed_points": 1, "off": 0.02}], "classes": [`, 1)
+	f.Add([]byte(strings.Replace(drives, `"params": {`, `"drive": "d", "params": {`, 1)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := model.Read(text)
 		if err != nil {
 			return
 		}
 		for _, c := range m.Classes {
-			a, err := m.Predict(model.Ask{Tenants: []model.Tenant{{Class: c.Name, Count: 3, Think: -1}}, Host: c.Measured()})
+			host := m.HostOf(&c)
+			a, err := m.Predict(model.Ask{Tenants: []model.Tenant{{Class: c.Name, Count: 3, Think: -1}}, Host: host.Host,
+				Drives: host.Drives})
 			if err == nil && math.IsNaN(float64(a.Rate.Value)) {
 				t.Errorf("%+v", a)
 			}

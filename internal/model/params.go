@@ -1,10 +1,6 @@
 package model
 
-import (
-	"math"
-
-	"plimsoll/internal/result"
-)
+import "math"
 
 // Params are what is fitted of a class.
 type Params struct {
@@ -87,84 +83,4 @@ func (t Tail) off() float64 {
 		return math.Ln2
 	}
 	return math.Sqrt(squares / n)
-}
-
-// instances are some of one class on one host.
-type instances struct {
-	params  *Params
-	host    Host
-	own     result.Limits
-	count   float64
-	clients float64 // of each
-	think   float64 // s
-	memory  float64 // of each, in bytes; 0 for as much as there may be
-
-	fixed float64 // of its memory that no shortage takes from it; 0 where nobody knows
-	held  float64 // the most that one was seen to hold
-}
-
-// flow returns the instances as the network sees them.
-func (in instances) flow() flow {
-	p := in.params
-	reads := p.Reads.At(in.memory)
-	cpu, hostCPU := p.CPU.At(reads), p.HostCPU.At(reads)
-	capacity := in.capacity()
-	late, device := float64(p.Late.Processors), float64(p.Late.Device)
-	return flow{
-		clients: in.clients * in.count,
-		base:    in.think + p.Latency.At(reads),
-		sharp:   stationed{late, late, late, device, device, device, device},
-		demand: func(rate float64) stationed {
-			writes := p.Writes.At(rate / in.count)
-			counted := reads
-			if p.Inferred {
-				counted = 0
-			}
-			d := stationed{cpu, cpu, hostCPU, counted, writes, counted * float64(p.ReadBytes), writes * float64(p.WriteBytes)}
-			for s, c := range capacity {
-				d[s] /= c // nothing, where there is no bound
-				if math.IsNaN(d[s]) {
-					d[s] = 0
-				}
-			}
-			return d
-		},
-	}
-}
-
-// capacity is what each station does a second; infinite where nothing bounds it.
-func (in instances) capacity() stationed {
-	smaller := func(shared, own int64) float64 {
-		return min(orInfinite(float64(shared)), orInfinite(float64(own)*in.count))
-	}
-	h, own, reach := in.host, in.own, in.params.Reach
-	return stationed{
-		orInfinite(h.CPUs),
-		orInfinite(own.CPUs * in.count),
-		orInfinite(h.Machine) * float64(reach.Machine),
-		smaller(h.Read.OperationsPerSecond, own.Read.OperationsPerSecond) * float64(reach.Reads),
-		smaller(h.Write.OperationsPerSecond, own.Write.OperationsPerSecond) * float64(reach.Writes),
-		smaller(h.Read.BytesPerSecond, own.Read.BytesPerSecond) * float64(reach.Reads),
-		smaller(h.Write.BytesPerSecond, own.Write.BytesPerSecond) * float64(reach.Writes),
-	}
-}
-
-// orInfinite is a limit, of which 0 is none.
-func orInfinite(limit float64) float64 {
-	if limit <= 0 {
-		return math.Inf(1)
-	}
-	return limit
-}
-
-// at returns the instances of a point.
-func (p *Params) at(of Point) instances {
-	return instances{params: p, host: of.Host, own: of.Own, count: float64(of.Instances), clients: float64(of.Clients),
-		think: of.Think, memory: of.Memory()}
-}
-
-// rate is what the instances of a point do together, by the parameters.
-func (p *Params) rate(of Point) float64 {
-	rates, _ := solve([]flow{p.at(of).flow()})
-	return rates[0]
 }

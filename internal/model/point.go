@@ -27,20 +27,12 @@ type Point struct {
 	Clients int     `json:"clients"`         // of each instance
 	Think   float64 `json:"think,omitempty"` // seconds between two operations of a client
 
+	// Had is the memory that an instance had beside those of other classes: what it held. 0 where it was alone.
+	Had float64 `json:"had_bytes,omitempty"`
+
 	Units []Unit `json:"units"` // one for each bring-up
-}
 
-// Host is what a host, or a miniature, has for its instances. What is 0 is not limited,
-// or not known to be.
-type Host struct {
-	CPUs        float64     `json:"cpus,omitempty"` // that instances may use
-	MemoryBytes int64       `json:"memory_bytes,omitempty"`
-	Read        result.Rate `json:"read,omitzero"` // of all devices together
-	Write       result.Rate `json:"write,omitzero"`
-
-	// Machine is the number of processors that instances share with those who ask them,
-	// where the generator ran on the same host; 0 where it need not.
-	Machine float64 `json:"machine,omitempty"`
+	on *HostKind // the host with the drive that it stood on, where that is known
 }
 
 // Unit is what was measured in one bring-up. NaN, stored as null, is what nobody knows.
@@ -80,7 +72,12 @@ var numbers = []struct {
 
 // Memory is what each instance of a point may hold, in bytes: its own limit, or its
 // share of the host's memory. 0 where neither is known.
-func (p Point) Memory() float64 { return memoryOf(p.Host, p.Own, float64(p.Instances)) }
+func (p Point) Memory() float64 {
+	if p.Had > 0 {
+		return p.Had
+	}
+	return memoryOf(p.Host, p.Own, float64(p.Instances))
+}
 
 // need is how much memory an instance of a class needs at least for all that it has in it,
 // where nothing was seen to outgrow its memory: the most that one held; 0 where nobody knows.
@@ -158,20 +155,21 @@ type Class struct {
 
 // Observed is the points of one class.
 type Observed struct {
-	Class  Class
-	Points []Point
+	Class  Class   `json:"class"`
+	Points []Point `json:"points"`
 }
 
 // Together is what was measured of several classes at the same time.
 type Together struct {
-	Run     string
-	Mix     string
-	Tenants []TenantPoint
+	Run     string        `json:"run"`
+	Mix     string        `json:"mix"`
+	Tenants []TenantPoint `json:"tenants"`
+	Reads   Number        `json:"reads"` // of the devices, a second, of all; NaN where nobody knows
 }
 
 // TenantPoint is what instances of one class did there. Devices do not tell who read them.
 type TenantPoint struct {
-	Class Class
+	Class Class `json:"class"`
 	Point
 }
 
@@ -196,7 +194,11 @@ func Observe(runs ...*result.Run) (all []Observed, mixed []Together, reasons []s
 				continue
 			}
 			if len(tenants) > 1 {
-				mixed = append(mixed, Together{run.ID, at.Mix, tenants})
+				t := Together{run.ID, at.Mix, tenants, Number(math.NaN())}
+				if reads := cells.Sample(at, "", cell.DeviceReads); len(reads) > 0 {
+					t.Reads = Number(stats.Median(reads.Means()) * stats.Median(cells.Sample(at, "", cell.Rate).Means()))
+				}
+				mixed = append(mixed, t)
 				continue
 			}
 			class, p := tenants[0].Class, tenants[0].Point

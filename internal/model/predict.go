@@ -20,6 +20,7 @@ import (
 type Tenant struct {
 	Class string
 	Count int
+	Drive string        // of the host's, on which they stand; "" for the first that it has
 	Own   result.Limits // of each
 
 	Clients int     // of each; 0 for as many as were measured
@@ -30,19 +31,24 @@ type Tenant struct {
 type Ask struct {
 	Tenants []Tenant
 	Host    Host
+	Drives  []HostDrive // of the host
 }
+
+// Kind returns the host that is asked about, with its drives.
+func (a Ask) Kind() HostKind { return HostKind{a.Host, a.Drives} }
 
 // Answer is what tenants would do together.
 type Answer struct {
 	Rate    Estimate       `json:"rate"` // operations per second, of all
 	Tenants []TenantAnswer `json:"tenants"`
 
-	Binds    Resource `json:"binds"`              // more of which would let them do most more
-	Worth    []Worth  `json:"worth"`              // of each resource, most first
-	Used     []Use    `json:"used"`               // of what is limited
-	Unknown  []string `json:"unknown,omitempty"`  // what plays no part in it, since points do not tell
-	Outside  []string `json:"outside,omitempty"`  // why it lies outside of what was measured: extrapolated
-	Memories []Number `json:"memories,omitempty"` // of an instance of each tenant, bytes
+	Binds     Resource `json:"binds"`                // more of which would let them do most more
+	BindsName string   `json:"binds_name,omitempty"` // of a drive or target
+	Worth     []Worth  `json:"worth"`                // of each resource, most first
+	Used      []Use    `json:"used"`                 // of what is limited
+	Unknown   []string `json:"unknown,omitempty"`    // what plays no part in it, since points do not tell
+	Outside   []string `json:"outside,omitempty"`    // why it lies outside of what was measured: extrapolated
+	Memories  []Number `json:"memories,omitempty"`   // of an instance of each tenant, bytes
 }
 
 // TenantAnswer is what the instances of a tenant would do.
@@ -57,12 +63,14 @@ type TenantAnswer struct {
 // Worth is by how many percent all would do more for one percent more of a resource.
 type Worth struct {
 	Resource Resource `json:"resource"`
+	Name     string   `json:"name,omitempty"` // of a drive or target
 	Power    Estimate `json:"power"`
 }
 
 // Use is which share of a resource is used.
 type Use struct {
 	Resource Resource `json:"resource"`
+	Name     string   `json:"name,omitempty"` // of a drive or target
 	Share    Number   `json:"share"`
 }
 
@@ -91,15 +99,18 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 		if t.Think < 0 {
 			t.Think = classes[i].Points[0].Think
 		}
+		if t.Drive != "" && ask.Kind().driveAt(t.Drive) < 0 {
+			problems = append(problems, fmt.Errorf("%s: the host has no drive %q", t.Class, t.Drive))
+		}
 	}
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
-	q := newQuestion(ask, classes)
+	q := m.newQuestion(ask, classes)
 	if why := q.overfull(); why != "" {
 		return nil, errors.New(why)
 	}
-	best := q.outcome(func(f *Fitted) *Params { return &f.Params }, ask.Host)
+	best := q.outcome(func(f *Fitted) *Params { return &f.Params }, ask.Kind())
 	a := &Answer{Used: best.uses()}
 	for _, memory := range best.memories {
 		a.Memories = append(a.Memories, Number(memory))
@@ -118,9 +129,14 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 				"second change nothing here. Points with a column `reads`, or a `plimsoll run` of it, would tell", f.Name))
 		}
 	}
+	for i, f := range classes {
+		if why := q.unlikeDrive(i, f); why != "" {
+			a.Unknown = append(a.Unknown, why)
+		}
+	}
 	off, points := 0.0, math.MaxInt
 	for i, f := range classes {
-		far := distance(f.Points, &f.Params, best.in[i])
+		far := distance(f.all(), &f.Params, best.in[i])
 		e := f.Check.Between
 		if far > 0 {
 			e = f.Check.Beyond
@@ -140,7 +156,7 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 	}
 	var drawn []outcome
 	for d := range draws {
-		drawn = append(drawn, q.outcome(func(f *Fitted) *Params { return f.draw(d) }, ask.Host))
+		drawn = append(drawn, q.outcome(func(f *Fitted) *Params { return f.draw(d) }, ask.Kind()))
 	}
 	estimate := func(of func(outcome) float64, more float64) Estimate {
 		var logs []float64
@@ -158,8 +174,27 @@ func (m *Model) Predict(ask Ask) (*Answer, error) {
 		a.Tenants = append(a.Tenants, t)
 	}
 	a.Worth = q.worth()
-	a.Binds = bindingOf(a)
+	a.Binds, a.BindsName = bindingOf(a)
 	return a, nil
+}
+
+// unlikeDrive says what nobody knows of a class on the drive that it is asked about; "" for nothing.
+func (q question) unlikeDrive(i int, f *Fitted) string {
+	if q.drives[i] < 0 {
+		return ""
+	}
+	d, stood := &q.ask.Drives[q.drives[i]], q.stood[i]
+	switch {
+	case stood == nil && d.Is.Read.Latency > 0 && f.Params.Reads.At(0)+float64(f.Params.Reads.Scale) > readsLeast:
+		return fmt.Sprintf("on which drive %s was measured: how long a read takes on %s changes nothing here. A `plimsoll run "+
+			"devices` on the same device, fitted together with it, would tell", f.Name, d.Name)
+	case stood != nil && f.Params.Writes.At1 > fewWrites && d.Is.Write.Latency > 0 && stood.Write.Latency > 0 &&
+		math.Abs(math.Log(float64(d.Is.Write.Latency/stood.Write.Latency))) > math.Log(1.25):
+		return fmt.Sprintf("how long %s waits for a write, which no point says: that one takes %s on %s, and %s where it "+
+			"was measured, changes nothing here", f.Name, units.Latency(1e9*float64(d.Is.Write.Latency)), d.Name,
+			units.Latency(1e9*float64(stood.Write.Latency)))
+	}
+	return ""
 }
 
 // together is how far off, as a logarithm, what is said of these classes beside each other was where
@@ -209,14 +244,29 @@ type question struct {
 	classes []*Fitted
 
 	fixed, held []float64 // memory of an instance of each class: that no shortage takes, and at most
+	drives      []int     // on which each tenant stands; -1 for none
+	stood       []*Drive  // on which each class was measured; nil where nobody knows
 }
 
-func newQuestion(ask Ask, classes []*Fitted) question {
+func (m *Model) newQuestion(ask Ask, classes []*Fitted) question {
 	q := question{ask: ask, classes: classes}
-	for _, f := range classes {
-		q.fixed, q.held = append(q.fixed, fixed(f.Points)), append(q.held, cmp.Or(need(f.Points), leastMemory(f.Points)))
+	for i, f := range classes {
+		holds := f.memory()
+		q.fixed, q.held = append(q.fixed, holds.fixed), append(q.held, holds.most)
+		q.drives = append(q.drives, ask.Kind().driveAt(ask.Tenants[i].Drive))
+		q.stood = append(q.stood, m.stood(f))
 	}
 	return q
+}
+
+// stood returns the drive that a class was measured on; nil where nobody knows.
+func (m *Model) stood(f *Fitted) *Drive {
+	for i := range m.Drives {
+		if m.Drives[i].Name == f.Drive {
+			return &m.Drives[i]
+		}
+	}
+	return nil
 }
 
 // overfull says why instances cannot run in the host's memory at all; "" where they can.
@@ -230,17 +280,43 @@ func (q question) overfull() string {
 		}
 	}
 	if all := q.ask.Host.MemoryBytes; all > 0 && sum > float64(all) {
-		return fmt.Sprintf("they hold %s that no shortage takes from them (heaps, buffers, connections), and the host has "+
-			"%s: ask about fewer, or about more memory", units.Bytes(uint64(sum)), units.Bytes(uint64(all)))
+		return overfull(sum, float64(all))
 	}
 	return ""
+}
+
+func overfull(floors, memory float64) string {
+	return fmt.Sprintf("they hold %s that no shortage takes from them (heaps, buffers, connections), and the host has "+
+		"%s: ask about fewer, or about more memory", units.Bytes(uint64(floors)), units.Bytes(uint64(memory)))
+}
+
+// all are the points of a class: alone, and beside others.
+func (f *Fitted) all() []Point { return slices.Concat(f.Points, f.Mixed) }
+
+// holding is what the points of a class say of the memory of an instance.
+type holding struct {
+	fixed, most float64 // that no shortage takes from it, and at most
+	least       float64 // the least that it was seen to do with
+}
+
+// memory returns what an instance holds.
+func (f *Fitted) memory() holding {
+	if f.holds != nil {
+		return *f.holds
+	}
+	h := holding{fixed: fixed(f.Points), most: cmp.Or(need(f.Points), leastMemory(f.Points)), least: leastMemory(f.Points)}
+	if held := need(f.Points); held > 0 {
+		h.least = min(h.least, held)
+	}
+	return h
 }
 
 // outcome is what a question comes to with certain parameters.
 type outcome struct {
 	in       []instances
 	rates    []float64
-	used     []stationed
+	used     []float64 // of each station
+	stations []station
 	memories []float64
 }
 
@@ -253,45 +329,105 @@ func (o outcome) total() (sum float64) {
 
 // uses are the shares that are used of what is limited, most first.
 func (o outcome) uses() (all []Use) {
-	for s, r := range stations {
-		share := 0.0
-		for _, u := range o.used {
-			share = max(share, u[s])
+	for s, u := range o.used {
+		if u == 0 {
+			continue
 		}
-		if share > 0 {
-			all = append(all, Use{r, Number(share)})
+		use := Use{o.stations[s].of, o.stations[s].name, Number(u)}
+		i := slices.IndexFunc(all, func(v Use) bool { return v.Resource == use.Resource && v.Name == use.Name })
+		if i < 0 {
+			all = append(all, use)
+			continue
 		}
+		all[i].Share = max(all[i].Share, use.Share)
 	}
-	slices.SortStableFunc(all, func(a, b Use) int { return int(math.Copysign(1, float64(b.Share-a.Share))) })
+	slices.SortStableFunc(all, func(a, b Use) int { return cmp.Compare(b.Share, a.Share) })
 	return all
 }
 
 // outcome solves the question on a host, with those parameters of each class.
-func (q question) outcome(params func(*Fitted) *Params, host Host) outcome {
+func (q question) outcome(params func(*Fitted) *Params, kind HostKind) outcome {
 	o := outcome{in: make([]instances, len(q.classes)), rates: make([]float64, len(q.classes))}
 	for i, t := range q.ask.Tenants {
-		o.in[i] = instances{params: params(q.classes[i]), host: host, own: t.Own, count: float64(t.Count),
-			clients: float64(t.Clients), think: t.Think, fixed: q.fixed[i], held: q.held[i]}
+		o.in[i] = instances{params: params(q.classes[i]), host: &kind, drive: q.drives[i], stood: q.stood[i], own: t.Own,
+			count: float64(t.Count), clients: float64(t.Clients), think: t.Think, fixed: q.fixed[i], held: q.held[i]}
 		o.rates[i] = 1
 	}
-	// How the tenants' caches share the memory depends on what each of them does, and that
-	// on what is cached: a few rounds settle it.
-	for range sharings {
-		o.memories = share(host.MemoryBytes, o.in, o.rates)
-		flows := make([]flow, len(o.in))
-		for i := range o.in {
-			o.in[i].memory = o.memories[i]
-			flows[i] = o.in[i].flow()
-		}
-		o.rates, o.used = solve(flows)
-		if len(flows) == 1 {
-			break
-		}
-	}
+	o.settle([]HostKind{kind})
 	return o
 }
 
-const sharings = 12
+// settle finds what instances on some hosts do. How the caches on a host share its memory depends on what
+// each of them does, and that on what is cached: a few rounds settle it, each of which goes on in the
+// direction that the last two point in (Anderson, Iterative procedures for nonlinear integral equations, J. ACM
+// 12, 1965).
+func (o *outcome) settle(hosts []HostKind) {
+	k := len(o.in)
+	logs := make([]float64, 4*k)
+	found, moved, foundBefore, movedBefore := logs[:k], logs[k:2*k], logs[2*k:3*k], logs[3*k:]
+	o.memories = make([]float64, k)
+	for round := range sharings {
+		shareAll(hosts, o.in, o.rates, o.memories)
+		change, along, square := 0.0, 0.0, 0.0
+		for i := range o.in {
+			found[i] = math.Log(max(o.memories[i], 1))
+			moved[i] = found[i] - math.Log(max(o.in[i].memory, 1))
+			change = max(change, math.Abs(moved[i]))
+			d := moved[i] - movedBefore[i]
+			along, square = along+moved[i]*d, square+d*d
+		}
+		if round > 0 && change < alikeMemory {
+			break
+		}
+		ahead := 0.0
+		if round > 1 && square > 0 {
+			ahead = max(-mostAhead, min(along/square, mostAhead))
+		}
+		for i := range o.in {
+			o.in[i].memory = o.memories[i]
+			if ahead != 0 {
+				o.in[i].memory = math.Exp(found[i] - ahead*(found[i]-foundBefore[i]))
+			}
+		}
+		copy(foundBefore, found)
+		copy(movedBefore, moved)
+		n := networkOf(o.in, len(hosts))
+		o.rates, o.used = solveFrom(n.flows, len(n.stations), o.rates)
+		o.stations = n.stations
+	}
+}
+
+// How often memory is shared out anew, what is no difference, and how far beyond what was found it goes.
+const (
+	sharings    = 40
+	alikeMemory = 1e-6
+	mostAhead   = 8
+)
+
+// shareAll shares the memory of each host among its instances.
+func shareAll(hosts []HostKind, in []instances, rates, memories []float64) {
+	if len(hosts) == 1 {
+		copy(memories, share(hosts[0].Host.MemoryBytes, in, rates))
+		return
+	}
+	for h := range hosts {
+		var some []instances
+		var at []float64
+		for i := range in {
+			if in[i].at == h {
+				some, at = append(some, in[i]), append(at, rates[i])
+			}
+		}
+		shared := share(hosts[h].Host.MemoryBytes, some, at)
+		next := 0
+		for i := range in {
+			if in[i].at == h {
+				memories[i] = shared[next]
+				next++
+			}
+		}
+	}
+}
 
 // share returns how much memory each instance of each tenant has. What no shortage takes from an
 // instance is its own; of the rest, all keep what they used within the same time, as a cache does
@@ -302,7 +438,7 @@ func share(all int64, tenants []instances, rates []float64) []float64 {
 	memories := make([]float64, len(tenants))
 	if len(tenants) == 1 || all == 0 {
 		for i, in := range tenants {
-			memories[i] = memoryOf(in.host, in.own, in.count)
+			memories[i] = memoryOf(in.host.Host, in.own, in.count)
 		}
 		return memories
 	}
@@ -379,7 +515,12 @@ func latencyOf(rate Estimate, in instances) Estimate {
 // tail is the 99th percentile of latency, for a mean.
 func (f *Fitted) tail(mean Estimate) Estimate {
 	wide := math.Exp(stats.StudentQuantile((1+confidence)/2, max(2, len(f.Points)-1)) * f.Params.Tail.off())
-	at := func(m Number, by float64) Number { return Number(float64(m) * f.Params.Tail.At(float64(m)) * by) }
+	at := func(m Number, by float64) Number {
+		if m <= 0 {
+			return 0
+		}
+		return Number(float64(m) * f.Params.Tail.At(float64(m)) * by)
+	}
 	e := Estimate{at(mean.Value, 1), at(mean.Low, 1/wide), at(mean.High, wide)}
 	// What is less of the mean is not always less of the tail.
 	e.Low, e.High = min(e.Low, e.Value/Number(wide)), max(e.High, e.Value*Number(wide))
@@ -389,13 +530,9 @@ func (f *Fitted) tail(mean Estimate) Estimate {
 // unknown says what the model cannot know of instances; "" for nothing.
 func (f *Fitted) unknown(in instances) string {
 	p := &f.Params
-	least, calm := math.Inf(1), true
-	for _, of := range f.Points {
-		least = min(least, of.Memory())
-		calm = calm && p.Reads.At(of.Memory()) <= readsLeast
-	}
-	if held := need(f.Points); held > 0 {
-		least = min(least, held)
+	least, calm := f.memory().least, true
+	for i := range f.Points {
+		calm = calm && p.Reads.At(f.Points[i].Memory()) <= readsLeast
 	}
 	if p.Reads.Fits == 0 && calm && in.memory > 0 && in.memory < 0.98*least {
 		return fmt.Sprintf("nobody knows what %s does with %s of memory each: with %s or more, all of its files "+
@@ -410,7 +547,7 @@ func (f *Fitted) unknown(in instances) string {
 func (f *Fitted) outside(in instances) string {
 	var ways []string
 	most, least, fewest := 0, math.Inf(1), math.MaxInt
-	for _, of := range f.Points {
+	for _, of := range f.all() {
 		most, fewest, least = max(most, of.Instances), min(fewest, of.Instances), min(least, of.Memory())
 	}
 	if n := int(in.count); n > most || n < fewest {
@@ -425,22 +562,70 @@ func (f *Fitted) outside(in instances) string {
 	return f.Name + ": " + strings.Join(ways, ", and ")
 }
 
-// resources are what a host can be given more of, and how.
-var resources = []struct {
+// resource is what a host can be given more of, and how.
+type resource struct {
 	of   Resource
-	more func(*Host, float64)
-}{
-	{Processors, func(h *Host, by float64) { h.CPUs *= by }},
-	{Machine, func(h *Host, by float64) { h.Machine *= by }},
-	{Memory, func(h *Host, by float64) { h.MemoryBytes = int64(float64(h.MemoryBytes) * by) }},
-	{Reads, func(h *Host, by float64) {
-		h.Read.OperationsPerSecond = int64(float64(h.Read.OperationsPerSecond) * by)
+	name string
+	more func(*HostKind, float64)
+}
+
+var resources = []resource{
+	{Processors, "", func(h *HostKind, by float64) { h.Host.CPUs *= by }},
+	{Machine, "", func(h *HostKind, by float64) { h.Host.Machine *= by }},
+	{Memory, "", func(h *HostKind, by float64) { h.Host.MemoryBytes = int64(float64(h.Host.MemoryBytes) * by) }},
+	{Reads, "", func(h *HostKind, by float64) {
+		h.Host.Read.OperationsPerSecond = int64(float64(h.Host.Read.OperationsPerSecond) * by)
 	}},
-	{Writings, func(h *Host, by float64) {
-		h.Write.OperationsPerSecond = int64(float64(h.Write.OperationsPerSecond) * by)
+	{Writings, "", func(h *HostKind, by float64) {
+		h.Host.Write.OperationsPerSecond = int64(float64(h.Host.Write.OperationsPerSecond) * by)
 	}},
-	{ReadBytes, func(h *Host, by float64) { h.Read.BytesPerSecond = int64(float64(h.Read.BytesPerSecond) * by) }},
-	{WriteBytes, func(h *Host, by float64) { h.Write.BytesPerSecond = int64(float64(h.Write.BytesPerSecond) * by) }},
+	{ReadBytes, "", func(h *HostKind, by float64) {
+		h.Host.Read.BytesPerSecond = int64(float64(h.Host.Read.BytesPerSecond) * by)
+	}},
+	{WriteBytes, "", func(h *HostKind, by float64) {
+		h.Host.Write.BytesPerSecond = int64(float64(h.Host.Write.BytesPerSecond) * by)
+	}},
+}
+
+// resourcesOf are the resources of a host: also the drives that tenants stand on, by number, and what these are
+// reached over.
+func resourcesOf(h HostKind, drives []int) []resource {
+	all := slices.Clip(resources)
+	add := func(of Resource, name string, more func(*HostKind, float64)) {
+		if !slices.ContainsFunc(all, func(r resource) bool { return r.of == of && r.name == name }) {
+			all = append(all, resource{of, name, more})
+		}
+	}
+	for _, i := range drives {
+		if i < 0 {
+			continue
+		}
+		add(Drives, h.Drives[i].Name, func(h *HostKind, by float64) {
+			h.Drives = slices.Clone(h.Drives)
+			is := &h.Drives[i].Is
+			for _, n := range []*Number{&is.Read.IOPS, &is.Read.Bandwidth, &is.Write.IOPS, &is.Write.Bandwidth} {
+				*n *= Number(by)
+			}
+		})
+		t := h.Drives[i].Target
+		if t == nil {
+			continue
+		}
+		change := func(h *HostKind, change func(*Target)) {
+			changed := *t
+			change(&changed)
+			h.Drives = slices.Clone(h.Drives)
+			for j := range h.Drives {
+				if h.Drives[j].Target == t {
+					h.Drives[j].Target = &changed
+				}
+			}
+		}
+		add(Network, "", func(h *HostKind, by float64) { h.Host.NIC *= by })
+		add(TargetCPUs, t.Name, func(h *HostKind, by float64) { change(h, func(t *Target) { t.CPUs *= by }) })
+		add(TargetNet, t.Name, func(h *HostKind, by float64) { change(h, func(t *Target) { t.NIC *= by }) })
+	}
+	return all
 }
 
 // step is by how much a resource is made more and less, to see what it is worth.
@@ -448,11 +633,11 @@ const step = 1.1
 
 // worth tells what one percent more of each resource would buy, most first.
 func (q question) worth() (all []Worth) {
-	for _, r := range resources {
-		more, less := q.ask.Host, q.ask.Host
+	for _, r := range resourcesOf(q.ask.Kind(), q.drives) {
+		more, less := q.ask.Kind(), q.ask.Kind()
 		r.more(&more, step)
 		r.more(&less, 1/step)
-		if more == less {
+		if more.Host == less.Host && r.name == "" {
 			continue // it has no limit
 		}
 		power := func(params func(*Fitted) *Params) float64 {
@@ -464,7 +649,7 @@ func (q question) worth() (all []Worth) {
 		}
 		slices.Sort(drawn)
 		tail := (1 - confidence) / 2
-		all = append(all, Worth{r.of, Estimate{Number(power(func(f *Fitted) *Params { return &f.Params })),
+		all = append(all, Worth{r.of, r.name, Estimate{Number(power(func(f *Fitted) *Params { return &f.Params })),
 			Number(stat.Quantile(tail, stat.Empirical, drawn, nil)), Number(stat.Quantile(1-tail, stat.Empirical, drawn, nil))}})
 	}
 	slices.SortStableFunc(all, func(a, b Worth) int { return int(math.Copysign(1, float64(b.Power.Value-a.Power.Value))) })
@@ -476,51 +661,14 @@ const binding = 0.25
 
 // bindingOf names what binds: memory before the device, which only serves what does not
 // fit; and clients where more of nothing would help.
-func bindingOf(a *Answer) Resource {
+func bindingOf(a *Answer) (of Resource, name string) {
 	for _, w := range a.Worth {
 		if w.Resource == Memory && w.Power.Value >= binding {
-			return Memory
+			return Memory, ""
 		}
 	}
 	if len(a.Worth) > 0 && a.Worth[0].Power.Value >= binding {
-		return a.Worth[0].Resource
+		return a.Worth[0].Resource, a.Worth[0].Name
 	}
-	return Clients
-}
-
-// Describe says what a host has, in words.
-func (h Host) Describe() string {
-	l := result.Limits{CPUs: h.CPUs, MemoryBytes: h.MemoryBytes, Read: h.Read, Write: h.Write}
-	words := []string{}
-	if text := l.String(); text != "" {
-		words = append(words, text)
-	}
-	if h.Machine > 0 && h.Machine != h.CPUs {
-		words = append(words, fmt.Sprintf("%s with those who ask", plural.Count(int(h.Machine), "processor")))
-	}
-	return strings.Join(words, "; ")
-}
-
-// Beside says what a host has that another has not; "" for the same.
-func (h Host) Beside(other Host) string {
-	if h == other {
-		return ""
-	}
-	only := func(a, b int64) int64 {
-		if a == b {
-			return 0
-		}
-		return a
-	}
-	l := result.Limits{MemoryBytes: only(h.MemoryBytes, other.MemoryBytes)}
-	if h.CPUs != other.CPUs {
-		l.CPUs = h.CPUs
-	}
-	for _, r := range []struct{ to, a, b *result.Rate }{
-		{&l.Read, &h.Read, &other.Read}, {&l.Write, &h.Write, &other.Write},
-	} {
-		r.to.OperationsPerSecond = only(r.a.OperationsPerSecond, r.b.OperationsPerSecond)
-		r.to.BytesPerSecond = only(r.a.BytesPerSecond, r.b.BytesPerSecond)
-	}
-	return l.String()
+	return Clients, ""
 }

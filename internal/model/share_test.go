@@ -12,8 +12,8 @@ import (
 
 // cached is a class that reads its files again, and calm one that was never short of memory.
 func cached(fits, fixed float64) instances {
-	return instances{params: &Params{Reads: Miss{Scale: 1, Fits: Number(fits), Shape: 1}, ReadBytes: 4096},
-		count: 2, fixed: fixed, held: fits}
+	params := &Params{Reads: Miss{Scale: 1, Fits: Number(fits), Shape: 1}, ReadBytes: 4096}
+	return instances{host: &HostKind{}, drive: -1, params: params, count: 2, fixed: fixed, held: fits}
 }
 
 func calm(held, fixed float64) instances {

@@ -104,10 +104,15 @@ func TestPlannersAreToldWhatIsPredicted(t *testing.T) {
 	}
 	host := m.Classes[0].Measured()
 	for _, counts := range [][]int{{4, 0}, {0, 4}, {2, 2}, {5, 3}, {0, 0}} {
-		rates, err := m.Solve(host, counts)
+		placed := make([]model.Placed, len(counts))
+		for i, n := range counts {
+			placed[i] = model.Placed{Class: i, Drive: -1, Count: n}
+		}
+		solved, err := m.Solve(model.HostKind{Host: host}, placed)
 		if err != nil {
 			t.Fatal(err)
 		}
+		rates := []float64{solved.Tenants[0].Rate, solved.Tenants[1].Rate}
 		ask := model.Ask{Host: host}
 		for i, n := range counts {
 			if n > 0 {
@@ -130,9 +135,10 @@ func TestPlannersAreToldWhatIsPredicted(t *testing.T) {
 			t.Errorf("%v: %v together, and predict says %v", counts, sum, a.Rate.Value)
 		}
 	}
-	for _, counts := range [][]int{{1}, {-1, 1}, {400, 400}} {
-		if rates, err := m.Solve(host, counts); err == nil {
-			t.Errorf("%v: %v", counts, rates)
+	for _, placed := range [][]model.Placed{{{Class: 2, Drive: -1, Count: 1}}, {{Drive: -1, Count: -1}},
+		{{Drive: 0, Count: 1}}, {{Drive: -1, Count: 400}, {Class: 1, Drive: -1, Count: 400}}} {
+		if solved, err := m.Solve(model.HostKind{Host: host}, placed); err == nil {
+			t.Errorf("%v: %+v", placed, solved)
 		}
 	}
 }
@@ -143,10 +149,11 @@ func BenchmarkSolve(b *testing.B) {
 		b.Fatal(err)
 	}
 	host := m.Classes[0].Measured()
-	for _, counts := range [][]int{{5, 0}, {5, 3}} {
-		b.Run(strconv.Itoa(counts[1]), func(b *testing.B) {
+	for _, count := range []int{0, 3} {
+		placed := []model.Placed{{Class: 0, Drive: -1, Count: 5}, {Class: 1, Drive: -1, Count: count}}
+		b.Run(strconv.Itoa(count), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := m.Solve(host, counts); err != nil {
+				if _, err := m.Solve(model.HostKind{Host: host}, placed); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -40,6 +40,9 @@ func Fitted(w io.Writer, m *model.Model, checked bool, opt TerminalOptions) erro
 		}
 		t.line("")
 	}
+	if len(m.Drives) > 0 {
+		t.drives(m.Drives)
+	}
 	if checked && len(m.Beside) > 0 {
 		t.beside(m.Beside)
 	}
@@ -66,6 +69,32 @@ func (t *terminal) beside(all []model.Beside) {
 	t.line("")
 }
 
+// drives prints what drives can do.
+func (t *terminal) drives(all []model.Drive) {
+	t.section("Drives")
+	columns := []column{{head: "drive", left: true}, {head: "reads/s"}, {head: "read bytes/s"}, {head: "a read"},
+		{head: "writes/s"}, {head: "written/s"}, {head: "a write"}, {head: "a write costs"}, {head: "off", drop: 1}}
+	var rows []tableRow
+	unknown := func(n model.Number, text func(float64) string) string {
+		if n == 0 {
+			return "-"
+		}
+		return text(float64(n))
+	}
+	for _, d := range all {
+		cost := "not known"
+		if d.Mixed > 0 && d.Write.IOPS > 0 {
+			cost = units.Digits(float64(d.Competes*d.Read.IOPS/d.Write.IOPS)) + " reads"
+		}
+		rows = append(rows, tableRow{paint: t.style.plain, cells: []string{d.Name, unknown(d.Read.IOPS, units.Rate),
+			unknown(d.Read.Bandwidth, units.Bandwidth), unknown(d.Read.Latency, secondsText), unknown(d.Write.IOPS, units.Rate),
+			unknown(d.Write.Bandwidth, units.Bandwidth), unknown(d.Write.Latency, secondsText), cost,
+			units.Percent(float64(d.Off))}})
+	}
+	t.table(columns, rows)
+	t.line("")
+}
+
 // trust says how well a class predicts what it was not fitted to.
 func trust(c model.Check) string {
 	of := func(e model.Errors, where string) string {
@@ -80,6 +109,9 @@ func trust(c model.Check) string {
 		if part != "" {
 			parts = append(parts, part)
 		}
+	}
+	if len(parts) == 0 {
+		return "None of its own points could be left out: how far off it is, mixes with others tell."
 	}
 	text := "Left out one after the other, " + strings.Join(parts, "; ") + "."
 	if b := c.Between; b.Compared > 0 {
@@ -160,7 +192,7 @@ func (t *terminal) held(c *model.Fitted) {
 	}
 	for i, h := range c.Check.Held {
 		row := tableRow{paint: t.style.plain, cells: []string{fmt.Sprint(h.Instances), units.Bytes(uint64(h.Memory)),
-			units.Rate(float64(h.Seen)), units.Rate(float64(h.Said.Value)),
+			units.Rate(float64(h.Seen)), rateOrNone(h.Said.Value),
 			ends(h.Said, units.Rate), off(h.Said.Value, h.Seen), off(h.Linear, h.Seen), off(h.Gunther, h.Seen),
 			c.Points[i].Host.Beside(c.Measured())}}
 		if h.Seen < h.Said.Low || h.Seen > h.Said.High {
@@ -169,6 +201,14 @@ func (t *terminal) held(c *model.Fitted) {
 		rows = append(rows, row)
 	}
 	t.table(columns, rows)
+}
+
+// rateOrNone is a rate; "-" for none.
+func rateOrNone(n model.Number) string {
+	if math.IsNaN(float64(n)) {
+		return answer.None
+	}
+	return units.Rate(float64(n))
 }
 
 // ends is an interval, by its ends; one that is so wide that it says nothing is not known.
@@ -188,6 +228,13 @@ var resourceTexts = map[model.Resource]string{
 	model.Machine: "processors, which they share with those who ask them", model.Memory: "memory",
 	model.Reads: "reads of the device", model.Writings: "writes of the device", model.ReadBytes: "bandwidth of reads",
 	model.WriteBytes: "bandwidth of writes", model.Clients: "nothing: more clients would do more",
+	model.Network: "the network to remote drives", model.Drives: "the drive", model.TargetCPUs: "processors of the target",
+	model.TargetNet: "the network of the target",
+}
+
+// resourceText is what people call what binds, with the name of a drive or target.
+func resourceText(of model.Resource, name string) string {
+	return strings.TrimSuffix(resourceTexts[of]+" "+name, " ")
 }
 
 // Predicted prints an answer for people.
@@ -195,7 +242,7 @@ func Predicted(w io.Writer, ask model.Ask, a *model.Answer, opt TerminalOptions)
 	out := bufio.NewWriter(w)
 	t := newTerminal(out, opt)
 	t.text("", "  ", Answered(a)+".", t.style.bold)
-	t.text("", "  ", "Predicted, not measured; on a host of "+ask.Host.Describe()+". Intervals are of 90%.", t.style.dim)
+	t.text("", "  ", "Predicted, not measured; on a host of "+ask.Kind().Describe()+". Intervals are of 90%.", t.style.dim)
 	t.outside(a)
 	t.section("Each class")
 	columns := []column{{head: "class", left: true}, {head: "instances"}, {head: "memory each"}, {head: "ops/s"},
@@ -212,15 +259,33 @@ func Predicted(w io.Writer, ask model.Ask, a *model.Answer, opt TerminalOptions)
 	for _, worth := range a.Worth {
 		p := worth.Power
 		t.text("  ", "    ", fmt.Sprintf("%5.2f%% (%.2f to %.2f)  %s%s", float64(p.Value), float64(p.Low), float64(p.High),
-			resourceTexts[worth.Resource], used(a, worth.Resource)), t.style.plain)
+			resourceText(worth.Resource, worth.Name), used(a, worth.Resource, worth.Name)), t.style.plain)
 	}
 	return out.Flush()
 }
 
+// WouldTell prints which run would tell most about a question.
+func WouldTell(w io.Writer, n model.Next, opt TerminalOptions) error {
+	out := bufio.NewWriter(w)
+	t := newTerminal(out, opt)
+	var who []string
+	for _, tenant := range n.Tenants {
+		who = append(who, plural.Count(tenant.Count, "instance")+" of "+tenant.Class)
+	}
+	before := "whose interval is not known now"
+	if !math.IsNaN(float64(n.Before)) {
+		before = fmt.Sprintf("whose interval's upper end is %s times the lower one now", units.Digits(float64(n.Before)))
+	}
+	t.text("", "  ", fmt.Sprintf("A run of %s on a host of %s would tell most for its time of some %s of this "+
+		"question, %s, and some %s times behind it.", plural.And(who), n.Host.Describe(),
+		units.Latency(1e9*float64(n.Seconds)), before, units.Digits(float64(n.After))), t.style.bold)
+	return out.Flush()
+}
+
 // used says how much of a resource is used.
-func used(a *model.Answer, of model.Resource) string {
+func used(a *model.Answer, of model.Resource, name string) string {
 	for _, u := range a.Used {
-		if u.Resource == of {
+		if u.Name == name && (u.Resource == of || of == model.Drives) {
 			return ", " + units.Percent(float64(u.Share)) + " used"
 		}
 	}
@@ -248,7 +313,7 @@ func Answered(a *model.Answer) string {
 	if a.Binds == model.Clients {
 		return text + "; nothing of the host binds them"
 	}
-	return text + "; what binds is " + resourceTexts[a.Binds]
+	return text + "; what binds is " + resourceText(a.Binds, a.BindsName)
 }
 
 // outside says what lies outside of what was measured.
@@ -282,7 +347,7 @@ func PredictedOver(w io.Writer, ask model.Ask, c Curve, opt TerminalOptions) err
 	if c.Line != nil {
 		t.text("", "  ", wouldCarry(*c.Line)+".", t.style.bold)
 	}
-	t.text("", "  ", "Predicted, not measured; on a host of "+ask.Host.Describe()+". Intervals are of 90%.", t.style.dim)
+	t.text("", "  ", "Predicted, not measured; on a host of "+ask.Kind().Describe()+". Intervals are of 90%.", t.style.dim)
 	head := c.Over.Factor
 	if head == "n" {
 		head = "instances"
