@@ -3,7 +3,6 @@ package cost
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
@@ -21,14 +20,11 @@ type Account struct {
 
 // String lists the parts: "user 890 ns, kernel 3.00 µs, device 82.7 µs, residue -1.00 µs".
 func (a Account) String() string {
-	var all []string
-	for _, p := range a.Parts {
-		all = append(all, p.String())
-	}
+	said := joined(a.Parts, ", ")
 	if math.Abs(a.Residue) >= 0.5 {
-		all = append(all, "residue "+prose.Signed(a.Residue))
+		said += ", residue " + prose.Signed(a.Residue)
 	}
-	return strings.Join(all, ", ")
+	return said
 }
 
 // Part is one part of an account.

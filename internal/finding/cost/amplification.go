@@ -210,12 +210,7 @@ func (a *Amplified) title(c *measured.Cell, devices []string, ios, bytes float64
 func (a *Amplified) why() string {
 	var said []string
 	if len(a.Counted) > 0 {
-		var counted []string
-		for _, c := range a.Counted {
-			counted = append(counted, fmt.Sprintf("%s %s writes and %s bytes", plural.And(c.Devices), units.Times(c.IOs),
-				units.Times(c.Bytes)))
-		}
-		said = append(said, "Per write and byte of fio, in the median of the trials: "+strings.Join(counted, ", ")+".")
+		said = append(said, "Per write and byte of fio, in the median of the trials: "+joined(a.Counted, ", ")+".")
 	}
 	if a.Small {
 		said = append(said, "The bytes are about fio's own, so these are flushes, small metadata writes, or fio's writes split into "+
@@ -225,6 +220,11 @@ func (a *Amplified) why() string {
 		said = append(said, a.Charged.traced(a.Direction))
 	}
 	return strings.Join(said, " ")
+}
+
+// String says what devices wrote.
+func (c Counted) String() string {
+	return fmt.Sprintf("%s %s writes and %s bytes", plural.And(c.Devices), units.Times(c.IOs), units.Times(c.Bytes))
 }
 
 // traced says what devices served, and for whom.

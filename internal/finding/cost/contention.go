@@ -3,7 +3,6 @@ package cost
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
@@ -228,14 +227,10 @@ func (c Contention) why(e fact.Effect) string {
 	if c.Alone {
 		until = "up to the block layer"
 	}
-	var levels []string
-	for _, l := range c.Levels {
-		levels = append(levels, l.String())
-	}
 	said := fmt.Sprintf("The kernel's part %s takes of %s: %s. It is %sx as long with the most jobs (%s to %s; the trend over %s has "+
 		"%s), and the device takes %sx as long. Time that grows with the jobs, and not with the device, is time in which they wait "+
-		"for each other: for a lock, or in a queue.", until, prose.One(c.Direction), strings.Join(levels, ", "),
-		units.Times(e.Ratio), units.Times(e.Low), units.Times(e.High), plural.Count(len(levels), "level"), prose.PValue(e.P),
+		"for each other: for a lock, or in a queue.", until, prose.One(c.Direction), joined(c.Levels, ", "),
+		units.Times(e.Ratio), units.Times(e.Low), units.Times(e.High), plural.Count(len(c.Levels), "level"), prose.PValue(e.P),
 		units.Times(c.Device))
 	if b := c.Bare; b != nil {
 		said += fmt.Sprintf(" Without a file system, on %s, that time goes from %s to %s.", b.Stack, units.Latency(b.Low),

@@ -2,7 +2,6 @@ package cost
 
 import (
 	"fmt"
-	"strings"
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
@@ -135,12 +134,12 @@ func (d Drive) title(stack string) string {
 }
 
 func (d Drive) why() string {
-	var moderate []string
-	for _, l := range d.Moderate {
-		moderate = append(moderate, fmt.Sprintf("%s and %s under %s", prose.Estimate("latency", l.Mean), units.Latency(l.Longest),
-			l.Workload))
-	}
 	return fmt.Sprintf("At most, in the medians of the trials: %s under %s, and %s under %s. With 4 jobs of 8 I/Os, an I/O takes, "+
 		"on average and at the longest: %s.", prose.Rate(d.IOPS), d.IOPS.Workload, prose.Estimate("bandwidth", d.Bandwidth),
-		d.BytesUnder, strings.Join(moderate, "; "))
+		d.BytesUnder, joined(d.Moderate, "; "))
+}
+
+// String says what an I/O takes on average, and at the longest.
+func (l DriveLatency) String() string {
+	return fmt.Sprintf("%s and %s under %s", prose.Estimate("latency", l.Mean), units.Latency(l.Longest), l.Workload)
 }

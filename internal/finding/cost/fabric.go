@@ -3,7 +3,6 @@ package cost
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
@@ -113,11 +112,7 @@ func (f Fabric) title(stack, twin string) string {
 }
 
 func (f Fabric) why() string {
-	var under []string
-	for _, a := range f.Under {
-		under = append(under, a.String())
-	}
-	return strings.Join(under, "; ") +
+	return joined(f.Under, "; ") +
 		". Differences are of the medians of the trials' mean total latencies, with their 95% intervals."
 }
 

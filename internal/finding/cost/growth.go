@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
@@ -101,13 +100,9 @@ func (g Growth) title(stack string) string {
 }
 
 func (g Growth) why(e fact.Effect) string {
-	var grown []string
-	for _, p := range g.Parts {
-		grown = append(grown, p.String())
-	}
 	return fmt.Sprintf("%s takes %s under %s (%s) and %s under %s (%s), %s. What grows: %s. Differences are of medians of the "+
 		"trials' means, with their 95%% intervals.", prose.Capital(prose.One(g.Direction)), units.Latency(g.Low.Total),
-		g.Low.Workload, g.Low, units.Latency(g.High.Total), g.High.Workload, g.High, prose.ShortRatio(e), strings.Join(grown, "; "))
+		g.Low.Workload, g.Low, units.Latency(g.High.Total), g.High.Workload, g.High, prose.ShortRatio(e), joined(g.Parts, "; "))
 }
 
 // String says how much a part grew.

@@ -133,14 +133,12 @@ func (s Software) title(f fact.Finding) string {
 		least.Stack, prose.Estimate("share", most.Share), most.Stack, f.Workload, there, most.largest())
 }
 
-func (s Software) why(e *fact.Effect) (said string) {
-	for _, p := range s.Stacks {
-		said += p.String() + " "
-	}
+func (s Software) why(e *fact.Effect) string {
+	said := joined(s.Stacks, " ")
 	if e != nil {
-		said += fmt.Sprintf("Software on %s takes %s of its time on %s. ", e.Subject, prose.ShortRatio(*e), e.Baseline)
+		said += fmt.Sprintf(" Software on %s takes %s of its time on %s.", e.Subject, prose.ShortRatio(*e), e.Baseline)
 	}
-	return said + "Software is the mean total latency less the device's part and the fabric's, so that what no part explains " +
+	return said + " Software is the mean total latency less the device's part and the fabric's, so that what no part explains " +
 		"counts as software. Medians over the trials, with their intervals."
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/measured"
@@ -317,6 +318,15 @@ type LoadLevel struct {
 
 func levelOf(d measured.Driven, s *span) LoadLevel {
 	return LoadLevel{d.Name, d.Load.Jobs, d.Load.Depth, d.Load.InFlight(), s.median(totalLatency)}
+}
+
+// joined puts what several say beside each other.
+func joined[T fmt.Stringer](all []T, with string) string {
+	var said []string
+	for _, x := range all {
+		said = append(said, x.String())
+	}
+	return strings.Join(said, with)
 }
 
 // String writes the load: "4 jobs x depth 8".
