@@ -125,33 +125,24 @@ type section struct {
 	Rows    []figureRow // below them, sharing their time
 	Stops   *stopTable
 	Heat    []answer.Heat
-	Table   *numberTable
 	Tables  []answer.Table
+	Roles   roles     // of the stacks that rows of tables are of
 	Remarks []string  // what must be said beside the numbers
 	Folded  bool      // behind a summary
 	Parts   []section // figures that are folded by what they are of
-}
-
-// numberTable is the numbers behind figures that no other table has.
-type numberTable struct {
-	Caption string
-	Head    []string
-	Rows    [][]string
-	Words   int   // columns of text, which come first; 0 for two
-	Wrapped bool  // its text is long
-	Open    bool  // from the start
-	Roles   roles // of the names in its first column
 }
 
 // mostPrinted is how many rows a folded table has that is printed: a longer one
 // would fill page after page, and is for the screen.
 const mostPrinted = 60
 
-// Long reports whether the table is left out on paper.
-func (t numberTable) Long() bool { return len(t.Rows) > mostPrinted && !t.Open }
-
-// Text tells whether a column is text.
-func (t numberTable) Text(column int) bool { return column < max(t.Words, 2) }
+// columnsOf are columns of words, and of numbers behind them.
+func columnsOf(words int, heads ...string) (all []answer.Column) {
+	for i, head := range heads {
+		all = append(all, answer.Column{Head: head, Text: i < words})
+	}
+	return all
+}
 
 // Narrow reports whether the section's figures are so narrow that four stand
 // beside each other: a few bars each.

@@ -7,7 +7,7 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
-	"plimsoll/internal/units"
+	answer "plimsoll/internal/section"
 )
 
 // The percentiles of a latency curve are evenly spaced in the logarithm of the
@@ -32,11 +32,12 @@ func latencyCurves(run *result.Run, points []fact.Point) (section, bool) {
 	s := section{Title: "Latency percentiles", Note: fmt.Sprintf("Total latency, what the application waits, from the "+
 		"merged histograms of all trials. To the right, ever fewer I/Os wait longer: a curve ends where fewer than %d did.",
 		leastTail)}
-	s.Table = &numberTable{Caption: "percentiles of total latency", Head: []string{"Stack", "Workload"}}
+	table := answer.Table{Caption: "percentiles of total latency", Folded: true,
+		Columns: columnsOf(2, "Stack", "Workload")}
 	for _, percent := range tablePercents {
-		s.Table.Head = append(s.Table.Head, fmt.Sprintf("p%g", percent))
+		table.Columns = append(table.Columns, answer.Column{Head: fmt.Sprintf("p%g", percent)})
 	}
-	s.Table.Head = append(s.Table.Head, "I/Os")
+	table.Columns = append(table.Columns, answer.Column{Head: "I/Os"})
 	names := stackNames(run)
 	for _, w := range run.Workloads {
 		f := figure{Kind: figureCurves, Title: w.Name, Note: "total latency by percentile", Height: 230, Bottom: 40,
@@ -65,7 +66,7 @@ func latencyCurves(run *result.Run, points []fact.Point) (section, bool) {
 			}
 			if len(c.Y) > 0 {
 				f.Curves = append(f.Curves, c)
-				s.Table.Rows = append(s.Table.Rows, percentileRow(p, merged))
+				table.Rows = append(table.Rows, percentileRow(p, merged))
 			}
 		}
 		if len(f.Curves) == 0 {
@@ -77,23 +78,24 @@ func latencyCurves(run *result.Run, points []fact.Point) (section, bool) {
 		f.X = axis{Label: percentileLabel, High: tailDecades, Ticks: percentileTicks}
 		s.Figures = append(s.Figures, f)
 	}
-	s.Folded = len(s.Figures) > mostUnfolded
+	s.Tables, s.Folded = []answer.Table{table}, len(s.Figures) > mostUnfolded
 	return s, len(s.Figures) > 0
 }
 
 var tablePercents = []float64{50, 90, 99, 99.9, 99.99}
 
-func percentileRow(p fact.Point, merged hist.Histogram) []string {
-	row := []string{p.Stack, p.Workload}
+func percentileRow(p fact.Point, merged hist.Histogram) answer.Row {
+	row := answer.Row{Stack: p.Stack, Cells: []answer.Cell{answer.Text(p.Stack), answer.Text(p.Workload)}}
 	for _, percent := range tablePercents {
 		ns, ok := hist.Percentile(merged.Bins, percent)
 		if !ok || float64(merged.Count)*(100-percent)/100 < leastTail {
-			row = append(row, "too few I/Os")
+			row.Cells = append(row.Cells, answer.Text("too few I/Os"))
 			continue
 		}
-		row = append(row, latencyText(float64(ns)))
+		row.Cells = append(row.Cells, answer.Latency.Cell(float64(ns)))
 	}
-	return append(row, units.Grouped(float64(merged.Count)))
+	row.Cells = append(row.Cells, answer.Count.Cell(float64(merged.Count)))
+	return row
 }
 
 func mergedLatency(run *result.Run, p fact.Point, stage result.Stage) hist.Histogram {
@@ -109,8 +111,8 @@ func mergedLatency(run *result.Run, p fact.Point, stage result.Stage) hist.Histo
 func latencySplits(run *result.Run, points []fact.Point, findings []fact.Finding) (section, bool) {
 	s := section{Title: "Where an I/O waits", Note: "Mean latency over all I/Os: submission, in the call that hands the " +
 		"I/O to the kernel, and on top of it completion."}
-	s.Table = &numberTable{Caption: "mean latency of all I/Os",
-		Head: []string{"Stack", "Workload", "Submission", "Completion", "Share of submission"}}
+	table := answer.Table{Caption: "mean latency of all I/Os", Folded: true,
+		Columns: columnsOf(2, "Stack", "Workload", "Submission", "Completion", "Share of submission")}
 	for _, w := range run.Workloads {
 		f := figure{Kind: figureBars, Title: w.Name, Note: "mean latency", Height: 220}
 		high, n := 0.0, 0
@@ -129,7 +131,9 @@ func latencySplits(run *result.Run, points []fact.Point, findings []fact.Finding
 			f.addName(p.Stack)
 			high = max(high, slat+clat)
 			share := fmt.Sprintf("%.1f%% of both", 100*slat/(slat+clat))
-			s.Table.Rows = append(s.Table.Rows, []string{p.Stack, w.Name, latencyText(slat), latencyText(clat), share})
+			table.Rows = append(table.Rows, answer.Row{Stack: p.Stack, Cells: []answer.Cell{answer.Text(p.Stack),
+				answer.Text(w.Name), answer.Latency.Cell(slat), answer.Latency.Cell(clat),
+				answer.Share.Cell(slat / (slat + clat))}})
 			f.Marks = append(f.Marks,
 				mark{Series: n - 1, Name: p.Stack, X: at, Y: slat, Class: "slat",
 					Text: fmt.Sprintf("%s, %s: submission %s, %s%s", p.Stack, w.Name, exactNS(slat), share, sourceNote(p))},
@@ -151,7 +155,7 @@ func latencySplits(run *result.Run, points []fact.Point, findings []fact.Finding
 		f.Y = axis{Label: "mean latency", High: scale.high, Ticks: valueTicks(scale.steps(4), latencyTick)}
 		s.Figures = append(s.Figures, f)
 	}
-	s.Folded = len(s.Figures) > mostUnfolded
+	s.Tables, s.Folded = []answer.Table{table}, len(s.Figures) > mostUnfolded
 	s.Keys = []legendKey{{"slat", "submission (slat)"}, {"clat", "completion (clat)"}}
 	for _, k := range barKeys(s.Figures) {
 		if k.Class == classPublished {

@@ -111,9 +111,7 @@ func (s *section) assign(who roles) {
 			func(m mark) bool { return m.Class == classDevice })
 	}
 	s.Keys = append(drawn.keys(coloured), s.Keys...)
-	if s.Table != nil {
-		s.Table.Roles = who
-	}
+	s.Roles = who
 	if s.Stops != nil {
 		s.Stops.Roles = who
 	}

@@ -372,8 +372,15 @@ func TestFiguresMarkTheVerdict(t *testing.T) {
 				t.Errorf("%s, %s: the verdict's stack is there: %t, marked: %t", s.Title, f.Title, about, marked)
 			}
 		}
-		if s.Table != nil && s.Table.Roles.Of(pick) != rolePick {
+		if len(s.Tables) > 0 && s.Roles.Of(pick) != rolePick {
 			t.Errorf("%s: its table does not mark %s", s.Title, pick)
+		}
+		for _, table := range s.Tables {
+			for _, r := range table.Rows {
+				if r.Stack != r.Cells[0].Text {
+					t.Errorf("%s: a row of %s is told to be of %q", s.Title, r.Cells[0], r.Stack)
+				}
+			}
 		}
 	}
 	floors := 0

@@ -7,6 +7,7 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/result"
+	answer "plimsoll/internal/section"
 	"plimsoll/internal/units"
 )
 
@@ -23,14 +24,15 @@ func traceBreakdowns(run *result.Run, points []fact.Point) (section, bool) {
 		"other. The residue is what the application saw less the sum of the parts: a dashed box on top of them, or, where " +
 		"they take more than the application saw, over their upper end."
 	names := partsOf(traced)
-	s.Table = &numberTable{Caption: "means over all I/Os of the traced trials; residue is what the application saw less " +
-		"the sum of the parts", Head: []string{"Stack", "Workload", "Total"}}
+	table := answer.Table{Caption: "means over all I/Os of the traced trials; residue is what the application saw less " +
+		"the sum of the parts", Folded: true, Columns: columnsOf(2, "Stack", "Workload", "Total")}
 	for _, name := range names {
 		s.Keys = append(s.Keys, legendKey{partClass(name), keyText(name)})
-		s.Table.Head = append(s.Table.Head, string(name))
+		table.Columns = append(table.Columns, answer.Column{Head: string(name)})
 	}
 	s.Keys = append(s.Keys, legendKey{classResidue, "residue"})
-	s.Table.Head = append(s.Table.Head, "residue", "Requests per I/O", "Bytes per I/O", "I/Os", "Trials")
+	table.Columns = append(table.Columns, columnsOf(0, "residue", "Requests per I/O", "Bytes per I/O", "I/Os",
+		"Trials")...)
 	for from := 0; from < len(traced); {
 		to := from + 1
 		for to < len(traced) && traced[to].title() == traced[from].title() {
@@ -42,15 +44,16 @@ func traceBreakdowns(run *result.Run, points []fact.Point) (section, bool) {
 	for _, p := range traced {
 		row := []string{p.Stack, p.title(), latencyText(p.TotalNS)}
 		for _, name := range names {
-			text := "none"
+			text := ""
 			if ns, ok := p.part(name); ok {
 				text = traceNS(ns)
 			}
 			row = append(row, text)
 		}
-		s.Table.Rows = append(s.Table.Rows, append(row, residueText(p), perIOText(p.PerIO),
-			units.Bytes(uint64(number(p.BytesPerIO))), units.Grouped(float64(p.IOs)), fmt.Sprint(p.Trials)))
+		table.Rows = append(table.Rows, textRow(p.Stack, append(row, residueText(p), perIOText(p.PerIO),
+			units.Bytes(uint64(number(p.BytesPerIO))), units.Grouped(float64(p.IOs)), fmt.Sprint(p.Trials))))
 	}
+	s.Tables = []answer.Table{table}
 	s.Remarks = tracesLack(run)
 	s.Folded = len(s.Figures) > mostUnfolded
 	return s, true
@@ -112,18 +115,19 @@ func breakdownMarks(i int, p tracedPoint, source string) []mark {
 // traceServed lists who used the devices while trials were traced.
 func traceServed(run *result.Run) (section, bool) {
 	s := section{Title: "Who used the devices", Note: "Requests that devices completed while the traced trials ran, for " +
-		"whoever they were made. What a kernel thread queued, and nothing tells for whom, is charged to nobody: (kernel).",
-		Table: &numberTable{Caption: "requests completed, of all traced trials together",
-			Head: []string{"Stack", "Workload", "Device", "For", "Operation", "Requests", "Bytes"}, Words: 5}}
+		"whoever they were made. What a kernel thread queued, and nothing tells for whom, is charged to nobody: (kernel)."}
+	table := answer.Table{Caption: "requests completed, of all traced trials together", Folded: true,
+		Columns: columnsOf(5, "Stack", "Workload", "Device", "For", "Operation", "Requests", "Bytes")}
 	rows := servedTogether(run)
 	strangers := map[string]bool{}
 	for _, r := range rows {
-		s.Table.Rows = append(s.Table.Rows, []string{r.Stack, r.Workload, r.Device, r.whose(), r.Op,
-			units.Grouped(float64(r.Requests)), decimalBytes(r.Bytes)})
+		table.Rows = append(table.Rows, textRow(r.Stack, []string{r.Stack, r.Workload, r.Device, r.whose(), r.Op,
+			units.Grouped(float64(r.Requests)), decimalBytes(r.Bytes)}))
 		if !r.Application {
 			strangers[r.whose()] = true
 		}
 	}
+	s.Tables = []answer.Table{table}
 	if len(strangers) == 0 {
 		s.Remarks = []string{"Nobody but the application used the devices."}
 	}

@@ -48,6 +48,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"means":     meanings,
 		"word":      explained,
 		"words":     glossary.All,
+		"isLong":    func(rows int) bool { return rows > mostPrinted },
 		"isStrip":   func(class string) bool { return strings.HasPrefix(class, "binds-") },
 
 		"percentText": func(share float64) string { return units.Significant(100*share) + "%" },

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"plimsoll/internal/result"
+	answer "plimsoll/internal/section"
 	"plimsoll/internal/units"
 )
 
@@ -17,24 +18,33 @@ func instancesSection(run *result.Run) (section, bool) {
 		Note: noteIn(run, "A row for each tenant of a mix, and one for all where it has several. "+
 			"Rates are operations per second: of all instances of a tenant together, and of an instance, "+
 			"with the slowest and the fastest of a trial and their shares of all that ran."),
-		Table: &numberTable{
-			Caption: "medians over trials; p99 of total latency, from all instances together; CPU and memory with the ramp",
-			Head: []string{"Mix", "Stack", "Tenant", "Limits of each", "Instances", "Together", "Of an instance",
-				"Slowest", "Fastest", "p99", "CPUs of each", "Peak memory of each"},
-			Words: 4, Wrapped: true,
-		},
+	}
+	table := answer.Table{
+		Caption: "medians over trials; p99 of total latency, from all instances together; CPU and memory with the ramp",
+		Columns: columnsOf(4, "Mix", "Stack", "Tenant", "Limits of each", "Instances", "Together", "Of an instance",
+			"Slowest", "Fastest", "p99", "CPUs of each", "Peak memory of each"),
 	}
 	for _, p := range points {
 		for _, v := range p.Tenants {
-			s.Table.Rows = append(s.Table.Rows, tenantRow(p, v))
+			table.Rows = append(table.Rows, textRow("", tenantRow(p, v)))
 		}
 		if len(p.Tenants) > 1 {
-			s.Table.Rows = append(s.Table.Rows, allRow(p))
+			table.Rows = append(table.Rows, textRow("", allRow(p)))
 		}
 		s.Remarks = append(s.Remarks, p.remarks()...)
 	}
-	s.Table.Open = len(s.Table.Rows) <= mostPrinted
-	return s, len(s.Table.Rows) > 0
+	table.Folded = len(table.Rows) > mostPrinted
+	s.Tables = []answer.Table{table}
+	return s, len(table.Rows) > 0
+}
+
+// textRow is a row of texts; what is empty is nothing.
+func textRow(stack string, texts []string) answer.Row {
+	r := answer.Row{Stack: stack}
+	for _, text := range texts {
+		r.Cells = append(r.Cells, answer.Text(text))
+	}
+	return r
 }
 
 func tenantRow(p mixPoint, v tenantView) []string {

@@ -12,6 +12,7 @@ import (
 
 	"plimsoll/internal/hist"
 	"plimsoll/internal/iotrace"
+	answer "plimsoll/internal/section"
 	"plimsoll/internal/units"
 	"plimsoll/web"
 )
@@ -74,7 +75,7 @@ func traceSections(a *iotrace.Account) []section {
 		traceShareFigures(a), traceCurves(a), traceSeries(a), traceDeviceTable(a),
 		traceTable(a, TraceByDevice), traceTable(a, TraceByOp), traceTable(a, TraceBySize), traceTable(a, TraceByProcess),
 	} {
-		if len(s.Figures) > 0 || s.Table != nil && len(s.Table.Rows) > 0 {
+		if len(s.Figures) > 0 || len(s.Tables) > 0 && len(s.Tables[0].Rows) > 0 {
 			all = append(all, s)
 		}
 	}
@@ -122,8 +123,9 @@ var partKeys = []struct{ name, class, text string }{
 // owner.
 func traceShareFigures(a *iotrace.Account) section {
 	s := section{Title: "Parts of the time from queue to completion",
-		Note:  "Mean Q2C of requests and bios, in the intervals that follow each other.",
-		Table: &numberTable{Caption: "parts of mean Q2C", Head: []string{"Of", "Part", "Mean", "Share of Q2C"}}}
+		Note: "Mean Q2C of requests and bios, in the intervals that follow each other."}
+	table := answer.Table{Caption: "parts of mean Q2C", Folded: true,
+		Columns: columnsOf(2, "Of", "Part", "Mean", "Share of Q2C")}
 	drawn := map[string]bool{}
 	for i, rows := range [][]traceRow{deviceOps(a), traceRows(a, TraceBySize), traceRows(a, TraceByProcess)} {
 		f := sharesFigure([]string{"By device and operation", "By size", "By process or container"}[i], rows, false)
@@ -137,10 +139,11 @@ func traceShareFigures(a *iotrace.Account) section {
 		for _, r := range rows {
 			for _, p := range traceParts(r) {
 				drawn[p.Name] = true
-				s.Table.Rows = append(s.Table.Rows, []string{r.Label, p.Name, traceNS(p.MeanNS), shareText(p.Share)})
+				table.Rows = append(table.Rows, textRow("", []string{r.Label, p.Name, traceNS(p.MeanNS), shareText(p.Share)}))
 			}
 		}
 	}
+	s.Tables = []answer.Table{table}
 	if _, passing := issuers(a); len(passing) > 0 {
 		s.Remarks = []string{fmt.Sprintf("Sizes and processes are without %s: what they get, they pass on to the others.",
 			strings.Join(passing, ", "))}
@@ -379,16 +382,15 @@ func (t secondsLine) figure(title, unit string, format func(float64) string, nam
 // traceDeviceTable is what is counted of devices as a whole.
 func traceDeviceTable(a *iotrace.Account) section {
 	s := section{Title: "Devices", Note: "Depth is the number of requests between D and C; sequential are issued " +
-		"requests that go on where the one before, of the same direction, ended. – is not known.",
-		Table: &numberTable{Open: true, Caption: "what was counted of each",
-			Head: []string{"Device", "Number", "Requests", "Bytes", "Mean depth", "Greatest depth", "Sequential",
-				"Back merges", "Front merges", "Other merges", "Splits", "Remaps", "Requeues", "Plugs", "Unplugs", "By timer",
-				"Unfinished"}}}
+		"requests that go on where the one before, of the same direction, ended. - is not known."}
+	table := answer.Table{Caption: "what was counted of each", Columns: columnsOf(2, "Device", "Number", "Requests",
+		"Bytes", "Mean depth", "Greatest depth", "Sequential", "Back merges", "Front merges", "Other merges", "Splits",
+		"Remaps", "Requeues", "Plugs", "Unplugs", "By timer", "Unfinished")}
 	for _, d := range a.Devices {
 		told := countsOf(a, d)
 		where := func(known bool, text string) string {
 			if !known {
-				return "–"
+				return ""
 			}
 			return text
 		}
@@ -403,8 +405,9 @@ func traceDeviceTable(a *iotrace.Account) section {
 			row = append(row, where(told.stages, units.Grouped(float64(n))))
 		}
 		row = append(row, units.Grouped(float64(d.Unfinished)))
-		s.Table.Rows = append(s.Table.Rows, row)
+		table.Rows = append(table.Rows, textRow("", row))
 	}
+	s.Tables = []answer.Table{table}
 	return s
 }
 
@@ -415,10 +418,9 @@ const mostTableKeys = 50
 func traceTable(a *iotrace.Account, by TraceDimension) section {
 	s := section{Title: map[TraceDimension]string{TraceByDevice: "Intervals by device",
 		TraceByOp: "Intervals by operation", TraceBySize: "Intervals by size",
-		TraceByProcess: "Intervals by process or container"}[by],
-		Table: &numberTable{Open: by == TraceByDevice, Caption: "all intervals",
-			Head: []string{dimensionTitle[by], "Interval", "Count", "Min", "Mean", "Max", "Std. dev.", "p50", "p90", "p99",
-				"p99.9", "Share of Q2C"}}}
+		TraceByProcess: "Intervals by process or container"}[by]}
+	table := answer.Table{Caption: "all intervals", Folded: by != TraceByDevice, Columns: columnsOf(2, dimensionTitle[by],
+		"Interval", "Count", "Min", "Mean", "Max", "Std. dev.", "p50", "p90", "p99", "p99.9", "Share of Q2C")}
 	rows := traceRows(a, by)
 	if len(rows) > mostTableKeys {
 		s.Remarks = []string{fmt.Sprintf("%d more are in --csv and --json.", len(rows)-mostTableKeys)}
@@ -435,13 +437,14 @@ func traceTable(a *iotrace.Account, by TraceDimension) section {
 			if at := slices.IndexFunc(parts, func(p tracePart) bool { return p.Name == i.String() }); at >= 0 {
 				share = shareText(parts[at].Share)
 			}
-			s.Table.Rows = append(s.Table.Rows, []string{
+			table.Rows = append(table.Rows, textRow("", []string{
 				r.Label, i.String(), units.Grouped(float64(d.Count)), traceNS(float64(d.MinNS)), traceNS(d.MeanNS()),
 				traceNS(float64(d.MaxNS)), traceNS(d.StddevNS()),
 				traceNS(float64(percentile(d, 50))), traceNS(float64(percentile(d, 90))), traceNS(float64(percentile(d, 99))),
 				traceNS(float64(percentile(d, 99.9))), share,
-			})
+			}))
 		}
 	}
+	s.Tables = []answer.Table{table}
 	return s
 }
