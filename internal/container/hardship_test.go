@@ -226,7 +226,8 @@ func TestUnstarted(t *testing.T) {
 		exit workload.Exit
 		want string
 	}{
-		{workload.Exit{Code: 126, Stderr: "OCI runtime exec failed: exec failed: no such file\n"}, "exec failed: no such file"},
+		{workload.Exit{Code: 126, Stderr: "OCI runtime exec failed: exec failed: no such file\n"},
+			"exec failed: no such file"},
 		{workload.Exit{Code: 126, Stderr: "ttrpc: closed: unknown\n"}, "its engine lost the process"},
 		{workload.Exit{Code: 127, Stderr: "sh: no-such-program: not found"}, ""},
 		{workload.Exit{Code: 1, Stderr: "ttrpc: closed: unknown"}, ""},
