@@ -24,9 +24,9 @@ import (
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published"
 	"plimsoll/internal/finding/ranking"
-	"plimsoll/internal/finding/rules"
 	"plimsoll/internal/finding/tenants"
 	"plimsoll/internal/finding/unbound"
+	"plimsoll/internal/finding/verdict"
 	"plimsoll/internal/result"
 )
 
@@ -39,7 +39,7 @@ type rule struct {
 
 // table has all rules, in the order in which their findings are shown.
 var table = []rule{
-	{"recommendation", rules.Recommend, rules.VerdictSentences},
+	{name: "recommendation", draw: verdict.Find},
 	{name: "neighbours", draw: neighbours.Find},
 	{name: "scaling", draw: loadline.Find},
 	{name: "elasticity", draw: elasticity.Find},
