@@ -1,19 +1,15 @@
 package cost
 
 import (
-	_ "embed" // the sentences
+	"fmt"
 	"math"
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
-
-// TracedText has the sentences on traced I/Os that several rules share: accounts of
-// their parts, and what must be known beside them.
-//
-//go:embed traced.tmpl
-var TracedText string
 
 // Account is where the time of an I/O goes: medians over the trials, in ns.
 type Account struct {
@@ -22,11 +18,28 @@ type Account struct {
 	Residue float64 `json:"residue_ns"` // what no part explains; less than nothing where parts take longer than the I/O
 }
 
+// String lists the parts: "user 890 ns, kernel 3.00 µs, device 82.7 µs, residue -1.00 µs".
+func (a Account) String() string {
+	said := joined(a.Parts, ", ")
+	if math.Abs(a.Residue) >= 0.5 {
+		said += ", residue " + prose.Signed(a.Residue)
+	}
+	return said
+}
+
 // Part is one part of an account.
 type Part struct {
 	Name   string  `json:"name"` // result.PartName
 	NS     float64 `json:"ns"`
 	Halves *Halves `json:"halves,omitempty"` // of the kernel's; nil where the traces do not tell them apart
+}
+
+func (p Part) String() string {
+	said := p.Name + " " + prose.Signed(p.NS)
+	if p.Halves != nil {
+		said += fmt.Sprintf(" (%s down, %s back)", prose.Signed(p.Halves.Down), prose.Signed(p.Halves.Back))
+	}
+	return said
 }
 
 // Halves are the kernel's part on the way to the block layer, and on the way back, in ns.
@@ -41,6 +54,15 @@ type Accounted struct {
 	Stack     string  `json:"stack"`
 	Under     string  `json:"under,omitempty"` // the workload, where another one is told of beside it
 	Account   Account `json:"account"`
+}
+
+// String says where the time of an I/O goes.
+func (a Accounted) String() string {
+	under := ""
+	if a.Under != "" {
+		under = " under " + a.Under
+	}
+	return fmt.Sprintf("%s on %s%s takes, traced: %s.", prose.Capital(prose.One(a.Direction)), a.Stack, under, a.Account)
 }
 
 // PartsOf returns where the time of a cell's I/Os goes, as remarks; none when no
@@ -93,4 +115,14 @@ func (s *span) Unclosed() Unclosed {
 	}
 	u.Share = math.Abs(u.NS / u.Total)
 	return u
+}
+
+// String says how the parts do not close.
+func (u Unclosed) String() string {
+	if u.Residue {
+		return fmt.Sprintf("%s of %s, %s of the latency, are in none, and %s is the tolerance", prose.Signed(u.NS),
+			prose.One(u.Direction), units.Percent(u.Share), units.Percent(u.Tolerance))
+	}
+	return fmt.Sprintf("one is %s of %s that takes %s, so that others are not about the same time, as where the application "+
+		"calls fsync", prose.Signed(u.NS), prose.One(u.Direction), units.Latency(u.Total))
 }

@@ -2,22 +2,19 @@ package cost
 
 import (
 	"cmp"
-	_ "embed" // the sentences
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
-
-//go:embed amplification.tmpl
-var amplificationText string
-
-// AmplificationSentences are the sentences on what devices do beside what fio asks for.
-var AmplificationSentences = prose.NewSheet(amplificationText, TracedText)
 
 // Amplified is how much more a device does than fio asks for.
 type Amplified struct {
@@ -74,8 +71,10 @@ func Amplifications(v *measured.View) []fact.Finding {
 		switch f, facts := counted(c); {
 		case f != nil:
 			if writes != nil {
-				writes.explain(f, facts)
+				facts.Charged, f.Effect = writes.facts(), writes.effect
+				remark(f, tracedCaveats(writes.span))
 			}
+			f.Why = facts.why()
 			out = append(out, *f)
 		case writes != nil && writes.amplified():
 			out = append(out, writes.finding())
@@ -106,10 +105,11 @@ func counted(c *measured.Cell) (*fact.Finding, *Amplified) {
 	f := fact.Finding{
 		ID: "amplification/" + c.Stack.Name + "/" + c.Workload.Name, Case: "counted", Kind: fact.KindCaveat,
 		Workload: c.Workload.Name, Stacks: []string{c.Stack.Name}, Facts: facts,
-		Evidence: measured.Points(c), Caveats: measured.MarksOf(c),
+		Title: facts.title(c, d.Names, d.Ios, d.Bytes), Evidence: measured.Points(c), Caveats: measured.MarksOf(c),
 	}
 	if Below(c) {
-		f.Remarks = append(f.Remarks, fact.Remark{Case: "caveat: shared disk", Facts: d.Names})
+		prose.Remark(&f, "caveat: shared disk", d.Names, fmt.Sprintf("%s also %s the host's file system, whose other writes are "+
+			"counted too", plural.And(d.Names), plural.Choose(len(d.Names), "holds", "hold")))
 	}
 	return &f, facts
 }
@@ -195,4 +195,53 @@ func writesIn(t *result.Trial) map[place]DeviceWrites {
 // host: the stack is a loop device's file or a directory on it.
 func Below(c *measured.Cell) bool {
 	return slices.Contains(c.Stack.Marks, result.MarkLoop) || slices.Contains(c.Stack.Marks, result.MarkShared)
+}
+
+// title says how much more devices do than fio.
+func (a *Amplified) title(c *measured.Cell, devices []string, ios, bytes float64) string {
+	who := plural.And(devices)
+	if len(devices) == 0 {
+		who = "its device"
+	}
+	return fmt.Sprintf("%s makes %s %s %sx as often and %sx as much as fio does: %s", c.Stack.Name, who,
+		strings.TrimSuffix(a.Direction, "s"), units.Times(ios), units.Times(bytes), c.Workload.Name)
+}
+
+func (a *Amplified) why() string {
+	var said []string
+	if len(a.Counted) > 0 {
+		said = append(said, "Per write and byte of fio, in the median of the trials: "+joined(a.Counted, ", ")+".")
+	}
+	if a.Small {
+		said = append(said, "The bytes are about fio's own, so these are flushes, small metadata writes, or fio's writes split into "+
+			"smaller ones.")
+	}
+	if a.Charged != nil {
+		said = append(said, a.Charged.traced(a.Direction))
+	}
+	return strings.Join(said, " ")
+}
+
+// String says what devices wrote.
+func (c Counted) String() string {
+	return fmt.Sprintf("%s %s writes and %s bytes", plural.And(c.Devices), units.Times(c.IOs), units.Times(c.Bytes))
+}
+
+// traced says what devices served, and for whom.
+func (c *Charged) traced(direction string) string {
+	factor := func(e fact.Estimate) string { return prose.Estimate("factor", e) }
+	said := fmt.Sprintf("Traced: %s as many %s as the application's, and %s as many bytes, all charged to it", factor(c.Own),
+		direction, factor(c.OwnBytes))
+	if len(c.Devices) > 0 {
+		said = fmt.Sprintf("Traced at %s: %s as many %s as the application's, and %s as many bytes; %s and %s are charged to the "+
+			"application", plural.And(c.Devices), factor(c.All), direction, factor(c.AllBytes), factor(c.Own), factor(c.OwnBytes))
+	}
+	if len(c.Others) > 0 {
+		said += ", " + plural.List(c.Others, func(o Other) string { return units.Times(o.PerIO) + "x to " + o.Owner })
+	}
+	said += "."
+	if u := c.Uncopied; u != nil {
+		said += fmt.Sprintf(" Without copy-on-write, on %s, it is %s and %s.", u.Stack, factor(u.All), factor(u.AllBytes))
+	}
+	return said
 }

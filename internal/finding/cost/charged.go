@@ -163,13 +163,6 @@ func (a *charged) facts() *Charged {
 	return c
 }
 
-// explain adds to what counters told.
-func (a *charged) explain(f *fact.Finding, facts *Amplified) {
-	facts.Charged = a.facts()
-	f.Effect = a.effect
-	f.Remarks = append(f.Remarks, tracedCaveats(a.span)...)
-}
-
 // finding is for what counters do not show: reads, and what is lost in the
 // host's other I/O.
 func (a *charged) finding() fact.Finding {
@@ -177,11 +170,15 @@ func (a *charged) finding() fact.Finding {
 	if a.op == "read" {
 		id += "/reads"
 	}
-	return fact.Finding{
+	facts := &Amplified{Direction: a.Noun, Charged: a.facts()}
+	all, bytes := facts.Charged.All.Median, facts.Charged.AllBytes.Median
+	f := fact.Finding{
 		ID: id, Case: "charged", Kind: fact.KindCaveat, Workload: a.Workload.Name, Stacks: []string{a.Stack.Name},
-		Facts:  &Amplified{Direction: a.Noun, Charged: a.facts()},
-		Effect: a.effect, Evidence: measured.Points(a.Cell), Caveats: marksOf(a.span), Remarks: tracedCaveats(a.span),
+		Facts: facts, Title: facts.title(a.Cell, a.names, all, bytes), Why: facts.why(),
+		Effect: a.effect, Evidence: measured.Points(a.Cell), Caveats: marksOf(a.span),
 	}
+	remark(&f, tracedCaveats(a.span))
+	return f
 }
 
 // uncopied returns the stack that differs from a copying one in nodatacow only,

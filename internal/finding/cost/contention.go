@@ -1,23 +1,18 @@
 package cost
 
 import (
-	_ "embed" // the sentences
 	"fmt"
 	"slices"
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
-
-//go:embed contention.tmpl
-var contentionText string
-
-// ContentionSentences are the sentences on I/Os that wait for each other.
-var ContentionSentences = prose.NewSheet(contentionText, TracedText)
 
 // Contention is how the time between system call and block layer goes with the jobs.
 type Contention struct {
@@ -146,21 +141,11 @@ func contentionOf(v *measured.View, s *measured.Stack, d Direction, g loads) *fa
 	facts := Contention{Direction: d.Noun, Alone: alone, Device: device.ratio.Ratio, Steady: steady}
 	_, _, view := measured.Split(s.Parsed)
 	facts.View = view != nil
-	var remarks []fact.Remark
-	if !steady {
-		remarks = append(remarks, fact.Remark{Case: "caveat: lock"})
-	}
-	bare, bareSpans := bareBeneath(v, s, d, levels)
-	switch {
-	case bare == nil:
-		remarks = append(remarks, fact.Remark{Case: "caveat: no bare device"})
-	case gained < contended*(bare.top-bare.low):
-		return nil // jobs wait for processors, or in what every stack has
-	default:
+	if bare, bareSpans := bareBeneath(v, s, d, levels); bare != nil {
+		if gained < contended*(bare.top-bare.low) {
+			return nil // jobs wait for processors, or in what every stack has
+		}
 		facts.Bare = &Bare{bareSpans[0].Stack.Name, bare.low, bare.top}
-	}
-	if cpus := v.Run.Environment.CPUs; cpus > 0 && high.Load.Jobs > cpus {
-		remarks = append(remarks, fact.Remark{Case: "caveat: few processors", Facts: Shared{high.Load.Jobs, cpus}})
 	}
 	e := fact.Effect{
 		Metric:  "time before the block layer",
@@ -172,12 +157,14 @@ func contentionOf(v *measured.View, s *measured.Stack, d Direction, g loads) *fa
 		at := Waited{levelOf(l, spans[i]), stats.Median(before.levels[i]), stats.Median(device.levels[i])}
 		facts.Levels = append(facts.Levels, at)
 	}
-	return &fact.Finding{
+	f := fact.Finding{
 		ID: fmt.Sprintf("contention/%s/%s/%s", s.Name, high.Name, d.Noun), Case: "contention", Kind: fact.KindTime,
-		Workload: high.Name, Stacks: []string{s.Name}, Facts: facts, Effect: &e,
-		Evidence: measured.Points(cellsOf(spans)...), Caveats: marksOf(spans...),
-		Remarks: append(PartCaveats(spans...), remarks...),
+		Workload: high.Name, Stacks: []string{s.Name}, Facts: facts, Title: facts.title(s.Name, high.Name), Why: facts.why(e),
+		Effect: &e, Evidence: measured.Points(cellsOf(spans)...), Caveats: marksOf(spans...),
 	}
+	remark(&f, PartCaveats(spans...))
+	facts.remark(&f, v.Run.Environment.CPUs)
+	return &f
 }
 
 // levelsOf returns the levels of a series under which a stack was traced.
@@ -219,4 +206,57 @@ func each(spans []*span, of func(*result.Breakdown) float64) (out [][]float64) {
 		out = append(out, s.Values(of))
 	}
 	return out
+}
+
+func (c Contention) title(stack, workload string) string {
+	where, meanwhile := "the file system", "no longer"
+	if c.View {
+		where += ", or what stands on it"
+	}
+	if !c.Steady {
+		meanwhile = units.Latency(c.Slower()) + " longer"
+	}
+	few, most := c.Fewest(), c.Most()
+	return fmt.Sprintf("%s of %s on %s wait in %s: %s before the block layer with %s, %s with %s, while the device takes %s",
+		prose.Capital(c.Direction), workload, stack, where, units.Latency(few.Before), plural.Count(few.Level.Jobs, "job"),
+		units.Latency(most.Before), plural.Count(most.Level.Jobs, "job"), meanwhile)
+}
+
+func (c Contention) why(e fact.Effect) string {
+	until := "above the block layer, the way back included,"
+	if c.Alone {
+		until = "up to the block layer"
+	}
+	said := fmt.Sprintf("The kernel's part %s takes of %s: %s. It is %sx as long with the most jobs (%s to %s; the trend over %s has "+
+		"%s), and the device takes %sx as long. Time that grows with the jobs, and not with the device, is time in which they wait "+
+		"for each other: for a lock, or in a queue.", until, prose.One(c.Direction), joined(c.Levels, ", "),
+		units.Times(e.Ratio), units.Times(e.Low), units.Times(e.High), plural.Count(len(c.Levels), "level"), prose.PValue(e.P),
+		units.Times(c.Device))
+	if b := c.Bare; b != nil {
+		said += fmt.Sprintf(" Without a file system, on %s, that time goes from %s to %s.", b.Stack, units.Latency(b.Low),
+			units.Latency(b.Top))
+	}
+	return said
+}
+
+// String says what passes before the block layer, and in the device.
+func (w Waited) String() string {
+	return fmt.Sprintf("%s and the device %s under %s (%s)", units.Latency(w.Before), units.Latency(w.OnDevice), w.Level.Workload,
+		w.Level)
+}
+
+// remark says what else jobs may wait for, on so many processors.
+func (c Contention) remark(f *fact.Finding, cpus int) {
+	if !c.Steady {
+		prose.Remark(f, "caveat: lock", nil, "a lock that is held until the device has answered passes on what the device takes "+
+			"longer: part of the growth may be that")
+	}
+	if c.Bare == nil {
+		prose.Remark(f, "caveat: no bare device", nil, "the device without a file system was not traced under the same workloads: "+
+			"what the jobs wait for may be in the kernel itself")
+	}
+	if jobs := c.Most().Level.Jobs; cpus > 0 && jobs > cpus {
+		prose.Remark(f, "caveat: few processors", Shared{jobs, cpus}, fmt.Sprintf(
+			"%d jobs share %s: waiting for one of these is in it too", jobs, plural.Count(cpus, "processor")))
+	}
 }

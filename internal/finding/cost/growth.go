@@ -2,23 +2,16 @@ package cost
 
 import (
 	"cmp"
-	_ "embed" // the sentences
 	"fmt"
 	"slices"
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
-	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
-
-//go:embed growth.tmpl
-var growthText string
-
-// GrowthSentences are the sentences on what of a latency grows with the load.
-var GrowthSentences = prose.NewSheet(growthText, TracedText)
 
 // Growth is how much longer an I/O takes under a higher load, by part.
 type Growth struct {
@@ -81,21 +74,41 @@ func growthOf(v *measured.View, s *measured.Stack, d Direction, low, high measur
 	if !most.Differs || most.Extra.Low <= 0 {
 		return nil
 	}
-	return &fact.Finding{
-		ID: fmt.Sprintf("growth/%s/%s/%s", s.Name, high.Name, d.Noun), Case: "growth", Kind: fact.KindTime,
-		Workload: high.Name, Stacks: []string{s.Name},
-		Facts: Growth{
-			Direction: d.Noun, Low: levelOf(low, b), High: levelOf(high, a),
-			Parts: parts, Share: min(1, most.Extra.Median/total.Median),
-		},
-		Effect: &e, Evidence: measured.Points(a.Cell, b.Cell), Caveats: marksOf(a, b), Remarks: PartCaveats(a, b),
+	facts := Growth{
+		Direction: d.Noun, Low: levelOf(low, b), High: levelOf(high, a),
+		Parts: parts, Share: min(1, most.Extra.Median/total.Median),
 	}
+	f := fact.Finding{
+		ID: fmt.Sprintf("growth/%s/%s/%s", s.Name, high.Name, d.Noun), Case: "growth", Kind: fact.KindTime,
+		Workload: high.Name, Stacks: []string{s.Name}, Facts: facts, Title: facts.title(s.Name), Why: facts.why(e),
+		Effect: &e, Evidence: measured.Points(a.Cell, b.Cell), Caveats: marksOf(a, b),
+	}
+	remark(&f, PartCaveats(a, b))
+	return &f
 }
-
-// residue is what no part explains, as a piece.
-var residue = piece{"residue", func(b *result.Breakdown) float64 { return b.ResidueNS }}
 
 func grownPart(v *measured.View, part string, high, low []float64) Grown {
 	d, _ := v.Apart(high, low)
 	return Grown{part, d, stats.MannWhitney(high, low) < stats.Alpha}
+}
+
+func (g Growth) title(stack string) string {
+	most := g.Most()
+	return fmt.Sprintf("From %d to %d I/Os in flight, %s of what %s takes longer on %s is in %s: %s more, under %s than under %s",
+		g.Low.InFlight, g.High.InFlight, units.Percent(g.Share), prose.One(g.Direction), stack, called(most.Part),
+		units.Latency(most.Extra.Median), g.High.Workload, g.Low.Workload)
+}
+
+func (g Growth) why(e fact.Effect) string {
+	return fmt.Sprintf("%s takes %s under %s (%s) and %s under %s (%s), %s. What grows: %s. Differences are of medians of the "+
+		"trials' means, with their 95%% intervals.", prose.Capital(prose.One(g.Direction)), units.Latency(g.Low.Total),
+		g.Low.Workload, g.Low, units.Latency(g.High.Total), g.High.Workload, g.High, prose.ShortRatio(e), joined(g.Parts, "; "))
+}
+
+// String says how much a part grew.
+func (g Grown) String() string {
+	if g.Differs {
+		return called(g.Part) + " " + prose.Extra(g.Extra)
+	}
+	return called(g.Part) + " ~ " + prose.Interval(g.Extra)
 }

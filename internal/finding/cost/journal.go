@@ -1,21 +1,17 @@
 package cost
 
 import (
-	_ "embed" // the sentences
+	"fmt"
 	"slices"
 	"strings"
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
-
-//go:embed journal.tmpl
-var journalText string
-
-// JournalSentences are the sentences on what file systems write beside.
-var JournalSentences = prose.NewSheet(journalText, TracedText)
 
 // Journalled is what a file system does for each write of the application.
 type Journalled struct {
@@ -71,15 +67,18 @@ func (s *span) journal() *fact.Finding {
 	f := fact.Finding{
 		ID: "journal/" + s.Stack.Name + "/" + s.Workload.Name, Case: "journal", Kind: fact.KindCaveat,
 		Workload: s.Workload.Name, Stacks: []string{s.Stack.Name}, Facts: facts,
-		Evidence: measured.Points(s.Cell), Caveats: marksOf(s), Remarks: tracedCaveats(s),
+		Evidence: measured.Points(s.Cell), Caveats: marksOf(s),
 	}
+	remark(&f, tracedCaveats(s))
+	f.Title, f.Why = facts.title(f), facts.why()
 	switch {
 	case !writes && !facts.Flushed:
 		return nil
 	case !writes:
-		f.Case = "flushes"
+		f.Case, f.Title, f.Why = "flushes", facts.flushTitle(f), facts.flushWhy()
 	case s.onXFS() && (slices.Contains(owners, kworker) || slices.Contains(owners, notAttributed)):
-		f.Remarks = append(f.Remarks, fact.Remark{Case: "caveat: nameless log"})
+		prose.Remark(&f, "caveat: nameless log", nil,
+			"the log of xfs is written by kworkers, which nothing tells from others: all that they wrote is taken for it")
 	}
 	return &f
 }
@@ -99,4 +98,31 @@ func (s *span) ofJournal(owner string) bool {
 func (s *span) onXFS() bool {
 	_, fileSystem, _ := measured.Split(s.Stack.Parsed)
 	return fileSystem != nil && fileSystem.Name == measured.NodeXFS
+}
+
+func (j Journalled) title(f fact.Finding) string {
+	said := fmt.Sprintf("%s: for each write of %s, the journal writes %s times and %.0f bytes", f.Stacks[0], f.Workload,
+		units.Times(j.Requests.Median), j.Bytes.Median)
+	if j.Flushed {
+		said += fmt.Sprintf(" and flushes %s times", units.Times(j.Flushes.Median))
+	}
+	return said
+}
+
+func (j Journalled) why() string {
+	return fmt.Sprintf("For each write of the application: %s requests and %s bytes of the journal (%s), and %s flushes. Threads of "+
+		"the kernel write it, so that no application is charged, and an application that calls fsync waits for it. Medians over "+
+		"the trials, with their intervals.", prose.Estimate("times", j.Requests), prose.Estimate("whole", j.Bytes),
+		plural.And(j.Owners), prose.Estimate("times", j.Flushes))
+}
+
+// flushTitle, and flushWhy, are of a file system whose journal is not seen.
+func (j Journalled) flushTitle(f fact.Finding) string {
+	return fmt.Sprintf("%s: for each write of %s, the device is told to flush %s times", f.Stacks[0], f.Workload,
+		units.Times(j.Flushes.Median))
+}
+
+func (j Journalled) flushWhy() string {
+	return fmt.Sprintf("For each write of the application: %s flushes; no thread of a journal wrote as often. Medians over the "+
+		"trials, with their intervals.", prose.Estimate("times", j.Flushes))
 }

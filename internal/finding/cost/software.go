@@ -2,7 +2,7 @@ package cost
 
 import (
 	"cmp"
-	_ "embed" // the sentences
+	"fmt"
 	"slices"
 
 	"plimsoll/internal/finding/fact"
@@ -10,13 +10,8 @@ import (
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
-
-//go:embed software.tmpl
-var softwareText string
-
-// SoftwareSentences are the sentences on how much of an I/O is software.
-var SoftwareSentences = prose.NewSheet(softwareText, TracedText)
 
 // Software is how much of what an I/O takes is software, by stack.
 type Software struct {
@@ -62,8 +57,9 @@ func SoftwareShares(v *measured.View) []fact.Finding {
 func softwareUnder(v *measured.View, w result.Workload, d Direction, spans []*span) fact.Finding {
 	f := fact.Finding{
 		ID: "software/" + w.Name + "/" + d.Noun, Kind: fact.KindTime, Workload: w.Name,
-		Caveats: marksOf(spans...), Remarks: PartCaveats(spans...),
+		Caveats: marksOf(spans...),
 	}
+	remark(&f, PartCaveats(spans...))
 	slices.SortStableFunc(spans, func(a, b *span) int { return cmp.Compare(a.share().Median, b.share().Median) })
 	facts := Software{Direction: d.Noun}
 	var closed []*span
@@ -88,9 +84,9 @@ func softwareUnder(v *measured.View, w result.Workload, d Direction, spans []*sp
 			f.Effect = &e
 		}
 	}
-	f.Facts = facts
+	f.Facts, f.Title, f.Why = facts, facts.title(f), facts.why(f.Effect)
 	if slices.ContainsFunc(facts.Closed(), func(p SoftwarePart) bool { return p.Share.Coverage < stats.Confidence }) {
-		f.Remarks = append(f.Remarks, fact.Remark{Case: "caveat: few trials"})
+		prose.Remark(&f, "caveat: few trials", nil, "so few trials give no intervals of 95%: repeat 6 times or more")
 	}
 	return f
 }
@@ -117,4 +113,51 @@ func (s *span) largest() (part string, ns float64) {
 		}
 	}
 	return part, ns
+}
+
+func (s Software) title(f fact.Finding) string {
+	what, closed := prose.One(s.Direction), s.Closed()
+	if len(closed) == 0 {
+		return fmt.Sprintf("What of %s is software is not known: the parts of its latency do not close: %s", what, f.Workload)
+	}
+	least, most := s.Least(), s.Most()
+	if len(closed) == 1 {
+		return fmt.Sprintf("Software takes %s of %s on %s: %s; %s", prose.Estimate("share", least.Share), what, least.Stack, f.Workload,
+			least.largest())
+	}
+	there := "there"
+	if f.Effect != nil && !f.Effect.Differs {
+		there = "they cannot be told apart (~); on " + most.Stack
+	}
+	return fmt.Sprintf("Software takes from %s of %s on %s to %s on %s: %s; %s, %s", prose.Estimate("share", least.Share), what,
+		least.Stack, prose.Estimate("share", most.Share), most.Stack, f.Workload, there, most.largest())
+}
+
+func (s Software) why(e *fact.Effect) string {
+	said := joined(s.Stacks, " ")
+	if e != nil {
+		said += fmt.Sprintf(" Software on %s takes %s of its time on %s.", e.Subject, prose.ShortRatio(*e), e.Baseline)
+	}
+	return said + " Software is the mean total latency less the device's part and the fabric's, so that what no part explains " +
+		"counts as software. Medians over the trials, with their intervals."
+}
+
+// String says how much of a stack's I/O is software.
+func (p SoftwarePart) String() string {
+	total := fmt.Sprintf("%s (%s)", units.Latency(p.Account.Total), p.Account)
+	if !p.Closes {
+		return fmt.Sprintf("%s: no share, since the parts do not close: %s.", p.Stack, total)
+	}
+	return fmt.Sprintf("%s: %s of %s; %s.", p.Stack, prose.Estimate("share", p.Share), total, p.largest())
+}
+
+// largest names the largest part of software.
+func (p SoftwarePart) largest() string {
+	switch p.Largest {
+	case "":
+		return "no part of it was seen"
+	case residue.name:
+		return fmt.Sprintf("most of it, %s, no part explains", units.Latency(p.LargestTime))
+	}
+	return fmt.Sprintf("the largest part of it is %s, %s", called(p.Largest), units.Latency(p.LargestTime))
 }

@@ -4,15 +4,14 @@ package cost
 
 import (
 	"cmp"
-	"maps"
+	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
 	samples "plimsoll/internal/cell"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/workload/fio"
@@ -169,9 +168,29 @@ type piece struct {
 	of   func(*result.Breakdown) float64
 }
 
+// called is what a piece is in a sentence.
+func called(piece string) string {
+	switch piece {
+	case kernelDown.name:
+		return "the kernel on the way down to the block layer"
+	case kernelBack.name:
+		return "the kernel on the way back to the application"
+	case string(result.PartUser):
+		return "the application itself"
+	case string(result.PartKernel):
+		return "the kernel above the block layer"
+	case string(result.PartBlock):
+		return "the block layer"
+	case residue.name:
+		return "what no part explains"
+	}
+	return "the " + piece
+}
+
 var (
 	kernelDown = piece{"down", func(b *result.Breakdown) float64 { return b.EntryNS }}
 	kernelBack = piece{"back", func(b *result.Breakdown) float64 { return b.ReturnNS }}
+	residue    = piece{"residue", func(b *result.Breakdown) float64 { return b.ResidueNS }} // what no part explains
 )
 
 // partsOrder is how parts follow each other.
@@ -251,71 +270,6 @@ func (s *span) negative() float64 {
 	return least
 }
 
-var digitsOf = regexp.MustCompile(`[0-9]+`)
-
-// traced is the caveat of numbers that were measured while a recorder ran.
-var traced = fact.Remark{Case: "caveat: traced"}
-
-// TracedCaveat says that trials were traced; nothing when none was.
-func TracedCaveat(c *measured.Cell) []fact.Remark {
-	if slices.ContainsFunc(c.Trials, func(t *result.Trial) bool { return t.Trace != nil }) {
-		return []fact.Remark{traced}
-	}
-	return nil
-}
-
-// Lost is how much a recorder lost of a cell.
-type Lost struct {
-	Stack    string `json:"stack"`
-	Workload string `json:"workload"`
-	Events   int    `json:"events"`
-	Trials   int    `json:"trials"`
-}
-
-// tracedCaveats says what must be known beside a number of traces, but for marks.
-func tracedCaveats(spans ...*span) []fact.Remark {
-	out := []fact.Remark{traced}
-	missing := map[string]string{}
-	for _, s := range spans {
-		lost, trials := uint64(0), 0
-		for _, t := range s.Trials {
-			if t.Trace.Lost > 0 {
-				lost, trials = lost+t.Trace.Lost, trials+1
-			}
-			for _, m := range t.Trace.Missing {
-				// What else is missing says nothing of the parts. Numbers differ from
-				// trial to trial.
-				key := digitsOf.ReplaceAllString(m, "N")
-				if strings.HasPrefix(m, strings.TrimSuffix(s.Noun, "s")+": ") && (missing[key] == "" || m < missing[key]) {
-					missing[key] = m
-				}
-			}
-		}
-		if lost > 0 {
-			facts := Lost{s.Stack.Name, s.Workload.Name, int(min(lost, math.MaxInt32)), trials}
-			out = append(out, fact.Remark{Case: "caveat: lost", Facts: facts})
-		}
-	}
-	for _, m := range slices.Sorted(maps.Values(missing)) {
-		out = append(out, fact.Remark{Case: "caveat: not known", Facts: m})
-	}
-	return out
-}
-
-// PartCaveats are those of the parts of a latency, but for marks.
-func PartCaveats(spans ...*span) []fact.Remark {
-	out := tracedCaveats(spans...)
-	for _, s := range spans {
-		if !s.Closes() {
-			out = append(out, fact.Remark{Case: "caveat: unclosed", Facts: s.Unclosed()})
-		}
-	}
-	if slices.ContainsFunc(spans, func(s *span) bool { return slices.Contains(s.Stack.Marks, result.MarkLoop) }) {
-		out = append(out, fact.Remark{Case: "caveat: loop"})
-	}
-	return out
-}
-
 func marksOf(spans ...*span) []string { return measured.MarksOf(cellsOf(spans)...) }
 
 func cellsOf(spans []*span) (out []*measured.Cell) {
@@ -364,4 +318,18 @@ type LoadLevel struct {
 
 func levelOf(d measured.Driven, s *span) LoadLevel {
 	return LoadLevel{d.Name, d.Load.Jobs, d.Load.Depth, d.Load.InFlight(), s.median(totalLatency)}
+}
+
+// joined puts what several say beside each other.
+func joined[T fmt.Stringer](all []T, with string) string {
+	var said []string
+	for _, x := range all {
+		said = append(said, x.String())
+	}
+	return strings.Join(said, with)
+}
+
+// String writes the load: "4 jobs x depth 8".
+func (l LoadLevel) String() string {
+	return fmt.Sprintf("%s x depth %d", plural.Count(l.Jobs, "job"), l.Depth)
 }

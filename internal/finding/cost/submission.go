@@ -1,21 +1,14 @@
 package cost
 
 import (
-	_ "embed" // the sentences
 	"fmt"
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 )
-
-//go:embed submission.tmpl
-var submissionText string
-
-// SubmissionSentences are the sentences on I/Os that block in submission.
-var SubmissionSentences = prose.NewSheet(submissionText)
 
 // Submitted is what I/Os take that block in submission: means, in ns.
 type Submitted struct {
@@ -53,15 +46,27 @@ func Submission(v *measured.View) []fact.Finding {
 				continue
 			}
 			share = min(share, 1)
+			facts := Submitted{Direction: d.Noun, Share: share, Submission: s.MeanNS, Completion: cl.MeanNS, Total: l.MeanNS}
 			out = append(out, fact.Finding{
 				ID:   fmt.Sprintf("submission/%s/%s/%s", c.Stack.Name, c.Workload.Name, d.Noun),
 				Case: "submission", Kind: fact.KindCaveat,
 				Workload: c.Workload.Name, Stacks: []string{c.Stack.Name},
-				Facts:    Submitted{Direction: d.Noun, Share: share, Submission: s.MeanNS, Completion: cl.MeanNS, Total: l.MeanNS},
+				Facts: facts, Title: facts.title(c), Why: facts.why(),
 				Evidence: measured.Points(c),
 				Caveats:  measured.MarksOf(c),
 			})
 		}
 	}
 	return out
+}
+
+func (s Submitted) title(c *measured.Cell) string {
+	return fmt.Sprintf("%s %s block in submission: fio's clat says %s, the application waits %s: %s", c.Stack.Name, s.Direction,
+		units.Latency(s.Completion), units.Latency(s.Total), c.Workload.Name)
+}
+
+func (s Submitted) why() string {
+	return fmt.Sprintf("Submission takes %s of the total latency (means: slat %s, clat %s, lat %s). Completion latency starts only "+
+		"when the kernel has taken the I/O, and leaves that wait out. Rankings and percentiles here use IOPS and total latency.",
+		units.Percent(s.Share), units.Latency(s.Submission), units.Latency(s.Completion), units.Latency(s.Total))
 }

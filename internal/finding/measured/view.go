@@ -260,15 +260,6 @@ func BringUpsApart(points ...samples.Sample) float64 {
 	return math.Expm1(parts.Between)
 }
 
-// TooFew remarks that so few bring-ups, or trials, cannot differ significantly; nothing
-// where they can.
-func TooFew(e fact.Effect) []fact.Remark {
-	if !e.TooFew {
-		return nil
-	}
-	return []fact.Remark{{Case: "caveat: too few", Facts: e}}
-}
-
 // Level reports whether two stacks cannot be told apart under a workload.
 func (v *View) Level(a, b *Cell) bool {
 	e, _ := v.Compare(a, b)

@@ -1,20 +1,16 @@
 package cost
 
 import (
-	_ "embed" // the sentences
+	"fmt"
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
-
-//go:embed drive.tmpl
-var driveText string
-
-// DriveSentences are the sentences on what a drive gives.
-var DriveSentences = prose.NewSheet(driveText, TracedText)
 
 // Drive is what a drive gives.
 type Drive struct {
@@ -53,7 +49,8 @@ func Drives(v *measured.View) []fact.Finding {
 		} else if other := v.Cell(first.Stack.Name, d.iops.Workload.Name); other != nil {
 			if e, ok := v.Compare(d.iops, other); ok {
 				f.Effect = &e
-				f.Remarks = append(f.Remarks, measured.TooFew(e)...)
+				f.Why += fmt.Sprintf(" It gives %s of the IOPS of %s under %s.", prose.ShortRatio(e), e.Baseline, d.iops.Workload.Name)
+				prose.RemarkTooFew(&f, e)
 			}
 		}
 		out = append(out, f)
@@ -101,17 +98,20 @@ func (d drivenDevice) finding(s *measured.Stack) fact.Finding {
 		cells = append(cells, d.bytes)
 	}
 	b := d.bytes.Point
-	return fact.Finding{
-		ID: "drive/" + s.Name, Case: "drive", Kind: fact.KindTime, Stacks: []string{s.Name},
-		Facts: Drive{
-			IOPS: d.iops.Point,
-			Bandwidth: fact.Estimate{
-				N: b.N, Median: b.BytesPerSecond, Low: b.BytesLow, High: b.BytesHigh, Coverage: b.Coverage,
-			},
-			BytesUnder: b.Workload, Moderate: driveLatencies(d.moderate), Alone: driveLatencies(d.low),
+	facts := Drive{
+		IOPS: d.iops.Point,
+		Bandwidth: fact.Estimate{
+			N: b.N, Median: b.BytesPerSecond, Low: b.BytesLow, High: b.BytesHigh, Coverage: b.Coverage,
 		},
-		Evidence: measured.Points(cells...), Caveats: measured.MarksOf(d.iops), Remarks: TracedCaveat(d.iops),
+		BytesUnder: b.Workload, Moderate: driveLatencies(d.moderate), Alone: driveLatencies(d.low),
 	}
+	f := fact.Finding{
+		ID: "drive/" + s.Name, Case: "drive", Kind: fact.KindTime, Stacks: []string{s.Name},
+		Facts: facts, Title: facts.title(s.Name), Why: facts.why(),
+		Evidence: measured.Points(cells...), Caveats: measured.MarksOf(d.iops),
+	}
+	remark(&f, TracedCaveat(d.iops))
+	return f
 }
 
 func driveLatencies(cells []*measured.Cell) (out []DriveLatency) {
@@ -120,4 +120,26 @@ func driveLatencies(cells []*measured.Cell) (out []DriveLatency) {
 		out = append(out, DriveLatency{c.Workload.Name, measured.Estimate(c.MeanLatencies()), float64(longest)})
 	}
 	return out
+}
+
+func (d Drive) title(stack string) string {
+	said := fmt.Sprintf("%s gives %s IOPS at most (%s) and %s (%s)", stack, units.Rate(d.IOPS.Median), d.IOPS.Workload,
+		units.Bandwidth(d.Bandwidth.Median), d.BytesUnder)
+	if len(d.Alone) > 0 {
+		said += "; an I/O that is alone takes " + plural.List(d.Alone, func(l DriveLatency) string {
+			return prose.Estimate("latency", l.Mean) + " under " + l.Workload
+		})
+	}
+	return said
+}
+
+func (d Drive) why() string {
+	return fmt.Sprintf("At most, in the medians of the trials: %s under %s, and %s under %s. With 4 jobs of 8 I/Os, an I/O takes, "+
+		"on average and at the longest: %s.", prose.Rate(d.IOPS), d.IOPS.Workload, prose.Estimate("bandwidth", d.Bandwidth),
+		d.BytesUnder, joined(d.Moderate, "; "))
+}
+
+// String says what an I/O takes on average, and at the longest.
+func (l DriveLatency) String() string {
+	return fmt.Sprintf("%s and %s under %s", prose.Estimate("latency", l.Mean), units.Latency(l.Longest), l.Workload)
 }

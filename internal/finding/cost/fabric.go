@@ -1,21 +1,17 @@
 package cost
 
 import (
-	_ "embed" // the sentences
+	"fmt"
 	"slices"
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 )
-
-//go:embed remote.tmpl
-var remoteText string
-
-// RemoteSentences are the sentences on what a fabric and its target take.
-var RemoteSentences = prose.NewSheet(remoteText)
 
 // Fabric is what a fabric adds to the I/Os of a stack, beside its twin on a device
 // of this host.
@@ -64,8 +60,9 @@ func Fabrics(v *measured.View) []fact.Finding {
 		f := fact.Finding{
 			ID: "fabric/" + s.Name, Case: "fabric", Kind: fact.KindComparison, Stacks: []string{s.Name, twin.Name},
 			Caveats: measured.MarksOf(v.Under(v.Workloads[0].Name)...),
-			Remarks: []fact.Remark{{Case: "caveat: two devices"}},
 		}
+		prose.Remark(&f, "caveat: two devices", nil,
+			"the two devices have to be one model: what differs between them is in these numbers too")
 		facts := Fabric{Transport: measured.TransportOf(s.Parsed)}
 		for _, w := range v.Workloads {
 			a, b := v.Cell(s.Name, w.Name), v.Cell(twin.Name, w.Name)
@@ -79,13 +76,13 @@ func Fabrics(v *measured.View) []fact.Finding {
 				continue
 			}
 			if why := measured.Unfit(a, b); why != nil {
-				f.Remarks = append(f.Remarks, fact.Remark{Case: "caveat: unfit", Facts: Unfit{w.Name, why}})
+				prose.Remark(&f, "caveat: unfit", Unfit{w.Name, why}, w.Name+": "+prose.Unfit(why))
 			}
 			f.Evidence = append(f.Evidence, measured.Points(a, b)...)
 			facts.Under = append(facts.Under, AddedUnder{w.Name, lowLoad(v, w), extra, meanOf(a), meanOf(b), e})
 		}
 		if len(facts.Under) > 0 {
-			f.Facts = facts
+			f.Facts, f.Title, f.Why = facts, facts.title(s.Name, twin.Name), facts.why()
 			out = append(out, f)
 		}
 	}
@@ -105,86 +102,30 @@ func meanOf(c *measured.Cell) float64 {
 	return l.Total
 }
 
-// Target is what the I/Os of a stack cost the host that holds its device.
-type Target struct {
-	Transport string       `json:"transport"` // NVMe/TCP
-	Loads     []TargetLoad `json:"loads"`     // in the order of the workloads
+func (f Fabric) title(stack, twin string) string {
+	adds := "adds"
+	if f.Few {
+		adds = "seems to add"
+	}
+	return fmt.Sprintf("%s, over %s, %s to an I/O of %s: %s", stack, f.Transport, adds, twin,
+		plural.List(f.Telling(), func(a AddedUnder) string { return prose.Extra(a.Extra) + " under " + a.Workload }))
 }
 
-// TargetLoad is what a workload costs a target.
-type TargetLoad struct {
-	Workload   string        `json:"workload"`
-	CPUs       int           `json:"cpus"`
-	PerIO      fact.Estimate `json:"per_io_ns"`  // of processor time
-	Initiators fact.Estimate `json:"initiators"` // hosts such as this one with which all of its processors are busy
+func (f Fabric) why() string {
+	return joined(f.Under, "; ") +
+		". Differences are of the medians of the trials' mean total latencies, with their 95% intervals."
 }
 
-// Worst is the load of which the target carries the fewest hosts.
-func (t Target) Worst() TargetLoad {
-	worst := t.Loads[0]
-	for _, l := range t.Loads {
-		if l.Initiators.Median < worst.Initiators.Median {
-			worst = l
-		}
-	}
-	return worst
+// String says what is added under a workload.
+func (a AddedUnder) String() string {
+	return fmt.Sprintf("%s: %s an I/O (%s, against %s), %s of the IOPS", a.Workload, prose.Extra(a.Extra), mean(a.There),
+		mean(a.Here), prose.ShortRatio(a.Rates))
 }
 
-// Targets tells what an I/O costs the host that holds a remote device, and how
-// many hosts such as this one it can serve before its processors are full.
-func Targets(v *measured.View) []fact.Finding {
-	var out []fact.Finding
-	for _, s := range v.Stacks {
-		if !measured.Remote(s.Parsed) {
-			continue
-		}
-		f := fact.Finding{
-			ID: "target/" + s.Name, Case: "target", Kind: fact.KindComparison, Stacks: []string{s.Name},
-			Remarks: []fact.Remark{{Case: "caveat: an estimate"}},
-		}
-		facts := Target{Transport: measured.TransportOf(s.Parsed)}
-		for _, w := range v.Workloads {
-			c := v.Cell(s.Name, w.Name)
-			if c == nil {
-				continue
-			}
-			l, ok := loadOnTarget(c)
-			if ok {
-				f.Evidence = append(f.Evidence, c.Point)
-				facts.Loads = append(facts.Loads, l)
-			}
-		}
-		if len(facts.Loads) == 0 {
-			continue
-		}
-		f.Facts = facts
-		worst := facts.Worst()
-		f.Caveats = measured.MarksOf(v.Under(worst.Workload)...)
-		if worst.Initiators.Coverage < stats.Confidence {
-			f.Remarks = append(f.Remarks, fact.Remark{Case: "caveat: coverage", Facts: worst.Initiators})
-		}
-		out = append(out, f)
+// mean writes a mean latency; 0 when it is not known.
+func mean(ns float64) string {
+	if ns == 0 {
+		return "unknown"
 	}
-	return out
-}
-
-// loadOnTarget reads what the target of a cell's stack spent. ok is false when
-// nobody told.
-func loadOnTarget(c *measured.Cell) (l TargetLoad, ok bool) {
-	var perIO, initiators []float64
-	l.Workload = c.Workload.Name
-	for _, t := range c.Trials {
-		spent, iops := t.TargetCPU, t.Measured().IOPS()
-		if spent == nil || !(spent.IOs > 0) || !(spent.BusySeconds > 0) || !(iops > 0) {
-			continue
-		}
-		l.CPUs = spent.CPUs
-		perIO = append(perIO, 1e9*spent.PerIO())
-		initiators = append(initiators, float64(spent.CPUs)/(spent.PerIO()*iops))
-	}
-	if len(perIO) == 0 {
-		return l, false
-	}
-	l.PerIO, l.Initiators = measured.Estimate(perIO), measured.Estimate(initiators)
-	return l, true
+	return units.Latency(ns)
 }

@@ -1,0 +1,113 @@
+package cost
+
+import (
+	"fmt"
+
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/plural"
+	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
+)
+
+// Target is what the I/Os of a stack cost the host that holds its device.
+type Target struct {
+	Transport string       `json:"transport"` // NVMe/TCP
+	Loads     []TargetLoad `json:"loads"`     // in the order of the workloads
+}
+
+// TargetLoad is what a workload costs a target.
+type TargetLoad struct {
+	Workload   string        `json:"workload"`
+	CPUs       int           `json:"cpus"`
+	PerIO      fact.Estimate `json:"per_io_ns"`  // of processor time
+	Initiators fact.Estimate `json:"initiators"` // hosts such as this one with which all of its processors are busy
+}
+
+// Worst is the load of which the target carries the fewest hosts.
+func (t Target) Worst() TargetLoad {
+	worst := t.Loads[0]
+	for _, l := range t.Loads {
+		if l.Initiators.Median < worst.Initiators.Median {
+			worst = l
+		}
+	}
+	return worst
+}
+
+// Targets tells what an I/O costs the host that holds a remote device, and how
+// many hosts such as this one it can serve before its processors are full.
+func Targets(v *measured.View) []fact.Finding {
+	var out []fact.Finding
+	for _, s := range v.Stacks {
+		if !measured.Remote(s.Parsed) {
+			continue
+		}
+		f := fact.Finding{ID: "target/" + s.Name, Case: "target", Kind: fact.KindComparison, Stacks: []string{s.Name}}
+		facts := Target{Transport: measured.TransportOf(s.Parsed)}
+		for _, w := range v.Workloads {
+			c := v.Cell(s.Name, w.Name)
+			if c == nil {
+				continue
+			}
+			l, ok := loadOnTarget(c)
+			if ok {
+				f.Evidence = append(f.Evidence, c.Point)
+				facts.Loads = append(facts.Loads, l)
+			}
+		}
+		if len(facts.Loads) == 0 {
+			continue
+		}
+		worst := facts.Worst()
+		f.Facts, f.Title, f.Why = facts, facts.title(), facts.why(s.Name)
+		f.Caveats = measured.MarksOf(v.Under(worst.Workload)...)
+		prose.Remark(&f, "caveat: an estimate", nil, "an estimate: processor time is taken to grow with the I/Os; the device and "+
+			"the network have limits of their own, which this does not count")
+		if few := worst.Initiators; few.Coverage < stats.Confidence {
+			prose.Remark(&f, "caveat: coverage", few, fmt.Sprintf("the intervals, of %s, hold with %s only: repeat 6 times or more",
+				plural.Count(few.N, "trial"), units.Percent(few.Coverage)))
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// loadOnTarget reads what the target of a cell's stack spent. ok is false when
+// nobody told.
+func loadOnTarget(c *measured.Cell) (l TargetLoad, ok bool) {
+	var perIO, initiators []float64
+	l.Workload = c.Workload.Name
+	for _, t := range c.Trials {
+		spent, iops := t.TargetCPU, t.Measured().IOPS()
+		if spent == nil || !(spent.IOs > 0) || !(spent.BusySeconds > 0) || !(iops > 0) {
+			continue
+		}
+		l.CPUs = spent.CPUs
+		perIO = append(perIO, 1e9*spent.PerIO())
+		initiators = append(initiators, float64(spent.CPUs)/(spent.PerIO()*iops))
+	}
+	if len(perIO) == 0 {
+		return l, false
+	}
+	l.PerIO, l.Initiators = measured.Estimate(perIO), measured.Estimate(initiators)
+	return l, true
+}
+
+func (t Target) title() string {
+	w := t.Worst()
+	return fmt.Sprintf("The target's %s %s %s such as this one over %s, when they do %s, which leaves least",
+		plural.Count(w.CPUs, "processor"), plural.Choose(w.CPUs, "carries", "carry"), prose.Many(w.Initiators, "initiator"),
+		t.Transport, w.Workload)
+}
+
+func (t Target) why(stack string) string {
+	takes := plural.List(t.Loads, func(l TargetLoad) string { return prose.Estimate("latency", l.PerIO) + " under " + l.Workload })
+	serves := plural.List(t.Loads, func(l TargetLoad) string {
+		return prose.Estimate("digits", l.Initiators) + " of " + l.Workload
+	})
+	return fmt.Sprintf("An I/O of %s takes of the target's processors: %s. At the rates measured here, all of them are busy with "+
+		"so many initiators: %s. Medians over the trials, with their intervals; the time is all that the target's processors "+
+		"were busy, whatever with.", stack, takes, serves)
+}
