@@ -1,8 +1,6 @@
 // Package finding draws conclusions from the results of a run. It is pure:
-// results in, findings out. Rules are in rooms, one file each (finding/rules,
-// finding/cost, finding/published), and read a run through finding/measured; what
-// they find are the facts of finding/fact. A rule registers itself in the table
-// below.
+// results in, findings out. Each question has a folder below, which reads a run
+// through finding/measured, and a line in the table of this file.
 //
 // Two runs are compared by finding/compare.
 package finding
