@@ -109,7 +109,7 @@ added sampler
 
 mkdir internal/finding/toy
 cp "$toys/finding.go" internal/finding/toy/toy.go
-last='^	\{"missing", ' # of the table
+last='^	\{name: "missing", ' # of the table
 insert "$(table internal/finding "$last")" before "$last" '	{name: "toy", draw: toy.Find},'
 insert internal/finding/rules.go '^	"plimsoll/internal/finding/published"$' '	"plimsoll/internal/finding/toy"'
 added finding
