@@ -45,14 +45,14 @@ internal/finding/x.go        |import _ "plimsoll/internal/neighbour"      |pure 
 internal/finding/x.go        |import _ "plimsoll/internal/observe"        |pure packages
 internal/report/x.go         |import _ "plimsoll/internal/blockdev"       |never run trials
 internal/finding/x.go        |import _ "net"                              |pure packages
-internal/finding/rules/x.go  |import _ "os"                               |pure packages
+internal/finding/verdict/x.go|import _ "os"                               |pure packages
 internal/finding/cost/x.go   |import _ "plimsoll/internal/trial"          |pure packages
 internal/finding/published/x.go|import _ "os"                             |pure packages
 internal/finding/compare/x.go|import _ "plimsoll/internal/result/store"   |pure packages
-internal/finding/measured/x.go|import _ "plimsoll/internal/finding/rules" |knows no rule
+internal/finding/measured/x.go|import _ "plimsoll/internal/finding/verdict"|knows no rule
 internal/finding/fact/x.go   |import _ "plimsoll/internal/finding/cost"   |knows no rule
 internal/finding/prose/x.go  |import _ "plimsoll/internal/finding/published"|knows no rule
-internal/finding/rules/x.go  |import _ "plimsoll/internal/finding/story"  |belongs to tests
+internal/finding/verdict/x.go|import _ "plimsoll/internal/finding/story"  |belongs to tests
 internal/finding/story/x.go  |import _ "plimsoll/internal/stack"          |-
 internal/finding/cost/x.go   |import _ "plimsoll/internal/finding/measured"|-
 internal/result/x.go         |import _ "plimsoll/internal/result/store"   |pure packages

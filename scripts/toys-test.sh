@@ -109,9 +109,9 @@ added sampler
 
 mkdir internal/finding/toy
 cp "$toys/finding.go" internal/finding/toy/toy.go
-last='^	\{"missing", ' # of the table
+last='^	\{name: "missing", ' # of the table
 insert "$(table internal/finding "$last")" before "$last" '	{name: "toy", draw: toy.Find},'
-insert internal/finding/rules.go '^	"plimsoll/internal/finding/rules"$' '	"plimsoll/internal/finding/toy"'
+insert internal/finding/rules.go '^	"plimsoll/internal/finding/published"$' '	"plimsoll/internal/finding/toy"'
 added finding
 
 go test -run 'Docs|Schema' ./internal/observe ./internal/stack ./internal/experiment -update >/dev/null
@@ -132,6 +132,6 @@ shows_finding
 # the documentation of each.
 # Steps of stacks have control groups, which tests of the host that run meanwhile would see.
 go test -short -run 'Docs|Options|Writes|NoAccepted' ./internal/stack
-go test -short ./internal/workload/kinds ./internal/observe ./internal/finding ./internal/finding/rules ./internal/experiment |
+go test -short ./internal/workload/kinds ./internal/observe ./internal/finding ./internal/finding/verdict ./internal/experiment |
 	{ grep -v 'no test files' || true; }
 echo "toys: a workload, a layer, a sampler and a finding are one new file and one line of a table each, a database two"

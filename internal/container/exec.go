@@ -130,6 +130,7 @@ func (p *process) wait(ctx context.Context, enough <-chan struct{}) error {
 		engine = p.container.engine
 		look   = time.NewTicker(time.Second)
 		gone   time.Duration
+		began  = time.Now()
 	)
 	defer look.Stop()
 	for ctx.Err() == nil {
@@ -148,6 +149,9 @@ func (p *process) wait(ctx context.Context, enough <-chan struct{}) error {
 				gone = 0
 			} else if gone += time.Second; gone > noticeLimit {
 				return errors.New("the process ended, and its engine did not notice")
+			}
+			if p.handle == nil && time.Since(began) > startProcessLimit {
+				return fmt.Errorf("its engine did not tell of the process within %s", startProcessLimit)
 			}
 		case <-ctx.Done():
 		}
@@ -267,13 +271,26 @@ func (p *process) read(ctx context.Context, exit *workload.Exit) error {
 			return fmt.Errorf("%w (%s)", broken, strings.TrimSpace(exit.Stderr))
 		}
 	}
-	// The runtime tells why it could not start a program where the program's
-	// output would be.
-	if (exit.Code == 126 || exit.Code == 127) && strings.Contains(exit.Stderr, "exec failed: ") {
-		return errors.New(strings.TrimSpace(exit.Stderr))
+	if err := unstarted(*exit); err != nil {
+		return err
 	}
 	if n := exit.Code - 128; n > 0 && n < 65 {
 		exit.Signal = syscall.Signal(n).String()
+	}
+	return nil
+}
+
+// unstarted says why a program could not be started, where its exit code and what stands in the place of its
+// output tell that; nil where it was.
+func unstarted(exit workload.Exit) error {
+	said := strings.TrimSpace(exit.Stderr)
+	switch {
+	case exit.Code != 126 && exit.Code != 127:
+		return nil
+	case strings.Contains(said, "exec failed: "): // the runtime's words
+		return errors.New(said)
+	case strings.Contains(said, "ttrpc: closed"): // containerd's, of the shim that starts programs for it
+		return fmt.Errorf("its engine lost the process as it started: %s", said)
 	}
 	return nil
 }

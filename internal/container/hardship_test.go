@@ -219,3 +219,23 @@ func startAs(t *testing.T, name, mark, script string) *exec.Cmd {
 	}
 	return cmd
 }
+
+// A program that did not start is no result of it; one that itself ends like that is.
+func TestUnstarted(t *testing.T) {
+	for _, c := range []struct {
+		exit workload.Exit
+		want string
+	}{
+		{workload.Exit{Code: 126, Stderr: "OCI runtime exec failed: exec failed: no such file\n"},
+			"exec failed: no such file"},
+		{workload.Exit{Code: 126, Stderr: "ttrpc: closed: unknown\n"}, "its engine lost the process"},
+		{workload.Exit{Code: 127, Stderr: "sh: no-such-program: not found"}, ""},
+		{workload.Exit{Code: 1, Stderr: "ttrpc: closed: unknown"}, ""},
+		{workload.Exit{}, ""},
+	} {
+		err := unstarted(c.exit)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.exit, err, c.want)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/rules"
+	"plimsoll/internal/finding/verdict"
 	"plimsoll/internal/result"
 	layers "plimsoll/internal/stack"
 	workloads "plimsoll/internal/workload/kinds"
@@ -70,8 +70,8 @@ func TestVerdictsOfBuiltInExperiments(t *testing.T) {
 // isTaken fails where an experiment refuses the number of instances that a verdict on it would have measured next.
 func isTaken(t *testing.T, name string, f fact.Finding) {
 	t.Helper()
-	verdict, ok := f.Facts.(rules.Verdict)
-	if !ok || verdict.Carries == nil || verdict.Carries.Curve.Line.Next == 0 {
+	told, ok := f.Facts.(verdict.Facts)
+	if !ok || told.Carries == nil || told.Carries.Curve.Line.Next == 0 {
 		return
 	}
 	text, _ := examples.Find(name)
@@ -79,7 +79,7 @@ func isTaken(t *testing.T, name string, f fact.Finding) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Instances = verdict.Carries.Curve.Line.Next
+	e.Instances = told.Carries.Curve.Line.Next
 	if _, err := (experiment.Scale{Catalog: layers.Catalog()}).Apply(e); err != nil {
 		t.Errorf("%s refuses the %d instances that its verdict proposes: %v", name, e.Instances, err)
 	}

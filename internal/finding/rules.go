@@ -1,8 +1,6 @@
 // Package finding draws conclusions from the results of a run. It is pure:
-// results in, findings out. Rules are in rooms, one file each (finding/rules,
-// finding/cost, finding/published), and read a run through finding/measured; what
-// they find are the facts of finding/fact. A rule registers itself in the table
-// below.
+// results in, findings out. Each question has a folder below, which reads a run
+// through finding/measured, and a line in the table of this file.
 //
 // Two runs are compared by finding/compare.
 package finding
@@ -24,9 +22,9 @@ import (
 	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published"
 	"plimsoll/internal/finding/ranking"
-	"plimsoll/internal/finding/rules"
 	"plimsoll/internal/finding/tenants"
 	"plimsoll/internal/finding/unbound"
+	"plimsoll/internal/finding/verdict"
 	"plimsoll/internal/result"
 )
 
@@ -39,7 +37,7 @@ type rule struct {
 
 // table has all rules, in the order in which their findings are shown.
 var table = []rule{
-	{"recommendation", rules.Recommend, rules.VerdictSentences},
+	{name: "recommendation", draw: verdict.Find},
 	{name: "neighbours", draw: neighbours.Find},
 	{name: "scaling", draw: loadline.Find},
 	{name: "elasticity", draw: elasticity.Find},

@@ -18,6 +18,7 @@ type Facts struct {
 	wait    []Share  // those that wait longer, the most first, and lose none, as far as is known
 	noisy   []Share  // those of which it cannot be told whether they lose any
 	open    bool     // some have too few bring-ups
+	paired  int      // the fewest of those that they share with their own trials alone; 0 where none is shared
 	few     int      // bring-ups of the mix that has fewest
 	unknown []string // workloads that were not measured alone
 }
@@ -46,6 +47,9 @@ func (f *Facts) sort(s Share) {
 		f.unknown = measured.AppendNew(f.unknown, s.Workload)
 		return
 	case s.Rate.TooFew:
+		if n := s.Rate.Pairs; n > 0 && (f.paired == 0 || n < f.paired) {
+			f.paired = n
+		}
 		f.open = true
 		return
 	case s.Open:

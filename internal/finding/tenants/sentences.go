@@ -24,6 +24,9 @@ func (f *Facts) early() string {
 	switch {
 	case !f.Known():
 		return fmt.Sprintf("none of %s was measured alone under the same limits: add a mix of each alone", plural.And(f.unknown))
+	case f.open && f.few >= stats.FewestPairs:
+		return fmt.Sprintf("it takes %d bring-ups beside each other and alone in the same blocks to tell chance from the rest, and some "+
+			"have only %d", stats.FewestPairs, f.paired)
 	case f.open:
 		return fmt.Sprintf("it takes %d bring-ups to tell chance from the rest, and some have only %d", stats.FewestPairs, f.few)
 	}

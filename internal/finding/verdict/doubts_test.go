@@ -1,4 +1,4 @@
-package rules
+package verdict
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 func TestDoubts(t *testing.T) {
 	for _, kind := range []fact.DoubtKind{fact.DoubtFew, fact.DoubtOpen, fact.DoubtFaster, fact.DoubtTwins, fact.DoubtNeighbours} {
 		d := fact.Doubt{Kind: kind, Stacks: []string{"xfs"}, Neighbours: &fact.Neighbours{Runs: []string{"quick-1"}}}
-		if VerdictSentences.Say("doubt", d) == "" {
+		if doubt(d) == "" {
 			t.Errorf("%s has no words", kind)
 		}
 	}

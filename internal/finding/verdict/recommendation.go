@@ -1,6 +1,6 @@
-// Package rules has the rules on what to use, what to compare and what to doubt,
-// one file each.
-package rules
+// Package verdict draws the one verdict of a run: which stack to use, or the answer to the question that its
+// mixes ask.
+package verdict
 
 import (
 	"cmp"
@@ -32,16 +32,17 @@ type candidate struct {
 	score float64          // geometric mean of median IOPS / the best candidate's, 0 to 1
 }
 
-// Recommend draws one verdict for the whole run.
-func Recommend(v *measured.View) []fact.Finding {
+// Find draws one verdict for the whole run.
+func Find(v *measured.View) []fact.Finding {
 	for _, about := range []func(*measured.View) (fact.Finding, bool){
-		answered(policies.Verdict, func(f *policies.Facts) Verdict { return Verdict{Policed: f} }),
+		answered(policies.Verdict, func(f *policies.Facts) Facts { return Facts{Policed: f} }),
 		carries,
-		answered(tenants.Verdict, func(f *tenants.Facts) Verdict { return Verdict{Shared: f} }),
-		answered(overload.Verdict, func(f *overload.Facts) Verdict { return Verdict{Offered: f} }),
+		answered(tenants.Verdict, func(f *tenants.Facts) Facts { return Facts{Shared: f} }),
+		answered(overload.Verdict, func(f *overload.Facts) Facts { return Facts{Offered: f} }),
 	} {
 		if f, ok := about(v); ok {
 			settle(v, &f)
+			f.Facts.(Facts).say(&f)
 			return []fact.Finding{f}
 		}
 	}
@@ -60,13 +61,13 @@ func Recommend(v *measured.View) []fact.Finding {
 	switch {
 	case len(v.Cells) == 0:
 		f.Case = "nothing"
-		f.Recommendation, f.Facts = nothing(v, Verdict{})
+		f.Recommendation, f.Facts = nothing(v, Facts{})
 	case len(ranked) > 0:
 		verdictOn(v, &f, ranked)
 	default:
 		f.Case = "nothing"
 		stacks := slices.DeleteFunc(slices.Clone(v.Stacks), func(s *measured.Stack) bool { return !eligible(s) })
-		f.Recommendation, f.Facts = nothing(v, Verdict{
+		f.Recommendation, f.Facts = nothing(v, Facts{
 			Containers: containers, Eligible: answeredBy(v, result.SourceMemory, stacks), Unchecked: answeredBy(v, result.SourceUnknown, stacks),
 		})
 		if others := candidates(v, onHost); containers && len(others) > 0 {
@@ -75,6 +76,7 @@ func Recommend(v *measured.View) []fact.Finding {
 		}
 	}
 	f.Caveats = append(f.Caveats, doubts(v)...)
+	f.Facts.(Facts).say(&f)
 	return []fact.Finding{f}
 }
 
@@ -87,12 +89,12 @@ func carries(v *measured.View) (fact.Finding, bool) {
 	if moves := elasticity.Moves(v, told.Cells()); moves != "" && f.Recommendation.Confidence != fact.TooEarly {
 		f.Title += "; " + moves
 	}
-	f.Facts, f.Caveats = Verdict{Carries: told}, append(f.Caveats, doubts(v)...)
+	f.Facts, f.Caveats = Facts{Carries: told}, append(f.Caveats, doubts(v)...)
 	return f, true
 }
 
 // answered draws the verdict of a run that asks one question: of asks it, and in is where its facts stand.
-func answered[T any](of func(*measured.View, bool) (fact.Finding, T, bool), in func(T) Verdict) func(*measured.View) (fact.Finding, bool) {
+func answered[T any](of func(*measured.View, bool) (fact.Finding, T, bool), in func(T) Facts) func(*measured.View) (fact.Finding, bool) {
 	return func(v *measured.View) (fact.Finding, bool) {
 		f, told, ok := of(v, v.Neighbours() == nil)
 		if ok {
@@ -105,7 +107,7 @@ func answered[T any](of func(*measured.View, bool) (fact.Finding, T, bool), in f
 // doubts are what the run's twins say against any verdict.
 func doubts(v *measured.View) (all []string) {
 	for _, d := range noise.TwinsApart(v) {
-		all = append(all, VerdictSentences.Say("doubt", d))
+		all = append(all, doubt(d))
 	}
 	return all
 }

@@ -1,8 +1,7 @@
-package rules
+package verdict
 
 import (
 	"cmp"
-	_ "embed" // the sentences
 	"fmt"
 	"math"
 	"slices"
@@ -13,21 +12,14 @@ import (
 	"plimsoll/internal/finding/noise"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/policies"
-	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/tenants"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
 )
 
-//go:embed verdict.tmpl
-var verdictText string
-
-// VerdictSentences are the sentences of a verdict.
-var VerdictSentences = prose.NewSheet(verdictText)
-
-// Verdict is what the sentences of a verdict speak of, beside the recommendation.
-type Verdict struct {
+// Facts are what a verdict is drawn from, beside the recommendation.
+type Facts struct {
 	Carries *loadline.Facts `json:"carries,omitempty"` // of a run that asks how many instances a host carries: all else is empty then
 	Policed *policies.Facts `json:"policed,omitempty"` // of a run that asks what policies cost: likewise
 	Shared  *tenants.Facts  `json:"shared,omitempty"`  // of a run that asks what tenants do to each other: likewise
@@ -108,11 +100,11 @@ type From struct {
 }
 
 // conclude makes the verdict on the pick among the ranked candidates.
-func conclude(v *measured.View, pick candidate, rest []candidate, keep *candidate) (*fact.Recommendation, Verdict) {
+func conclude(v *measured.View, pick candidate, rest []candidate, keep *candidate) (*fact.Recommendation, Facts) {
 	words := wordsOf(v)
 	r := &fact.Recommendation{Pick: pick.stack.Name}
 	source, _, _ := measured.Split(pick.stack.Parsed)
-	f := Verdict{
+	f := Facts{
 		Name: words.stack(pick.stack), Line: pick.stack.Line, Candidates: 1 + len(rest), Deciding: workloadsOf(pick.cells), Score: pick.score,
 		Only: len(rest) == 0, Alone: len(v.Stacks) == 1, Measured: true,
 		Dies: pick.stack.DiesWithContainer(), InContainer: pick.stack.InContainer(), Experiment: v.Run.Experiment.Name,
@@ -201,7 +193,7 @@ func contrasts(v *measured.View, pick candidate) (slower, faster []fact.Contrast
 }
 
 // besideBaseline says how the pick compares with the baseline.
-func besideBaseline(v *measured.View, f *Verdict, pick candidate, words words) {
+func besideBaseline(v *measured.View, f *Facts, pick candidate, words words) {
 	b, ok := baselineOf(v, pick)
 	if !ok {
 		return
@@ -287,9 +279,9 @@ const (
 
 // confide finds out how far the verdict can be relied on, why no further, and
 // what would help.
-func confide(v *measured.View, r *fact.Recommendation, f *Verdict, pick candidate, rest []candidate) {
+func confide(v *measured.View, r *fact.Recommendation, f *Facts, pick candidate, rest []candidate) {
 	r.Confidence = fact.Sure
-	doubt := func(c fact.Confidence, why fact.Doubt) {
+	add := func(c fact.Confidence, why fact.Doubt) {
 		if r.Confidence == fact.Sure || c == fact.TooEarly {
 			r.Confidence = c
 		}
@@ -314,11 +306,11 @@ func confide(v *measured.View, r *fact.Recommendation, f *Verdict, pick candidat
 		}
 	}
 	if f.BringUps < stats.FewestPairs {
-		doubt(fact.TooEarly, fact.Doubt{Kind: fact.DoubtFew, BringUps: f.BringUps, Needed: stats.FewestPairs})
+		add(fact.TooEarly, fact.Doubt{Kind: fact.DoubtFew, BringUps: f.BringUps, Needed: stats.FewestPairs})
 		blocks = stats.FewestPairs - f.BringUps
 	}
 	if len(open) > 0 {
-		doubt(fact.Likely, fact.Doubt{Kind: fact.DoubtOpen, Stacks: open})
+		add(fact.Likely, fact.Doubt{Kind: fact.DoubtOpen, Stacks: open})
 	}
 	inRest := func(k fact.Contrast) bool {
 		return slices.ContainsFunc(rest, func(c candidate) bool { return c.stack.Name == k.Stack })
@@ -326,13 +318,13 @@ func confide(v *measured.View, r *fact.Recommendation, f *Verdict, pick candidat
 	if at := slices.IndexFunc(r.Faster, inRest); at >= 0 {
 		k := r.Faster[at]
 		f.Torn = true
-		doubt(fact.Likely, fact.Doubt{Kind: fact.DoubtFaster, Stacks: []string{k.Stack}, Workload: k.Workload})
+		add(fact.Likely, fact.Doubt{Kind: fact.DoubtFaster, Stacks: []string{k.Stack}, Workload: k.Workload})
 	}
 	for _, d := range noise.TwinsApart(v) {
-		doubt(fact.Likely, d)
+		add(fact.Likely, d)
 	}
 	if n := v.Neighbours(); n != nil {
-		doubt(fact.Likely, fact.Doubt{Kind: fact.DoubtNeighbours, Neighbours: n})
+		add(fact.Likely, fact.Doubt{Kind: fact.DoubtNeighbours, Neighbours: n})
 	}
 	if blocks > 0 {
 		propose(v, r, f, blocks)
@@ -363,7 +355,7 @@ func moreBlocks(e fact.Effect) int {
 
 // propose says which command would settle what is open, and how long it would
 // take.
-func propose(v *measured.View, r *fact.Recommendation, f *Verdict, blocks int) {
+func propose(v *measured.View, r *fact.Recommendation, f *Facts, blocks int) {
 	if f.Imported || v.Run.ID == "" {
 		return
 	}
@@ -379,7 +371,7 @@ func propose(v *measured.View, r *fact.Recommendation, f *Verdict, blocks int) {
 }
 
 // nothing is the verdict where no stack can be recommended.
-func nothing(v *measured.View, f Verdict) (*fact.Recommendation, Verdict) {
+func nothing(v *measured.View, f Facts) (*fact.Recommendation, Facts) {
 	out := &fact.Recommendation{Confidence: fact.Sure}
 	for _, c := range v.All() {
 		if c.Source() == result.SourceMemory && !measured.Buffered(c.Workload) {

@@ -1,4 +1,4 @@
-package rules
+package verdict
 
 import (
 	"math"
@@ -13,7 +13,7 @@ import (
 // instances, where the line may lie beyond those that were measured, or more time for the same run. Where no command
 // does, as for a number between two others or another rate, there is none.
 func settle(v *measured.View, f *fact.Finding) {
-	verdict, ok := f.Facts.(Verdict)
+	verdict, ok := f.Facts.(Facts)
 	if !ok {
 		return
 	}

@@ -1,4 +1,4 @@
-package rules
+package verdict
 
 import (
 	"testing"
@@ -35,7 +35,7 @@ func TestSettle(t *testing.T) {
 		run.Experiment.Name = "density"
 		curve := loadline.Curve{Line: loadline.Line{Next: 16, NextWhy: c.why}}
 		f := fact.Finding{
-			Facts:          Verdict{Carries: &loadline.Facts{Curve: curve}},
+			Facts:          Facts{Carries: &loadline.Facts{Curve: curve}},
 			Recommendation: &fact.Recommendation{Confidence: c.confidence},
 		}
 		settle(&measured.View{Run: run}, &f)
