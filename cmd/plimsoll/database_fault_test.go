@@ -70,6 +70,9 @@ mixes:
 				t.Errorf("ends with %d: %s%s", code, out, errs)
 			}
 			_, run := p.result()
+			if len(run.Trials) != len(faults) {
+				t.Fatalf("%d trials, want one for each of %d faults", len(run.Trials), len(faults))
+			}
 			for i, trial := range run.Trials {
 				if trial.Status != result.TrialFailed || trial.Problem == nil ||
 					!strings.Contains(trial.Problem.Text(), faults[i].says) || trial.Problem.Remedy == "" {

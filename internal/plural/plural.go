@@ -43,12 +43,15 @@ func Choose(n int, one, many string) string {
 func And(words []string) string { return join(words, "and") }
 
 // List joins what things are called: "a, b and c".
-func List[T any](things []T, word func(T) string) string {
+func List[T any](things []T, word func(T) string) string { return And(Words(things, word)) }
+
+// Words returns what each of some things is called.
+func Words[T any](things []T, word func(T) string) []string {
 	words := make([]string, len(things))
 	for i, t := range things {
 		words[i] = word(t)
 	}
-	return And(words)
+	return words
 }
 
 // Or joins words: "a", "a or b", "a, b or c".

@@ -320,13 +320,9 @@ func levelOf(d measured.Driven, s *span) LoadLevel {
 	return LoadLevel{d.Name, d.Load.Jobs, d.Load.Depth, d.Load.InFlight(), s.median(totalLatency)}
 }
 
-// joined puts what several say beside each other.
+// joined writes things one after the other.
 func joined[T fmt.Stringer](all []T, with string) string {
-	var said []string
-	for _, x := range all {
-		said = append(said, x.String())
-	}
-	return strings.Join(said, with)
+	return strings.Join(plural.Words(all, T.String), with)
 }
 
 // String writes the load: "4 jobs x depth 8".

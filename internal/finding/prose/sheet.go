@@ -15,7 +15,7 @@ import (
 	"plimsoll/internal/units"
 )
 
-// Sheet is the sentences of a rule's findings, as text/templates: for each case
+// Sheet is the sentences of published results, the last that are text/templates: for each case
 // one of its name, the title, and one of its name and ": why". Both are given the
 // finding, with its facts. A remark has one of its own name, and is given its facts.
 type Sheet struct{ templates func() *template.Template }
@@ -31,7 +31,7 @@ var sharedText string
 func NewSheet(texts ...string) *Sheet {
 	s := &Sheet{}
 	s.templates = sync.OnceValue(func() *template.Template {
-		parsed := template.New("").Funcs(functions).Funcs(template.FuncMap{"said": s.fill, "remark": s.Remark})
+		parsed := template.New("").Funcs(functions).Funcs(template.FuncMap{"said": s.Say, "remark": s.Remark})
 		called := map[string]bool{}
 		for _, text := range append([]string{sharedText}, texts...) {
 			for _, define := range defines.FindAllStringSubmatch(text, -1) {
@@ -52,102 +52,61 @@ var defines = regexp.MustCompile(`\{\{-?\s*define "([^"]*)"`)
 
 // functions are what sentences put values into words with.
 var functions = template.FuncMap{
-	"list":        plural.And,
-	"either":      plural.Or,
-	"count":       plural.Count,
-	"of":          plural.Of,
-	"choose":      plural.Choose,
-	"digits":      units.Digits,
-	"times":       units.Times,
-	"percent":     units.Percent,
-	"more":        func(ratio float64) float64 { return ratio - 1 },
-	"less":        func(ratio float64) float64 { return 1 - ratio },
-	"rate":        units.Rate,
-	"bandwidth":   units.Bandwidth,
-	"bytes":       func(bytes float64) string { return units.Bytes(uint64(bytes)) },
-	"latency":     units.Latency,
-	"extra":       Extra,
-	"interval":    Interval,
-	"signed":      Signed,
-	"estimate":    Estimate,
-	"many":        Many,
-	"span":        Span,
-	"ofHundred":   units.OfHundred,
-	"tooFew":      func(e fact.Effect) string { return strings.Join(TooFew(e), "; ") },
-	"one":         One,
-	"seconds":     Seconds,
-	"deviation":   Deviation,
-	"ratio":       Ratio,
-	"shortRatio":  ShortRatio,
-	"pointRate":   Rate,
-	"pValue":      PValue,
-	"neighbours":  Neighbours,
-	"servedText":  Served,
-	"unfitText":   Unfit,
-	"fromMemory":  FromMemory,
-	"unchecked":   Unchecked,
-	"test":        Test,
-	"verb":        VerbOf,
-	"units":       Units,
-	"sentence":    Sentence,
-	"capital":     Capital,
-	"join":        strings.Join,
-	"paragraph":   func() string { return paragraph },
-	"nothing":     func() []string { return nil },
-	"also":        func(words []string, word string) []string { return append(words, word) },
-	"said":        func(string, any) string { return "" }, // what another template says: each sheet has its own
-	"remark":      func(fact.Remark) string { return "" }, // as said
-	"level":       func() float64 { return stats.Alpha },
-	"fewestPairs": func() int { return stats.FewestPairs },
+	"list":       plural.And,
+	"either":     plural.Or,
+	"count":      plural.Count,
+	"of":         plural.Of,
+	"choose":     plural.Choose,
+	"digits":     units.Digits,
+	"times":      units.Times,
+	"percent":    units.Percent,
+	"more":       func(ratio float64) float64 { return ratio - 1 },
+	"rate":       units.Rate,
+	"bandwidth":  units.Bandwidth,
+	"latency":    units.Latency,
+	"extra":      Extra,
+	"interval":   Interval,
+	"estimate":   Estimate,
+	"many":       Many,
+	"span":       Span,
+	"ofHundred":  units.OfHundred,
+	"tooFew":     func(e fact.Effect) string { return strings.Join(TooFew(e), "; ") },
+	"one":        One,
+	"ratio":      Ratio,
+	"shortRatio": ShortRatio,
+	"pValue":     PValue,
+	"servedText": Served,
+	"unfitText":  Unfit,
+	"sentence":   Sentence,
+	"capital":    Capital,
+	"join":       strings.Join,
+	"nothing":    func() []string { return nil },
+	"also":       func(words []string, word string) []string { return append(words, word) },
+	"said":       func(string, any) string { return "" }, // what another template says: each sheet has its own
+	"remark":     func(fact.Remark) string { return "" }, // as said
+	"level":      func() float64 { return stats.Alpha },
 }
 
-// Write writes the sentences of a finding, and of what has some within it.
+// Write writes the sentences of a published result.
 func (s *Sheet) Write(f *fact.Finding) {
 	if c := f.Claim; c != nil {
 		c.Statement, c.Published = s.Say("statement", f.Facts), s.Say("published", f.Facts)
 		c.Measured, c.Why = s.Say("measured", f.Facts), s.Say("reason", f.Facts)
 		c.StandIn = s.Say("stand-in", f.Facts)
 	}
-	if f.Title == "" { // nobody else gave it sentences
-		f.Title, f.Why = s.Say(f.Case, f), s.Say(f.Case+": why", f)
-	}
+	f.Title, f.Why = s.Say(f.Case, f), s.Say(f.Case+": why", f)
 	for _, r := range f.Remarks {
 		f.Caveats = append(f.Caveats, s.Remark(r))
 	}
-	r := f.Recommendation
-	if r == nil {
-		return
-	}
-	for _, d := range r.Because {
-		r.Doubts = append(r.Doubts, s.Say("doubt", d))
-	}
-	r.Headline = f.Title + "."
-	r.Use, r.Avoid, r.Next, r.Reason = s.Say("use", f), s.Say("avoid", f), s.Say("next", f), s.Say("reason", f)
 }
 
 // Remark makes the sentence of a remark.
 func (s *Sheet) Remark(r fact.Remark) string { return s.Say(r.Case, r.Facts) }
 
-// Say makes sentences of facts. Each paragraph of a template is a line.
+// Say makes sentences of facts. White space of templates means nothing.
 func (s *Sheet) Say(name string, facts any) string {
-	var lines []string
-	for part := range strings.SplitSeq(s.fill(name, facts), paragraph) {
-		if part = strings.TrimSpace(part); part != "" {
-			lines = append(lines, part)
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-// paragraph begins a line in what a template says, where it says {{paragraph}}: white space
-// of templates means nothing.
-const paragraph = "\x1e"
-
-// fill executes a template; its paragraphs stay marked, as it may be part of another.
-func (s *Sheet) fill(name string, facts any) string {
 	var b bytes.Buffer
-	err := s.templates().ExecuteTemplate(&b, name, facts)
-	if err != nil {
+	if err := s.templates().ExecuteTemplate(&b, name, facts); err != nil {
 		panic(fmt.Sprintf("finding: the sentence %q: %v", name, err)) // a template that no facts fit
 	}
 	return strings.Join(strings.Fields(b.String()), " ")

@@ -82,14 +82,7 @@ func (v Facts) best(r *fact.Recommendation) string {
 
 // does lists rates.
 func does(all []Does) string {
-	return plural.And(each(all, func(d Does) string { return units.Rate(d.IOPS) + " " + d.Plain }))
-}
-
-func each[T any](all []T, words func(T) string) (out []string) {
-	for _, one := range all {
-		out = append(out, words(one))
-	}
-	return out
+	return plural.List(all, func(d Does) string { return units.Rate(d.IOPS) + " " + d.Plain })
 }
 
 // why says what the pick is, how it compares, and what becomes of its data.
@@ -107,7 +100,7 @@ func (v Facts) why(stacks []string) string {
 			units.Percent(v.Score), plural.And(v.Deciding))
 	}
 	if len(v.Others) > 0 {
-		add("Against it, ~ where not significant: %s.", strings.Join(each(v.Others, func(a Against) string {
+		add("Against it, ~ where not significant: %s.", strings.Join(plural.Words(v.Others, func(a Against) string {
 			return fmt.Sprintf("%s (%s)", a.Stack, a.byWorkload())
 		}), ", "))
 	}
@@ -132,7 +125,7 @@ func (v Facts) why(stacks []string) string {
 
 // byWorkload lists the ratios under each workload.
 func (a Against) byWorkload() string {
-	return strings.Join(each(a.Under, func(u Under) string {
+	return strings.Join(plural.Words(a.Under, func(u Under) string {
 		if u.Effect == nil {
 			return u.Workload + " no ratio"
 		}
@@ -169,7 +162,7 @@ func (v Facts) none(stacks []string) (title, why string) {
 
 // answeredFor names stacks, and the workloads where not all are meant.
 func answeredFor(all []From) string {
-	return plural.And(each(all, func(f From) string {
+	return plural.List(all, func(f From) string {
 		if f.Stack == "" {
 			return "stacks that mixes name"
 		}
@@ -177,7 +170,7 @@ func answeredFor(all []From) string {
 			return f.Stack
 		}
 		return f.Stack + " under " + plural.And(f.Workloads)
-	}))
+	})
 }
 
 // use says which stack to take, and what becomes of its data; "" where there is no choice.
@@ -204,7 +197,7 @@ func (v Facts) use(r *fact.Recommendation) string {
 func (v Facts) avoid(r *fact.Recommendation) string {
 	var said []string
 	if r.Confidence != fact.TooEarly {
-		said = each(v.Slow, func(b Behind) string {
+		said = plural.Words(v.Slow, func(b Behind) string {
 			return fmt.Sprintf("%s, %s as fast for %s", b.Stack, units.Percent(b.Ratio), b.Plain)
 		})
 		if v.SlowToo > 0 {
