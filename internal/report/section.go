@@ -37,18 +37,26 @@ func covers(s *answer.Section, stack, mix string) bool {
 	}) || slices.ContainsFunc(s.Parts, func(part *answer.Section) bool { return covers(part, stack, mix) })
 }
 
-// answers prints the tables of sections. What columns mean is told once, below the last that has them.
-func (t *terminal) answers() {
+// draw prints the tables of sections. What columns mean is told once, below the last that has them.
+func (t *terminal) draw(all []*answer.Section) {
 	before := t.dropped
 	t.dropped = nil
 	defer func() { t.dropped = before }()
-	all := answers(t.findings)
+	last := len(all) - 1
+	for last > 0 && len(all[last].Tables) == 0 {
+		last--
+	}
 	for i, s := range all {
 		t.sectionOn(s.Title, s.Stack)
 		for _, r := range s.Remarks {
-			if r.Warn {
+			switch {
+			case len(s.Tables) == 0 && r.Warn:
+				t.text("  - ", "    ", r.Text, t.style.warn)
+			case len(s.Tables) == 0:
+				t.text("  - ", "    ", r.Text, t.style.plain)
+			case r.Warn:
 				t.text("  ! ", "    ", r.Text, t.style.warn)
-			} else {
+			default:
 				t.text("  ", "  ", r.Text, t.style.dim)
 			}
 		}
@@ -56,7 +64,7 @@ func (t *terminal) answers() {
 			t.sparklines(f)
 		}
 		for _, table := range s.Tables {
-			if len(s.Tables) > 1 {
+			if table.Caption != "" {
 				t.text("  ", "  ", table.Caption, t.style.dim)
 			}
 			t.table(t.drawn(table))
@@ -65,7 +73,7 @@ func (t *terminal) answers() {
 		for _, later := range all[i+1:] {
 			legend = slices.DeleteFunc(legend, func(means string) bool { return slices.Contains(told(later), means) })
 		}
-		if len(legend) > 0 || i+1 == len(all) {
+		if len(legend) > 0 || i == last {
 			t.legendOf(strings.Join(legend, "; "), wordsHint)
 		}
 	}
@@ -74,7 +82,7 @@ func (t *terminal) answers() {
 // told are the meanings of all columns of a section.
 func told(s *answer.Section) (all []string) {
 	for _, table := range s.Tables {
-		all = append(all, meanings(table)...)
+		all = with(all, meanings(table)...)
 	}
 	return all
 }

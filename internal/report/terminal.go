@@ -40,7 +40,7 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	t.heading(opt.Dir)
 	t.verdict()
 	t.tables(points)
-	t.answers()
+	t.draw(answers(t.findings))
 	t.legend(slices.DeleteFunc(slices.Clone(points), func(p fact.Point) bool {
 		return t.together(p.Workload)
 	}))

@@ -143,7 +143,7 @@ func (t *terminal) columns(points []fact.Point, tags map[string]string) []column
 		{head: "p99", cell: func(p fact.Point) string { return latency(p.P99NS) }},
 		{head: "p99.9", drop: 5, cell: func(p fact.Point) string { return latency(p.P999NS) }},
 		{head: "served", cell: func(p fact.Point) string { return honestyText(p.Ratio) }},
-		{head: "source", left: true, drop: 1, cell: func(p fact.Point) string { return sourceText(p.Source) }},
+		{head: "source", left: true, drop: 1, cell: func(p fact.Point) string { return result.Source(p.Source).Words() }},
 	}
 	if !slices.ContainsFunc(points, func(p fact.Point) bool { return p.Coverage > 0 }) {
 		columns = slices.DeleteFunc(columns, func(c column) bool { return c.head == "interval" })
@@ -373,16 +373,4 @@ func timesText(ratio float64) string {
 		return unknown
 	}
 	return units.Times(ratio) + "x"
-}
-
-func sourceText(source string) string {
-	switch result.Source(source) {
-	case result.SourceMemory:
-		return "from memory"
-	case result.SourceDevice:
-		return "device"
-	case result.SourceServer:
-		return "server"
-	}
-	return unknown
 }

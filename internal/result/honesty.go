@@ -11,6 +11,17 @@ const (
 	SourceServer  Source = "server"  // a database, from its caches and the device: its operations are not the device's
 )
 
+// Words returns what answered, as tables have it.
+func (s Source) Words() string {
+	switch s {
+	case SourceMemory:
+		return "from memory"
+	case SourceDevice, SourceServer:
+		return string(s)
+	}
+	return string(SourceUnknown)
+}
+
 // doubt orders sources by how much they speak against a trial.
 func (s Source) doubt() int {
 	switch s {
