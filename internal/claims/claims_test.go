@@ -90,20 +90,21 @@ func TestWhatIsWrongWithClaims(t *testing.T) {
 		"claims: [{id: a, paper: msst17, where: w, " +
 			"kind: absolute, value: 1}, {id: a, where: w, paper: msst17, kind: absolute, value: 1}]": "its id is given twice",
 		"claims: [{id: a, paper: msst17, where: w, subject: s, " +
-			"kind: ratio, value: 1, test: {how: guess, load: heavy, roles: [XX], over: time}}]": "there is no way of testing " +
-			"\"guess\"\na test says what the paper puts the result down to\n" +
-			"there is no load \"heavy\"\nno curve is over \"time\"\nthere is no role \"XX\"",
+			"kind: ratio, value: 1, test: {how: guess, load: heavy, roles: [XX], between: times}}]": "there is no way of " +
+			"testing \"guess\"\nno ratio is between \"times\"\na test says what the paper puts the result down to\n" +
+			"there is no load \"heavy\"\nthere is no role \"XX\"",
 		"claims: [{id: a, paper: msst17, where: w, subject: s, " +
-			"kind: ratio, value: 1, test: {how: pair, reason: r, flag: {wanted: perhaps}}}]": "a flag is wanted on or off",
+			"kind: ratio, value: 1, test: {how: ratio, reason: r, flag: {wanted: perhaps}}}]": "a flag is wanted on or off",
 		"claims: [{id: a, paper: msst17, where: w, subject: s, kind: ratio, value: 1, " +
-			"test: {how: policy, reason: r, roles: [A], sides: [B], metric: speed, shape: odd}}]": "the side \"B\" is " +
-			"none of its roles\nthere is no metric \"speed\"\nthere is no shape \"odd\"\n" +
-			"a test by instances has a shape, and no other has one\n" +
-			"a test by policy names a policy, another one that it is against, and at how many instances",
+			"test: {how: ratio, between: policies, reason: r, roles: [A], sides: [B], metric: speed, shape: odd}}]": "the " +
+			"side \"B\" is none of its roles\nthere is no metric \"speed\"\nthere is no shape \"odd\"\n" +
+			"a test by shape has one, and no other has one\n" +
+			"a test between policies names a policy, another one that it is against, and at how many instances",
 		"claims: [{id: a, paper: msst17, where: w, subject: s, kind: ratio, value: 1, " +
-			"test: {how: workload, reason: r, roles: [A]}}]": "a test by workload names two roles, and at how many instances",
+			"test: {how: ratio, between: workloads, reason: r, roles: [A]}}]": "a test between workloads names two roles, and " +
+			"at how many instances",
 		"claims: [{id: a, paper: msst17, where: w, subject: s, kind: ratio, value: 1, " +
-			"test: {how: beside, reason: r, roles: [W]}}]": "a test by what is beside names two roles",
+			"test: {how: ratio, between: company, reason: r, roles: [W]}}]": "a test of company names two roles",
 	} {
 		all, err := Parse([]byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -93,6 +93,7 @@ func (r row) claim() (Claim, error) {
 		if len(c.Test.Roles) == 0 {
 			c.Test.Roles = c.Workloads
 		}
+		c.Test.complete()
 		err := c.Test.check()
 		if err != nil {
 			problems = append(problems, err)

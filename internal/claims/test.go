@@ -22,18 +22,17 @@ type Test struct {
 	Roles      []string `yaml:"roles"`      // see Roles; those of Claim.Workloads when it names none
 	Load       Load     `yaml:"load"`
 	Jobs       int      `yaml:"jobs"`    // at least so many, of a high load
-	Over       string   `yaml:"over"`    // of a curve, what varies: jobs, block size
-	Falls      bool     `yaml:"falls"`   // of a curve: it falls from the place on; otherwise it rises up to there
-	Latency    string   `yaml:"latency"` // submission, completion, total
-	Extra      bool     `yaml:"extra"`   // the value is the share that the baseline has not
-	Flag       *Flag    `yaml:"flag"`    // a mount flag that the claim is about
+	Between    Sides    `yaml:"between"` // of a ratio; stacks where it names none
+	Metric     Metric   `yaml:"metric"`
+	Falls      bool     `yaml:"falls"` // of a location: the curve falls from there on; otherwise it rises up to there
+	Extra      bool     `yaml:"extra"` // the value is the share that the baseline has not
+	Flag       *Flag    `yaml:"flag"`  // a mount flag that the claim is about
 	PaperFS    string   `yaml:"paper_fs"`
 	Illusion   bool     `yaml:"illusion"` // memory answers, which is what the claim says
 
 	// Of instances.
 	Software string   `yaml:"software"` // the database that it is about: Cassandra; "" for none
 	Others   bool     `yaml:"others"`   // any other workload of a database shows the shape too
-	Metric   Metric   `yaml:"metric"`   // what is compared; throughput where it names none
 	Shape    Shape    `yaml:"shape"`    // of a curve over the number of instances
 	Policy   string   `yaml:"policy"`   // of limits that each instance has: mem; against another one (Against)
 	At       int      `yaml:"at"`       // instances at which two policies, or workloads, are compared
@@ -43,32 +42,27 @@ type Test struct {
 // How names the way in which a claim is tested.
 type How string
 
-// The ways. Each is a file in finding/published.
+// The ways.
 const (
-	ByPair     How = "pair"     // rates of a stack against those of another
-	ByCurve    How = "curve"    // where a rate changes over a number that loads differ in
-	ByOrder    How = "order"    // rates of stacks that are ranked
-	ByPart     How = "part"     // a stage's share of the latency
-	ByRise     How = "rise"     // latency of a stack under a high load against a low one
-	ByTwin     How = "twin"     // latency of a remote device against its twin here
-	ByRate     How = "rate"     // the highest rate of a drive of a class
-	ByTime     How = "time"     // the latency of a drive of a class
-	BySoftware How = "software" // software's share of it
-	ByAccount  How = "account"  // the parts of it
-	ByValley   How = "valley"   // where throughput falls over instances
-
-	ByInstances How = "instances" // what a metric does over the number of instances
-	ByTail      How = "tail"      // how much more p99 grows over them than the mean of latency
-	ByPolicy    How = "policy"    // instances with a policy of limits against as many with another
-	ByWorkload  How = "workload"  // instances of a workload against as many of another
-	ByBeside    How = "beside"    // instances of a workload beside those of another, against alone
+	ByRatio    How = "ratio"    // what a metric is of one side, against another one
+	ByOrdering How = "ordering" // rates of stacks that are ranked
+	ByLocation How = "location" // where a rate changes over a number that loads differ in
+	ByShare    How = "share"    // a share of the latency of a bare device, or another number of it
+	ByShape    How = "shape"    // what a metric does over the number of instances
 )
 
-// Hows are all ways.
-func Hows() []How {
-	return []How{ByPair, ByCurve, ByOrder, ByPart, ByRise, ByTwin, ByRate, ByTime, BySoftware, ByAccount, ByValley,
-		ByInstances, ByTail, ByPolicy, ByWorkload, ByBeside}
-}
+// Sides names what the sides of a ratio are.
+type Sides string
+
+// The sides.
+const (
+	BetweenStacks    Sides = "stacks"    // a stack against another one, which Against or Flag names
+	BetweenLoads     Sides = "loads"     // a stack under the load of the claim against one I/O at a time
+	BetweenCounts    Sides = "counts"    // the most instances against the fewest
+	BetweenPolicies  Sides = "policies"  // instances with a policy of limits against as many with another one
+	BetweenWorkloads Sides = "workloads" // instances of a workload against as many of another one
+	BetweenCompany   Sides = "company"   // instances of a workload beside those of another one against as many alone
+)
 
 // Roles of workloads: fio's patterns, and what YCSB asks a database for.
 const (
@@ -81,14 +75,23 @@ func Roles() []string {
 	return []string{"RR", "RW", "SR", "SW", "A", "B", "C", "D", "E", "F", Updates, AnyDatabase}
 }
 
-// Metric names what of instances is compared.
+// Metric names what is compared: of stacks the rate, and of instances throughput, where it names none.
 type Metric string
 
 // The metrics.
 const (
-	Throughput      Metric = "throughput" // of all together
-	P99             Metric = "p99"        // 99th percentile of latency
-	DeviceBandwidth Metric = "disk bandwidth"
+	Throughput        Metric = "throughput" // of all together
+	P99               Metric = "p99"        // 99th percentile of latency
+	TailOverMean      Metric = "p99 over mean latency"
+	DeviceBandwidth   Metric = "disk bandwidth"
+	TotalLatency      Metric = "mean total latency"
+	CompletionLatency Metric = "mean completion latency"
+
+	// Of a bare device.
+	SubmissionShare Metric = "share of submission"
+	SoftwareShare   Metric = "share of software"
+	SoftwareParts   Metric = "parts of software"
+	HighestRate     Metric = "highest rate"
 )
 
 // Shape names what a curve over the number of instances does.
@@ -96,6 +99,7 @@ type Shape string
 
 // The shapes.
 const (
+	Valley    Shape = "valley"    // it falls once files outgrow the memory
 	Peaks     Shape = "peaks"     // it rises, and falls behind its best
 	Saturates Shape = "saturates" // it rises, and is level then
 	Level     Shape = "level"     // it does not rise
@@ -135,6 +139,24 @@ type Flag struct {
 	Wanted       string `yaml:"wanted"`        // which of both the stack of the claim has: on, off
 }
 
+// About are the roles whose instances a test is about: of Sides, or all.
+func (t *Test) About() []string {
+	if len(t.Sides) > 0 {
+		return t.Sides
+	}
+	return t.Roles
+}
+
+// complete sets what a test names by leaving it out.
+func (t *Test) complete() {
+	if t.Between == "" {
+		t.Between = BetweenStacks
+	}
+	if t.Between != BetweenStacks && t.Metric == "" {
+		t.Metric = Throughput
+	}
+}
+
 // check says what is wrong with a test.
 func (t *Test) check() error {
 	var problems []error
@@ -143,26 +165,27 @@ func (t *Test) check() error {
 			problems = append(problems, fmt.Errorf(format, args...))
 		}
 	}
-	wrong(!slices.Contains(Hows(), t.How), "there is no way of testing %q", t.How)
+	wrong(!slices.Contains([]How{ByRatio, ByOrdering, ByLocation, ByShare, ByShape}, t.How),
+		"there is no way of testing %q", t.How)
+	wrong(!slices.Contains([]Sides{BetweenStacks, BetweenLoads, BetweenCounts, BetweenPolicies, BetweenWorkloads,
+		BetweenCompany}, t.Between), "no ratio is between %q", t.Between)
 	wrong(t.Reason == "", "a test says what the paper puts the result down to")
 	wrong(!slices.Contains([]Load{"", Low, High, Parallel}, t.Load), "there is no load %q", t.Load)
-	wrong(!slices.Contains([]string{"", "jobs", "block size"}, t.Over), "no curve is over %q", t.Over)
-	wrong(!slices.Contains([]string{"", "submission", "completion", "total"}, t.Latency),
-		"there is no latency %q", t.Latency)
 	for _, r := range t.Roles {
 		wrong(!slices.Contains(Roles(), r), "there is no role %q", r)
 	}
 	for _, r := range t.Sides {
 		wrong(!slices.Contains(t.Roles, r), "the side %q is none of its roles", r)
 	}
-	wrong(!slices.Contains([]Metric{"", Throughput, P99, DeviceBandwidth}, t.Metric), "there is no metric %q", t.Metric)
-	wrong(!slices.Contains([]Shape{"", Peaks, Saturates, Level}, t.Shape), "there is no shape %q", t.Shape)
-	wrong((t.How == ByInstances) != (t.Shape != ""), "a test by instances has a shape, and no other has one")
-	wrong(t.How == ByPolicy && (t.Policy == "" || len(t.Against) != 1 || t.At < 1),
-		"a test by policy names a policy, another one that it is against, and at how many instances")
-	wrong(t.How == ByWorkload && (len(t.Roles) != 2 || t.At < 1),
-		"a test by workload names two roles, and at how many instances")
-	wrong(t.How == ByBeside && len(t.Roles) != 2, "a test by what is beside names two roles")
+	wrong(!slices.Contains([]Metric{"", Throughput, P99, TailOverMean, DeviceBandwidth, TotalLatency, CompletionLatency,
+		SubmissionShare, SoftwareShare, SoftwareParts, HighestRate}, t.Metric), "there is no metric %q", t.Metric)
+	wrong(!slices.Contains([]Shape{"", Valley, Peaks, Saturates, Level}, t.Shape), "there is no shape %q", t.Shape)
+	wrong((t.How == ByShape) != (t.Shape != ""), "a test by shape has one, and no other has one")
+	wrong(t.Between == BetweenPolicies && (t.Policy == "" || len(t.Against) != 1 || t.At < 1),
+		"a test between policies names a policy, another one that it is against, and at how many instances")
+	wrong(t.Between == BetweenWorkloads && (len(t.Roles) != 2 || t.At < 1),
+		"a test between workloads names two roles, and at how many instances")
+	wrong(t.Between == BetweenCompany && len(t.Roles) != 2, "a test of company names two roles")
 	if t.Flag != nil {
 		wrong(t.Flag.Wanted != "on" && t.Flag.Wanted != "off", "a flag is wanted on or off")
 	}

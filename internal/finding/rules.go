@@ -19,7 +19,6 @@ import (
 	"plimsoll/internal/finding/noise"
 	"plimsoll/internal/finding/overload"
 	"plimsoll/internal/finding/policies"
-	"plimsoll/internal/finding/prose"
 	"plimsoll/internal/finding/published"
 	"plimsoll/internal/finding/ranking"
 	"plimsoll/internal/finding/tenants"
@@ -30,9 +29,8 @@ import (
 
 // rule draws findings of one sort.
 type rule struct {
-	name      string
-	draw      func(*measured.View) []fact.Finding
-	sentences *prose.Sheet // of what it draws; nil where it writes them itself
+	name string
+	draw func(*measured.View) []fact.Finding
 }
 
 // table has all rules, in the order in which their findings are shown.
@@ -55,7 +53,7 @@ var table = []rule{
 	{name: "software", draw: cost.SoftwareShares},
 	{name: "growth", draw: cost.Grows},
 	{name: "contention", draw: cost.Contended},
-	{"published", published.All, published.Sentences},
+	{name: "published", draw: published.Find},
 	{name: "submission", draw: cost.Submission},
 	{name: "amplification", draw: cost.Amplifications},
 	{name: "journal", draw: cost.Journal},
@@ -74,9 +72,6 @@ func All(run *result.Run) []fact.Finding {
 	for _, r := range table {
 		for _, f := range r.draw(v) {
 			f.Rule = r.name
-			if r.sentences != nil {
-				r.sentences.Write(&f)
-			}
 			all = append(all, f)
 		}
 	}

@@ -113,10 +113,3 @@ func PartCaveats(spans ...*span) []fact.Remark {
 	}
 	return out
 }
-
-// TracedText is what templates of published results say of accounts.
-var TracedText = `{{define "accounted"}}{{.}}{{end}}{{define "unclosed"}}{{.}}{{end}}
-{{define "load"}}{{count .Jobs "job"}} x depth {{.Depth}}{{end}}
-{{define "caveat: traced"}}` + Says(traced) + `{{end}}{{define "caveat: loop"}}` + Says(onLoop) + `{{end}}
-{{define "caveat: lost"}}{{.}}{{end}}{{define "caveat: not known"}}not known: {{.}}{{end}}
-{{define "caveat: unclosed"}}{{.Stack}} under {{.Workload}}: the parts do not close: {{.}}{{end}}`

@@ -199,3 +199,11 @@ func Lowered(text string) string {
 
 // Seconds writes a time: "2 s", "0.5 s".
 func Seconds(s float64) string { return fmt.Sprintf("%.3g s", s) }
+
+// Deviation writes a standard deviation as a share.
+func Deviation(share float64) string {
+	if share < 0.001 {
+		return "less than 0.1%"
+	}
+	return units.Percent(share)
+}

@@ -3,85 +3,55 @@ package published
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"plimsoll/internal/finding/cost"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
 
-// grounds are what was measured that explains how two stacks compare: where
-// the time of an I/O goes, what the device was asked for, and the CPU's part.
-func grounds(l fio.Load, a, b *measured.Cell) []fact.Remark {
-	return append(append(whereTimeGoes(a, b), whatDeviceDoes(a, b)...), whatCPUTakes(l, a, b)...)
-}
-
-// Latency is what an I/O takes on average, and the parts that fio tells, in ns.
-type Latency struct {
-	Total      float64 `json:"total_ns"`
-	Submission float64 `json:"submission_ns"`
-	Completion float64 `json:"completion_ns"`
-}
-
-func latencyOf(l measured.Latency) Latency { return Latency{l.Total, l.Slat, l.Clat} }
-
-// Takes is what an I/O takes on a stack, or under a workload.
-type Takes struct {
-	Stack    string  `json:"stack"`
-	Workload string  `json:"workload,omitempty"`
-	Latency  Latency `json:"latency"`
-}
-
-// Times is what an I/O takes on two stacks, and where the difference is.
-type Times struct {
-	Of   Takes   `json:"of"`
-	Than Takes   `json:"than"`
-	Part string  `json:"part,omitempty"`  // submission, completion; "" where the two take about as long
-	In   float64 `json:"share,omitempty"` // of the difference that is in it
-}
-
-// Loads is what an I/O takes on one stack under two loads.
-type Loads struct {
-	High         Takes `json:"high"`
-	Low          Takes `json:"low"`
-	HighInFlight int   `json:"high_in_flight"`
-	LowInFlight  int   `json:"low_in_flight"`
+// takes is what an I/O takes on a stack; workload names it where several are told of.
+func takes(c *measured.Cell, workload string) (t Takes, ok bool) {
+	l, ok := c.Latencies()
+	return Takes{c.Stack.Name, workload, Latency{l.Total, l.Slat, l.Clat}}, ok
 }
 
 // notable is the difference of mean latencies, as a share of the smaller one,
 // from which on it is said where it comes from.
 const notable = 0.1
 
-func whereTimeGoes(a, b *measured.Cell) []fact.Remark {
-	x, okX := a.Latencies()
-	y, okY := b.Latencies()
+// whereTimeGoes says what an I/O takes on two stacks, and in which part the difference is.
+func whereTimeGoes(a, b *measured.Cell) []said {
+	x, okX := takes(a, "")
+	y, okY := takes(b, "")
 	if !okX || !okY {
 		return nil
 	}
-	facts := Times{Of: Takes{a.Stack.Name, "", latencyOf(x)}, Than: Takes{b.Stack.Name, "", latencyOf(y)}}
-	if difference := x.Total - y.Total; math.Abs(difference) > notable*min(x.Total, y.Total) {
-		facts.In, facts.Part = (x.Slat-y.Slat)/difference, "submission"
+	facts := Times{Of: x, Than: y}
+	says := ""
+	total := x.Latency.Total - y.Latency.Total
+	if math.Abs(total) > notable*min(x.Latency.Total, y.Latency.Total) {
+		facts.In, facts.Part = (x.Latency.Submission-y.Latency.Submission)/total, "submission"
 		if facts.In < 0.5 {
 			facts.In, facts.Part = 1-facts.In, "completion"
 		}
 		facts.In = min(facts.In, 1)
+		share := "all"
+		if facts.In < 0.995 {
+			share = units.Percent(facts.In)
+		}
+		says = "; " + share + " of the difference is in " + facts.Part
 	}
-	return []fact.Remark{{Case: "times", Facts: facts}}
+	return []said{say("times", facts, "an I/O takes %s on %s and %s on %s, on average%s.", x.Latency, x.Stack, y.Latency, y.Stack,
+		says)}
 }
 
-// Asked is what the device was asked for under a stack.
-type Asked struct {
-	Stack   string       `json:"stack"`
-	Memory  *fact.Served `json:"memory,omitempty"`  // memory answered: how many of fio's I/Os the device served
-	Devices []string     `json:"devices,omitempty"` // that hold the bytes
-	IOs     float64      `json:"ios,omitempty"`     // that these wrote, for each of fio's
-	Bytes   float64      `json:"bytes,omitempty"`
-	Ratio   *float64     `json:"ratio,omitempty"` // I/Os that they served, for each of fio's, where no more is known
-}
-
-func whatDeviceDoes(a, b *measured.Cell) []fact.Remark {
+// whatDeviceDoes says what devices were asked for under two stacks.
+func whatDeviceDoes(a, b *measured.Cell) []said {
 	var asked []Asked
 	for _, c := range []*measured.Cell{a, b} {
 		devices := cost.WritesPerWrite(c)
@@ -99,23 +69,18 @@ func whatDeviceDoes(a, b *measured.Cell) []fact.Remark {
 	if len(asked) == 0 {
 		return nil
 	}
-	return []fact.Remark{{Case: "device asked", Facts: asked}}
+	return []said{say("device asked", asked, "Under %s.", strings.Join(plural.Words(asked, Asked.String), "; under "))}
 }
 
-// Processor is the CPU time that fio takes for an I/O on two stacks, in ns.
-type Processor struct {
-	Of    string  `json:"of"`
-	Takes float64 `json:"takes_ns"`
-	Than  string  `json:"than"`
-	Other float64 `json:"other_ns"`
-}
-
-func whatCPUTakes(l fio.Load, a, b *measured.Cell) []fact.Remark {
+// whatCPUTakes says what an I/O takes of fio's CPU time on two stacks.
+func whatCPUTakes(l fio.Load, a, b *measured.Cell) []said {
 	x, y := cpuPerIO(a, l.Jobs), cpuPerIO(b, l.Jobs)
 	if !(x > 0) || !(y > 0) {
 		return nil
 	}
-	return []fact.Remark{{Case: "processor", Facts: Processor{a.Stack.Name, x, b.Stack.Name, y}}}
+	facts := Processor{a.Stack.Name, x, b.Stack.Name, y}
+	return []said{say("processor", facts, "An I/O takes %s of fio's CPU time on %s and %s on %s.", units.Latency(x), facts.Of,
+		units.Latency(y), facts.Than)}
 }
 
 // cpuPerIO is the CPU time of fio's jobs per I/O, user and system, in ns: the

@@ -1,267 +1,277 @@
 package published
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strings"
 
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/claims"
-	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
-	"plimsoll/internal/stats"
+	"plimsoll/internal/workload/ycsb"
 )
 
-// scaled is mixes that differ in the number of their instances alone, and what of them
-// stands in for the paper's.
-type scaled struct {
-	measured.Scaling
+// side is so many instances of a workload on a stack: a tenant of a mix that was measured.
+type side struct {
+	cell    *measured.Cell
+	mix     result.Mix
+	tenant  result.Tenant
+	role    string
 	instead *Instead
 }
 
-// scalings are the mixes that a claim over the number of instances is about. Where some
-// ask what the paper's did, those that ask something else are left out.
-func scalings(v *measured.View, t *claims.Test) []scaled {
-	var all []scaled
-	for _, s := range v.Scalings() {
-		tenant := tenantOf(v, s.Cells[0].Workload.Name)
-		policy := t.Policy
-		if policy == "" {
-			policy = noPolicy
+// sides are the tenants that a claim is about, of mixes with so many tenants.
+func sides(v *measured.View, t *claims.Test, tenants int) (all []side) {
+	for _, m := range v.Run.Mixes {
+		if len(m.Tenants) != tenants || m.Varies != nil {
+			continue
 		}
-		_, instead, ok := inRole(v, t, s.Workload, t.Roles...)
-		if ok && policyOf(tenant) == policy && onStacks(v, t, s.Stack.Name, tenant) {
-			all = append(all, scaled{s, instead})
+		for _, c := range v.Under(m.Name) {
+			for _, of := range m.Tenants {
+				role, instead, ok := inRole(v, t, of.Workload)
+				if ok && onStacks(v, t, c.Stack.Name, of) {
+					all = append(all, side{c, m, of, role, instead})
+				}
+			}
 		}
-	}
-	other := func(s scaled) bool { return s.instead != nil && s.instead.Asked != "" }
-	if slices.ContainsFunc(all, func(s scaled) bool { return !other(s) }) {
-		all = slices.DeleteFunc(all, other)
 	}
 	return all
 }
 
-// tenantOf is the only tenant of a mix.
-func tenantOf(v *measured.View, mix string) result.Tenant {
-	at := slices.IndexFunc(v.Run.Mixes, func(m result.Mix) bool { return m.Name == mix })
-	return v.Run.Mixes[at].Tenants[0]
+// alike reports whether two sides are on one stack, in the same miniature.
+func (s side) alike(o side) bool {
+	return s.cell.Stack == o.cell.Stack && slices.Equal(s.tenant.On, o.tenant.On) &&
+		(s.mix.Host == nil) == (o.mix.Host == nil) && (s.mix.Host == nil || *s.mix.Host == *o.mix.Host)
 }
 
-func (s scaled) claimCase() claimCase {
-	return claimCase{stacks: []string{s.Stack.Name}, workload: s.Workload, evidence: s.Cells, instead: s.instead}
+// among is the first of some sides with as many instances on the same stack and host that fits too; nil for none.
+func (s side) among(all []side, fits func(side) bool) *side {
+	return first(all, func(o side) bool { return s.alike(o) && s.tenant.Count == o.tenant.Count && fits(o) })
 }
 
-// instances tests what a metric does over the number of instances. Where it turns is a
-// matter of the host, so the published number is not held against the one here.
-func instances(v *measured.View, c claims.Claim) (out []claimCase) {
-	for _, s := range scalings(v, c.Test) {
-		k := s.claimCase()
-		switch c.Test.Shape {
-		case claims.Peaks:
-			peaks(v, s, &k)
-		case claims.Saturates:
-			saturates(v, s, &k)
-		case claims.Level:
-			level(v, s, &k)
+// beside is the side of another role in the same trials; nil for none.
+func (s side) beside(all []side) *side {
+	return first(all, func(o side) bool { return o.cell == s.cell && o.role != s.role })
+}
+
+func first(all []side, fits func(side) bool) *side {
+	if at := slices.IndexFunc(all, fits); at >= 0 {
+		return &all[at]
+	}
+	return nil
+}
+
+// best are of sides that are alike, of one workload and beside one, those that some order puts first.
+func best(all []side, group func(a, b side) bool, order func(a, b side) int) (out []side) {
+	for _, s := range all {
+		at := slices.IndexFunc(out, func(o side) bool { return s.alike(o) && s.tenant.Workload == o.tenant.Workload && group(s, o) })
+		switch {
+		case at < 0:
+			out = append(out, s)
+		case order(s, out[at]) < 0:
+			out[at] = s
 		}
-		out = append(out, k)
 	}
 	return out
 }
 
-// noCurve says why nothing can be told of a curve: the first of its levels that is too
-// poor for that stands for all.
-func noCurve(why string) judgement {
-	first, _, _ := strings.Cut(why, "\n")
-	return notTestable("no curve", first)
+// nearestTo returns of sides that differ in their number of instances those whose number is
+// nearest to the published one; of equals the smaller.
+func nearestTo(at int, all []side) []side {
+	away := func(s side) float64 { return math.Abs(math.Log(float64(s.tenant.Count) / float64(at))) }
+	return best(all, func(side, side) bool { return true }, func(a, b side) int {
+		return cmp.Or(cmp.Compare(away(a), away(b)), cmp.Compare(a.tenant.Count, b.tenant.Count))
+	})
 }
 
-// Peak is where the instances of a workload together do most.
-type Peak struct {
-	Workload string           `json:"workload"`
-	First    int              `json:"first"` // fewest instances that were measured
-	Most     int              `json:"most"`
-	Best     int              `json:"best"`
-	Rise     *fact.Effect     `json:"rise,omitempty"` // at Best, against First; nil where these are the same
-	Valley   *loadline.Valley `json:"valley,omitempty"`
-	Plateau  *loadline.Span   `json:"plateau,omitempty"` // where it stays level up to Most
+// comparison is how sides are compared: with what, which the run may lack, and in which words.
+type comparison struct {
+	of        []side
+	with      func(side) *side
+	how       string // "policies"
+	unmatched string // "unmatched policies"
+	lacks     string // a policy, or a workload; "" for instances alone
+	needs     string // it in words, which complete a sentence
+	called    func(side) string
+	says      func(c Compared) string // "throughput of 4 containers of A", of whose ratio it ends with "of that alone"
+	than      func(c Compared) string
 }
 
-// peaks judges whether throughput rises with the number of instances and falls behind its
-// best. More instances than the run has may do either.
-func peaks(v *measured.View, s scaled, k *claimCase) {
-	f := loadline.CurveOf(v, s.Scaling)
-	last := len(s.Counts) - 1
-	p := Peak{Workload: s.Workload, First: s.Counts[0], Most: s.Counts[last], Best: f.Best, Valley: f.Valley}
-	if f.Open != "" {
-		k.judgement = noCurve(f.Open)
-		return
-	}
-	if f.Valley == nil && f.Rate != nil && f.Rate.Plateau != nil && f.Rate.Plateau.To == p.Most {
-		p.Plateau, p.Best = f.Rate.Plateau, f.Rate.Plateau.From
-	}
-	at := slices.Index(s.Counts, p.Best)
-	if at > 0 {
-		e, _ := v.Effect(string(claims.Throughput), "", "", s.Cells[at].Rates, s.Cells[0].Rates)
-		p.Rise = &e
-	}
-	k.measured = fact.Remark{Case: "peak", Facts: p}
-	rises := p.Rise != nil && p.Rise.Differs && p.Rise.Ratio > 1
-	switch {
-	case p.Valley != nil && rises:
-		k.judgement = judge(fact.ClaimConfirmed, "peak found", p)
-	case p.Valley != nil && p.Rise == nil:
-		k.judgement = judge(fact.ClaimContradicted, "falls at once", p)
-	case p.Valley != nil:
-		k.judgement = notTestable("rise unclear", p)
-	case p.Plateau != nil && p.Plateau.To >= longEnough*p.Plateau.From:
-		k.judgement = judge(fact.ClaimContradicted, "stays level", p)
-	default:
-		k.judgement = notTestable("no peak yet", p)
-	}
-}
-
-// longEnough is how many times as many instances as at its beginning a plateau has at
-// its end for it to be seen that nothing falls: the paper's falls before that.
-const longEnough = 2
-
-// saturates judges whether what the disk moves rises with the number of instances, and is
-// level then. Numbers at which it moved nothing in some trial are before the rise.
-func saturates(v *measured.View, s scaled, k *claimCase) {
-	var levels []stats.Level // behind the last number at which it moved nothing
-	for i, c := range s.Cells {
-		values := c.DeviceBandwidth().Means()
-		if len(values) == 0 {
-			k.judgement = notTestable("no counters", s.Stack.Name)
-			return
+// cases tests each of the sides.
+func (t comparison) cases(v *measured.View, c claims.Claim, all []side) (out []claimCase) {
+	for _, s := range t.of {
+		k := claimCase{
+			stacks: []string{s.cell.Stack.Name}, workload: s.tenant.Workload, instead: s.instead, evidence: []*measured.Cell{s.cell},
 		}
-		if slices.Min(values) > 0 {
-			levels = append(levels, stats.Level{X: float64(s.Counts[i]), Values: values})
+		facts := Compared{Metric: string(c.Test.Metric), Workload: s.tenant.Workload, Instances: s.tenant.Count}
+		if other := s.beside(all); other != nil {
+			facts.Beside = other.tenant.Workload
+			k.instead = cmp.Or(k.instead, other.instead)
+			if len(c.Test.About()) > 1 {
+				k.about = s.tenant.Workload
+			}
+		}
+		if o := t.with(s); o == nil {
+			k.judgement = notTestable(t.unmatched, Unmatched{facts.Workload, facts.Instances, t.lacks},
+				"the run lacks what %s of %s are compared with: as many %s", plural.Count(facts.Instances, "container"),
+				facts.Workload, t.needs)
 		} else {
-			levels = nil
-		}
-	}
-	if idle := len(s.Cells) - len(levels); idle > 0 && len(levels) < stats.MinLevels {
-		lastTwo(v, s, k, idle)
-		return
-	}
-	curve, err := stats.FindChanges(levels, v.Run.Seed)
-	if err != nil {
-		k.judgement = noCurve(err.Error())
-		return
-	}
-	told := sweep{unit: 1, unitName: "containers"}.curve(s.Stack.Name, curve)
-	k.measured = fact.Remark{Case: "disk bandwidth", Facts: told}
-	k.judgement = judgeSaturation(curve, told, len(levels) < len(s.Cells))
-}
-
-// lastTwo judges a disk that moved nothing in some trial up to so many numbers of instances,
-// and has too few behind them for a curve: whether the last two differ.
-func lastTwo(v *measured.View, s scaled, k *claimCase, idle int) {
-	last := len(s.Cells) - 1
-	if idle >= last {
-		k.judgement = notTestable("idle disk", s.Counts[idle-1])
-		return
-	}
-	from := scaled{measured.Scaling{
-		Stack: s.Stack, Workload: s.Workload, Counts: s.Counts[last-1:], Cells: s.Cells[last-1:],
-	}, s.instead}
-	g, ok := from.grown(v, k, string(claims.DeviceBandwidth), (*measured.Cell).DeviceBandwidth)
-	if !ok {
-		return
-	}
-	g.Idle = s.Counts[idle-1]
-	k.measured = fact.Remark{Case: "disk growth", Facts: g}
-	switch e := g.Effect; {
-	case e.TooFew:
-		k.judgement = notTestable("few", e)
-	case e.High < flat:
-		k.judgement = judge(fact.ClaimConfirmed, "disk full", g)
-	default:
-		k.judgement = notTestable("not full yet", g)
-	}
-}
-
-func judgeSaturation(curve stats.Curve, told Curve, risen bool) judgement {
-	for _, p := range told.Parts {
-		risen = risen || p.Does == "rises" || p.Does == "jump"
-	}
-	last := curve.Segments[len(curve.Segments)-1]
-	switch {
-	case last.Shape == stats.Unclear:
-		return notTestable("unclear disk", told)
-	case last.From == last.To, last.Shape == stats.Rises:
-		return notTestable("not full yet", told)
-	case last.Shape == stats.Plateau && risen:
-		return judge(fact.ClaimConfirmed, "disk full", told)
-	}
-	return judge(fact.ClaimContradicted, "no saturation", told)
-}
-
-// Grown is what the most instances of a workload do, against the fewest.
-type Grown struct {
-	Workload string      `json:"workload"`
-	From     int         `json:"from"`
-	To       int         `json:"to"`
-	Idle     int         `json:"idle,omitempty"` // up to so many, the disk moved nothing in some trial
-	Effect   fact.Effect `json:"effect"`
-}
-
-// grown compares the most instances with the fewest. ok is false, and the case judged,
-// where there is no ratio.
-func (s scaled) grown(
-	v *measured.View, k *claimCase, metric string, of func(*measured.Cell) samples.Sample,
-) (g Grown, ok bool) {
-	last := len(s.Cells) - 1
-	g = Grown{Workload: s.Workload, From: s.Counts[0], To: s.Counts[last]}
-	first, most := of(s.Cells[0]), of(s.Cells[last])
-	if len(first) == 0 || len(most) == 0 {
-		k.judgement = notTestable("no latencies", nil)
-		return g, false
-	}
-	g.Effect, ok = v.Effect(metric, s.Cells[last].Workload.Name, s.Cells[0].Workload.Name, most, first)
-	if !ok {
-		k.judgement = notTestable("no ratio", g.Effect)
-		return g, false
-	}
-	k.effect = &g.Effect
-	return g, true
-}
-
-// flat is by how much more all instances may do together for that to be no rise.
-const flat = 1.2
-
-// level judges whether more instances do no more together.
-func level(v *measured.View, s scaled, k *claimCase) {
-	g, ok := s.grown(v, k, string(claims.Throughput), func(c *measured.Cell) samples.Sample { return c.Rates })
-	if !ok {
-		return
-	}
-	k.measured = fact.Remark{Case: "growth", Facts: g}
-	switch e := g.Effect; {
-	case e.TooFew:
-		k.judgement = notTestable("few", e)
-	case e.High < flat:
-		k.judgement = judge(fact.ClaimConfirmed, "no growth", g)
-	case e.Low > flat:
-		k.judgement = judge(fact.ClaimContradicted, "grows", g)
-	default:
-		k.judgement = notTestable("growth unclear", g)
-	}
-}
-
-// tail tests whether the 99th percentile of latency grows more over the number of
-// instances than its mean.
-func tail(v *measured.View, c claims.Claim) (out []claimCase) {
-	for _, s := range scalings(v, c.Test) {
-		k := s.claimCase()
-		g, ok := s.grown(v, &k, "p99 over mean latency", (*measured.Cell).TailOverMean)
-		if ok {
-			k.measured = fact.Remark{Case: "tail growth", Facts: g}
-			k.judgement = k.judgeRatio(c, g.Effect)
+			k.evidence = append(k.evidence, o.cell)
+			if e, ok := k.compare(v, c.Test.Metric, t.called(s), t.called(*o), s.sample(c.Test.Metric), o.sample(c.Test.Metric)); ok {
+				facts.Effect = e
+				short := prose.ShortRatio(e)
+				k.tell(t.how, facts, short, "%s of %s of %s is %s of that %s", facts.Metric,
+					plural.Count(facts.Instances, "container"), t.says(facts), short, t.than(facts))
+				k.judgement = k.hold(c, e)
+			}
 		}
 		out = append(out, k)
 	}
 	return out
+}
+
+// sample is what the side's instances did, without the others of its mix.
+func (s side) sample(m claims.Metric) samples.Sample {
+	if len(s.mix.Tenants) == 1 {
+		return sampleOf(m, s.cell)
+	}
+	return samples.Take(s.cell.Trials, func(t *result.Trial) (float64, bool) { return samples.Rate.Of(t, s.tenant.Name) })
+}
+
+// matched are of the sides that fit those nearest to the published number of instances: of
+// those with a partner, where some have one.
+func matched(at int, all []side, fits func(side) bool, with func(side) *side) []side {
+	of := slices.DeleteFunc(slices.Clone(all), func(s side) bool { return !fits(s) })
+	alone := func(s side) bool { return with(s) == nil }
+	if paired := slices.DeleteFunc(slices.Clone(of), alone); len(paired) > 0 {
+		of = paired
+	}
+	return nearestTo(at, of)
+}
+
+// ofPolicies tests instances with a policy of limits against as many with another one.
+func ofPolicies(v *measured.View, c claims.Claim) []claimCase {
+	all, other := sides(v, c.Test, 1), c.Test.Against[0]
+	with := func(s side) *side {
+		return s.among(all, func(o side) bool { return o.tenant.Workload == s.tenant.Workload && policyOf(o.tenant) == other })
+	}
+	return comparison{
+		of:   matched(c.Test.At, all, func(s side) bool { return policyOf(s.tenant) == c.Test.Policy }, with),
+		with: with, how: "policies", unmatched: "unmatched policies", lacks: other,
+		needs:  "with policy " + other + ", on the same stack",
+		called: func(s side) string { return policyOf(s.tenant) },
+		says:   func(c Compared) string { return c.Workload + " with policy " + c.Effect.Subject },
+		than:   func(c Compared) string { return "with " + c.Effect.Baseline },
+	}.cases(v, c, nil)
+}
+
+// ofWorkloads tests instances of a workload against as many of another one.
+func ofWorkloads(v *measured.View, c claims.Claim) []claimCase {
+	all := sides(v, c.Test, 1)
+	unlimited := func(role string) func(side) bool {
+		return func(s side) bool { return s.role == role && policyOf(s.tenant) == noPolicy }
+	}
+	with := func(s side) *side { return s.among(all, unlimited(c.Test.Roles[1])) }
+	return comparison{
+		of:   matched(c.Test.At, all, unlimited(c.Test.Roles[0]), with),
+		with: with, how: "workloads", unmatched: "unmatched workloads", lacks: c.Test.Roles[1],
+		needs:  "of " + c.Test.Roles[1] + ", on the same stack",
+		called: func(s side) string { return s.tenant.Workload },
+		says:   func(c Compared) string { return c.Effect.Subject },
+		than:   func(c Compared) string { return "of as many of " + c.Effect.Baseline },
+	}.cases(v, c, nil)
+}
+
+// ofCompany tests what instances of a workload do beside those of another one, against as
+// many of them alone: of the mixes with both, the one with the most of them.
+func ofCompany(v *measured.View, c claims.Claim) (out []claimCase) {
+	all, alone := sides(v, c.Test, 2), sides(v, c.Test, 1)
+	for _, role := range c.Test.About() {
+		of := slices.DeleteFunc(slices.Clone(all), func(s side) bool { return s.role != role || s.beside(all) == nil })
+		out = append(out, comparison{
+			of: best(of, func(a, b side) bool { return a.beside(all).tenant.Workload == b.beside(all).tenant.Workload },
+				func(a, b side) int { return b.tenant.Count - a.tenant.Count }),
+			with: func(s side) *side {
+				return s.among(alone, func(o side) bool {
+					return o.tenant.Workload == s.tenant.Workload && o.tenant.Limits == s.tenant.Limits
+				})
+			},
+			how: "beside", unmatched: "not alone", needs: "alone, under the same limits",
+			called: func(s side) string { return s.mix.Name },
+			says:   func(c Compared) string { return c.Workload + " beside " + c.Beside },
+			than:   func(Compared) string { return "alone" },
+		}.cases(v, c, all)...)
+	}
+	return out
+}
+
+// inRole reports whether a workload of the run is of one of a claim's roles, which, and what of
+// it stands in for the paper's; instead is nil for nothing.
+func inRole(v *measured.View, t *claims.Test, workload string) (role string, instead *Instead, ok bool) {
+	asked, database := v.Asked(workload)
+	var of []string // roles of that kind
+	for _, role := range t.Roles {
+		pattern := measured.PatternOf(role)
+		if !database && pattern != "" && slices.ContainsFunc(v.Run.Workloads, func(w result.Workload) bool {
+			return w.Name == workload && w.Pattern == pattern
+		}) {
+			return role, nil, true
+		}
+		if pattern == "" {
+			of = append(of, role)
+		}
+	}
+	if !database || len(of) == 0 {
+		return "", nil, false
+	}
+	var in Instead
+	if !strings.EqualFold(asked.Database, t.Software) {
+		in.Database, in.Of = measured.DatabaseTitle(asked.Database), t.Software
+	}
+	at := slices.IndexFunc(of, func(role string) bool { return role == claims.AnyDatabase || roleOf(asked) == role })
+	if at < 0 {
+		if !t.Others {
+			return "", nil, false
+		}
+		at, in.Roles, in.Asked = 0, of, cmp.Or(roleOf(asked), workload)
+	}
+	if in.Database == "" && in.Asked == "" {
+		return of[at], nil, true
+	}
+	return of[at], &in, true
+}
+
+// roleOf is the role of what a database is asked for; "" for none.
+func roleOf(l ycsb.Load) string {
+	if l.Mix[ycsb.Update] == 1 {
+		return claims.Updates
+	}
+	return l.Called()
+}
+
+// onStacks reports whether all stacks that a tenant runs on are those of a claim.
+func onStacks(v *measured.View, t *claims.Test, stack string, of result.Tenant) bool {
+	names := of.On
+	if len(names) == 0 {
+		names = []string{stack}
+	}
+	on := subjects(v, t)
+	return !slices.ContainsFunc(names, func(name string) bool {
+		return !slices.ContainsFunc(on, func(s subject) bool { return s.Name == name })
+	})
+}
+
+// noPolicy is the policy of instances without limits of their own.
+const noPolicy = "none"
+
+// policyOf is the policy that gave a tenant its limits; "" where it has others.
+func policyOf(t result.Tenant) string {
+	if t.Policy == "" && t.Limits == (result.Limits{}) {
+		return noPolicy
+	}
+	return t.Policy
 }

@@ -109,7 +109,7 @@ func TestInstancesInvertTheVerdict(t *testing.T) {
 				told := "stack disk: loop > xfs > volume\n" + declaredWorkloads(c.workloads, database) +
 					inSixBlocks(t, story.Pick(c.data, i == 1))
 				found := 0
-				for _, f := range written(measured.New(story.Tell(t, told))) {
+				for _, f := range Find(measured.New(story.Tell(t, told))) {
 					if f.Claim == nil || f.Claim.ID != c.claim {
 						continue
 					}

@@ -158,7 +158,7 @@ func TestInvertedDataInvertsTheVerdict(t *testing.T) {
 				}
 				data := story.Pick(c.data, inverted)
 				found := 0
-				for _, f := range written(measured.New(story.Tell(t, c.stacks+"\n"+story.Scatter(data, 6)))) {
+				for _, f := range Find(measured.New(story.Tell(t, c.stacks+"\n"+story.Scatter(data, 6)))) {
 					if f.Claim == nil || f.Claim.ID != c.claim {
 						continue
 					}
@@ -177,7 +177,7 @@ func TestInvertedDataInvertsTheVerdict(t *testing.T) {
 		covered = append(covered, c.claim)
 	}
 	for _, c := range claims.All() {
-		if c.Test != nil && c.Test.How != claims.ByValley && !slices.Contains(covered, c.ID) {
+		if c.Test != nil && c.Test.Shape != claims.Valley && !slices.Contains(covered, c.ID) {
 			t.Errorf("%s is not tested with inverted data", c.ID)
 		}
 	}

@@ -2,23 +2,11 @@ package published
 
 import (
 	"math"
-	"strings"
 
 	"plimsoll/internal/claims"
-	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/result"
 	"plimsoll/internal/workload/fio"
 )
-
-// wanted is the load that a claim is about.
-type wanted struct {
-	role string
-	low  bool // one I/O at a time
-	// Otherwise at least so many jobs, and so many I/Os in flight.
-	jobs, inFlight int
-	paper          fio.Load // what the paper had, as far as it says
-}
 
 const (
 	// busy is how many I/Os in flight it takes at least to call a load high.
@@ -27,16 +15,38 @@ const (
 	manyJobs = 16
 )
 
-// wantedLoad is the load of a claim's test, for one of its roles.
-func wantedLoad(t *claims.Test, role string) wanted {
-	switch t.Load {
+// wanted is the load that a claim is about, and what of it a run has.
+type wanted struct {
+	role string
+	low  bool // one I/O at a time
+	// Otherwise at least so many jobs, and so many I/Os in flight.
+	jobs, inFlight int
+	paper          fio.Load // what the paper had, as far as it says
+
+	measured.Driven                   // the workload that is nearest to what the paper ran
+	found           bool              // there is one
+	like            []measured.Driven // those that only differ in the number of I/Os in flight
+}
+
+// workloadOf is the workload of a role that is nearest to the load of a claim.
+func workloadOf(v *measured.View, load claims.Load, jobs int, role string) wanted {
+	w := wanted{role: role, jobs: max(1, jobs), inFlight: busy, paper: fio.Load{Jobs: 32, Depth: 32}} // MSST'17 section 5
+	switch load {
 	case claims.Low:
-		return wanted{role: role, low: true, paper: fio.Load{Jobs: 1, Depth: 1}}
+		w.low, w.jobs, w.inFlight, w.paper = true, 0, 0, fio.Load{Jobs: 1, Depth: 1}
 	case claims.Parallel: // MSST'17 section 5.5
-		return wanted{role: role, jobs: manyJobs, inFlight: manyJobs, paper: fio.Load{Jobs: manyJobs, Depth: 32}}
+		w.jobs, w.inFlight, w.paper.Jobs = manyJobs, manyJobs, manyJobs
 	}
-	// MSST'17 section 5
-	return wanted{role: role, jobs: max(1, t.Jobs), inFlight: busy, paper: fio.Load{Jobs: 32, Depth: 32}}
+	for _, d := range v.Driven() {
+		switch {
+		case measured.RoleOf(d.Load) != role:
+		case !w.fits(d.Load):
+			w.like = append(w.like, d)
+		case !w.found || w.distance(d.Load) < w.distance(w.Load):
+			w.Driven, w.found = d, true
+		}
+	}
+	return w
 }
 
 func (w wanted) fits(l fio.Load) bool {
@@ -52,82 +62,25 @@ func (w wanted) distance(l fio.Load) float64 {
 	return apart(l.Jobs, w.paper.Jobs) + apart(l.Depth, w.paper.Depth)
 }
 
-// nearest finds the workload that is nearest to what the paper ran. ok is
-// false when none will do; like then has those that only differ in the number
-// of I/Os in flight.
-func nearest(v *measured.View, w wanted) (best measured.Driven, like []measured.Driven, ok bool) {
-	for _, d := range v.Driven() {
-		switch {
-		case measured.RoleOf(d.Load) != w.role:
-		case !w.fits(d.Load):
-			like = append(like, d)
-		case !ok || w.distance(d.Load) < w.distance(best.Load):
-			best, ok = d, true
-		}
-	}
-	return best, like, ok
-}
+// none reports whether the run has no workload of that role at all.
+func (w wanted) none() bool { return !w.found && len(w.like) == 0 }
 
-// Load is a load, as sentences have it.
-type Load struct {
-	Workload string `json:"workload,omitempty"`
-	Jobs     int    `json:"jobs"`
-	Depth    int    `json:"depth"`
+// on begins the case of a stack under the workload. It is judged where none will do.
+func (w wanted) on(stack string) claimCase {
+	k := claimCase{stacks: []string{stack}, workload: w.Name}
+	if w.found {
+		if w.Load.Jobs != w.paper.Jobs || w.Load.Depth != w.paper.Depth {
+			facts := OtherLoad{loadOf(w.Load), loadOf(w.paper)}
+			k.caveats = []said{say("caveat: other load", facts, "%s here, %s in the paper", facts.Here, facts.Paper)}
+		}
+		return k
+	}
+	facts := Lacking{Role: w.role, Low: w.low, Jobs: w.jobs, InFlight: w.inFlight}
+	for _, d := range w.like {
+		facts.Have = append(facts.Have, Load{d.Name, d.Load.Jobs, d.Load.Depth})
+	}
+	k.workload, k.judgement = w.like[0].Name, notTestable("no such load", facts, "%s", facts)
+	return k
 }
 
 func loadOf(l fio.Load) Load { return Load{Jobs: l.Jobs, Depth: l.Depth} }
-
-// Lacking is a load that a claim is about, and the loads that a run has instead.
-type Lacking struct {
-	Role     string `json:"role"`
-	Low      bool   `json:"low"`                 // one I/O at a time; otherwise at least
-	Jobs     int    `json:"jobs,omitempty"`      // so many jobs, and
-	InFlight int    `json:"in_flight,omitempty"` // so many I/Os in flight
-	Have     []Load `json:"have"`
-}
-
-// lacking says why none of the run's workloads of a role will do.
-func (w wanted) lacking(like []measured.Driven) judgement {
-	facts := Lacking{Role: w.role, Low: w.low, Jobs: w.jobs, InFlight: w.inFlight}
-	for _, d := range like {
-		facts.Have = append(facts.Have, Load{d.Name, d.Load.Jobs, d.Load.Depth})
-	}
-	return notTestable("no such load", facts)
-}
-
-// OtherLoad is a load, and the paper's.
-type OtherLoad struct {
-	Here  Load `json:"here"`
-	Paper Load `json:"paper"`
-}
-
-// otherLoad says how a load differs from the paper's.
-func (w wanted) otherLoad(l fio.Load) []fact.Remark {
-	if l.Jobs == w.paper.Jobs && l.Depth == w.paper.Depth {
-		return nil
-	}
-	return []fact.Remark{{Case: "caveat: other load", Facts: OtherLoad{loadOf(l), loadOf(w.paper)}}}
-}
-
-// Unmeasured is why a stack has no measurement under a workload.
-type Unmeasured struct {
-	Stack    string `json:"stack"`
-	Workload string `json:"workload"`
-	Status   string `json:"status,omitempty"` // result.TrialStatus: skipped, failed; "" when nothing is known
-	Why      string `json:"why,omitempty"`
-	Remedy   string `json:"remedy,omitempty"`
-}
-
-// unmeasured says why a claim cannot be tested on a stack that has no measurement.
-func unmeasured(v *measured.View, s *measured.Stack, workload string) judgement {
-	for _, t := range v.Run.Trials {
-		if t.Stack != s.Name || t.Mix != workload || t.Problem == nil {
-			continue
-		}
-		if t.Status == result.TrialSkipped || t.Status == result.TrialFailed {
-			facts := Unmeasured{s.Name, workload, string(t.Status), strings.TrimRight(t.Problem.Why, "."), t.Problem.Remedy}
-			return notTestable("unmeasured", facts)
-		}
-	}
-	return notTestable("unmeasured", Unmeasured{Stack: s.Name, Workload: workload})
-}

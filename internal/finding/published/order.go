@@ -7,17 +7,16 @@ import (
 	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/stack/line"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/plural"
 )
 
-// order tests that the last subject of a claim is behind all others. In what
+// orders tests that the last subject of a claim is behind all others, on each device. In what
 // order these are the claim does not say.
-func order(v *measured.View, c claims.Claim) []claimCase {
-	var out []claimCase
+func orders(v *measured.View, c claims.Claim) (out []claimCase) {
 	for _, role := range c.Test.Roles {
-		w := wantedLoad(c.Test, role)
-		d, like, found := nearest(v, w)
-		if !found && len(like) == 0 {
+		w := workloadOf(v, c.Test.Load, c.Test.Jobs, role)
+		if w.none() {
 			continue
 		}
 		met := map[string]bool{}
@@ -25,42 +24,29 @@ func order(v *measured.View, c claims.Claim) []claimCase {
 			if met[s.device()] {
 				continue
 			}
-			met[s.device()] = true // one case for each device
-			k := orderOn(v, c, s, d, found)
-			if !found {
-				k.workload, k.judgement = like[0].Name, w.lacking(like)
-			} else {
-				k.caveats = append(k.caveats, w.otherLoad(d.Load)...)
-			}
+			met[s.device()] = true
+			k := w.on(s.Name)
 			k.about = role
+			if w.found {
+				other := k.caveats
+				k.caveats = nil
+				k.rank(v, c, s, w.Driven)
+				k.caveats = append(k.caveats, other...)
+			}
 			out = append(out, k)
 		}
 	}
 	return out
 }
 
-// device names what a stack stands on.
-func (s subject) device() string { return measured.Canonical(line.Line{Nodes: s.parts.device}) }
-
-// stands reports whether a stack is one of a subject of an order: its view has
-// that name, or one that begins with it.
-func (s subject) stands(name string) bool {
-	_, _, view := measured.Split(s.Parsed)
-	return strings.HasPrefix(view.Name, name)
-}
-
-// orderOn ranks the subjects of a claim on the device of a stack.
-func orderOn(v *measured.View, c claims.Claim, on subject, d measured.Driven, found bool) (k claimCase) {
-	k.stacks, k.workload = []string{on.Name}, d.Name
-	if !found {
-		return k
-	}
+// rank ranks the subjects of a claim on the device of a stack.
+func (k *claimCase) rank(v *measured.View, c claims.Claim, on subject, d measured.Driven) {
 	var ahead []*measured.Cell
 	var last *measured.Cell
-	var missing, standIns []fact.Remark
+	var missing, standIns []said
 	final := len(c.Subject) - 1
 	for i, name := range c.Subject {
-		cell, standIn, why := rankedCell(v, c, on, d.Name, name)
+		cell, standIn, why := ranked(v, c, on, d.Name, name)
 		switch {
 		case cell == nil:
 			missing = append(missing, why)
@@ -70,95 +56,83 @@ func orderOn(v *measured.View, c claims.Claim, on subject, d measured.Driven, fo
 			ahead = append(ahead, cell)
 		}
 		if standIn != "" {
-			standIns = append(standIns, fact.Remark{Case: "caveat: as it is", Facts: standIn})
+			standIns = append(standIns, say("caveat: as it is", standIn, "%s", standIn))
 		}
 	}
 	if last == nil || len(ahead) == 0 {
-		k.judgement = notTestable("subjects missing", Ranked{c.Subject[:final], c.Subject[final], missing})
-		return k
+		k.judgement = notTestable("subjects missing", Ranked{c.Subject[:final], c.Subject[final], remarks(missing)},
+			"it takes %s and one of %s on the same device: %s", c.Subject[final], plural.And(c.Subject[:final]), words(missing, "; "))
+		return
 	}
 	k.stacks, k.evidence = append(measured.Names(ahead), last.Stack.Name), append(slices.Clone(ahead), last)
-	k.grounds = grounds(d.Load, last, ahead[0])
+	k.grounds = slices.Concat(whereTimeGoes(last, ahead[0]), whatDeviceDoes(last, ahead[0]), whatCPUTakes(d.Load, last, ahead[0]))
 	if len(missing) > 0 {
-		k.caveats = append(k.caveats, fact.Remark{Case: "caveat: subjects missing", Facts: missing})
+		k.caveats = append(k.caveats, say("caveat: subjects missing", remarks(missing), "ranked without some of its subjects: %s",
+			words(missing, "; ")))
 	}
 	k.caveats = append(k.caveats, standIns...)
 	if why := measured.Unfit(k.evidence...); why != nil {
-		k.judgement = notTestable("unfit", why)
-		return k
+		k.judgement = unfit(why)
+		return
 	}
 	behind := 0
 	var effects []fact.Effect
+	var worst fact.Effect // the pair that speaks most against the claim is shown
 	for _, c := range ahead {
-		e, ok := v.Compare(last, c)
-		if !ok {
-			k.judgement = notTestable("no ratio", e)
-			return k
+		if !k.compared(v.Compare(last, c)) {
+			return
 		}
+		e := *k.effect
 		effects = append(effects, e)
-		// The pair that speaks most against the claim is shown.
-		if k.effect == nil || e.Ratio > k.effect.Ratio {
-			k.effect = &e
+		if len(effects) == 1 || e.Ratio > worst.Ratio {
+			worst = e
 		}
 		if e.Differs && e.Ratio < 1 {
 			behind++
 		}
 	}
-	k.measured = fact.Remark{Case: "rank", Facts: effects}
-	switch e := *k.effect; {
-	case e.TooFew:
-		k.judgement = notTestable("few", e)
-	case e.Differs && e.Ratio > 1:
-		k.judgement = judge(fact.ClaimContradicted, "ahead", e)
+	k.effect = &worst
+	says := last.Stack.Name + " is " + plural.List(effects, func(e fact.Effect) string {
+		return prose.ShortRatio(e) + " of " + e.Baseline
+	})
+	k.tell("rank", effects, says, "%s", says)
+	p := prose.PValue(worst.P)
+	switch {
+	case worst.TooFew:
+		k.judgement = tooFew(worst)
+	case worst.Differs && worst.Ratio > 1:
+		k.judgement = contradicted("ahead", worst, "%s is significantly faster than %s (%s)", worst.Subject, worst.Baseline, p)
 	case behind == len(ahead):
-		k.judgement = judge(fact.ClaimConfirmed, "behind", Behind{measured.Names(ahead), e})
+		k.judgement = confirmed("behind", Behind{measured.Names(ahead), worst}, "%s is significantly behind %s (%s)",
+			worst.Subject, plural.And(measured.Names(ahead)), p)
 	default:
-		k.judgement = notTestable("level", e)
+		k.judgement = undecided("level", worst, "%s and %s do not differ significantly (%s)", worst.Subject, worst.Baseline, p)
 	}
-	return k
 }
 
-// Ranked are the subjects of an order, of which some are missing.
-type Ranked struct {
-	Ahead   []string      `json:"ahead"`
-	Last    string        `json:"last"`
-	Missing []fact.Remark `json:"missing"`
-}
-
-// Behind is a stack that is behind all others.
-type Behind struct {
-	Ahead  []string    `json:"ahead"`
-	Effect fact.Effect `json:"effect"` // against the one that is least ahead
-}
-
-// rankedCell returns what was measured of one of the subjects on the device of a
+// ranked returns what was measured of one of the subjects on the device of a
 // stack, and what it stands in for; or why nothing was.
-func rankedCell(
-	v *measured.View, c claims.Claim, on subject, workload, name string,
-) (of *measured.Cell, standIn string, why fact.Remark) {
+func ranked(v *measured.View, c claims.Claim, on subject, workload, name string) (of *measured.Cell, standIn string, why said) {
 	for _, s := range subjects(v, c.Test) {
-		if !s.stands(name) || s.device() != on.device() {
+		// A stack is of a subject whose view has that name, or one that begins with it.
+		if _, _, view := measured.Split(s.Parsed); !strings.HasPrefix(view.Name, name) || s.device() != on.device() {
 			continue
 		}
 		cell := v.Cell(s.Name, workload)
 		if cell != nil {
-			return cell, s.standIn, fact.Remark{}
+			return cell, s.standIn, said{}
 		}
-		why = unmeasured(v, s.Stack, workload).why
+		why = unmeasured(v, measured.CellKey{Stack: s.Name, Workload: workload})
 	}
 	if why.Case == "" {
-		why = fact.Remark{Case: "no driver", Facts: driver(c.Test, name)}
+		driver := name
+		for _, of := range slices.Backward(c.Test.Stacks) { // what it is called in the first pattern that is of it
+			p := parsePattern(of.Line)
+			if view := p.rest[len(p.rest)-1].Name; strings.HasPrefix(view, name) {
+				driver = view
+			}
+		}
+		why = say("no driver", driver, "the run has no stack with storage driver %s", driver)
 	}
 	return nil, "", why
-}
-
-// driver is what a subject is called in the first pattern that is of it.
-func driver(t *claims.Test, name string) string {
-	for _, of := range t.Stacks {
-		p := parsePattern(of.Line)
-		if view := p.rest[len(p.rest)-1].Name; strings.HasPrefix(view, name) {
-			return view
-		}
-	}
-	return name
 }

@@ -25,11 +25,6 @@ import (
 // Every claim that is tested can be: its way has a judge, its patterns parse, and
 // what it asks of stacks and loads is there.
 func TestTestsOfClaims(t *testing.T) {
-	for _, how := range claims.Hows() {
-		if kinds[how] == nil {
-			t.Errorf("nothing judges claims by %s", how)
-		}
-	}
 	for _, c := range claims.All() {
 		prefix, _, _ := strings.Cut(c.ID, "-")
 		untested := []string{"cas-nvmf-throughput", "cas-nvmf-latency", "cg-policies", "cg-all-linear", "het-cas-mysql",
@@ -43,6 +38,9 @@ func TestTestsOfClaims(t *testing.T) {
 		if c.Test == nil {
 			continue
 		}
+		if ways[c.Test.How] == nil {
+			t.Errorf("nothing judges claims by %s", c.Test.How)
+		}
 		if len(c.Test.Roles) == 0 || len(c.Test.Stacks) == 0 {
 			t.Errorf("the test of %s names no role, or no stacks", c.ID)
 		}
@@ -54,7 +52,7 @@ func TestTestsOfClaims(t *testing.T) {
 				parts{}.line(text)
 			}
 		}
-		pairs := c.Test.How == claims.ByPair || c.Test.How == claims.ByTwin
+		pairs := c.Test.How == claims.ByRatio && c.Test.Between == claims.BetweenStacks
 		if pairs && len(c.Test.Against) == 0 && c.Test.Flag == nil {
 			t.Errorf("the test of %s does not say what it is held against", c.ID)
 		}
@@ -70,7 +68,7 @@ func TestBuiltInExperimentsTestTheirClaims(t *testing.T) {
 		}
 		run := story.BuiltIn(t, c.Test.Experiment)
 		found := false
-		for _, f := range written(measured.New(run)) {
+		for _, f := range Find(measured.New(run)) {
 			found = found || f.Claim != nil && f.Claim.ID == c.ID && f.Claim.Measured != ""
 		}
 		if !found {
@@ -193,7 +191,7 @@ func TestClaimsOfAnyRun(t *testing.T) {
 	seen := map[fact.ClaimVerdict]bool{}
 	property := func(t *rapid.T) {
 		run := anyClaimRun.Draw(t, "run")
-		found := written(measured.New(run))
+		found := Find(measured.New(run))
 		if _, err := json.Marshal(found); err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +220,7 @@ func TestClaimsOfAnyRun(t *testing.T) {
 		}
 		other := *run
 		other.Trials = rapid.Permutation(run.Trials).Draw(t, "trials")
-		if again := written(measured.New(&other)); !reflect.DeepEqual(found, again) {
+		if again := Find(measured.New(&other)); !reflect.DeepEqual(found, again) {
 			t.Fatalf("in another order of trials %+v\n\nbecomes\n\n%+v", found, again)
 		}
 	}
@@ -255,7 +253,7 @@ func TestClaimsDoNotReadNames(t *testing.T) {
 		for i := range run.Trials {
 			run.Trials[i].Stack, run.Trials[i].Mix = rename(run.Trials[i].Stack), rename(run.Trials[i].Mix)
 		}
-		if !slices.ContainsFunc(written(measured.New(run)), func(f fact.Finding) bool {
+		if !slices.ContainsFunc(Find(measured.New(run)), func(f fact.Finding) bool {
 			return f.Claim != nil && f.Claim.ID == c.claim && f.Claim.Verdict == fact.ClaimConfirmed
 		}) {
 			t.Errorf("%s is not confirmed under other names", c.claim)
@@ -303,8 +301,8 @@ func TestJudgeRatio(t *testing.T) {
 		{"perhaps above", above3, 3, 2, 4, true, 5, fact.ClaimNotTestable},
 	} {
 		e := fact.Effect{Ratio: c.ratio, Low: c.low, High: c.high, Differs: c.differs, P: 0.01, N: [2]int{c.n, c.n}, Pairs: c.n, TooFew: c.n < stats.FewestPairs}
-		if got := judgeRatio(c.claim, e); got.verdict != c.want || Sentences.Remark(got.why) == "" {
-			t.Errorf("%s: %s (%s), want %s", c.name, got.verdict, Sentences.Remark(got.why), c.want)
+		if got := (&claimCase{}).hold(c.claim, e); got.verdict != c.want || got.why.words == "" {
+			t.Errorf("%s: %s (%s), want %s", c.name, got.verdict, got.why.words, c.want)
 		}
 	}
 }
@@ -318,7 +316,7 @@ func TestJudgeShare(t *testing.T) {
 		{0.09, 0.11, 0.97, fact.ClaimConfirmed}, {0.09, 0.13, 0.97, fact.ClaimNotTestable}, {0.2, 0.3, 0.97, fact.ClaimContradicted},
 		{0.01, 0.02, 0.97, fact.ClaimContradicted}, {0.09, 0.11, 0.94, fact.ClaimNotTestable},
 	} {
-		if got := judgeShare(c, fact.Estimate{Low: k.low, High: k.high, Coverage: k.coverage}); got.verdict != k.want {
+		if got := judgeAbsolute(c, fact.Estimate{Low: k.low, High: k.high, Coverage: k.coverage}, "share"); got.verdict != k.want {
 			t.Errorf("%+v: %+v", k, got)
 		}
 	}
@@ -330,7 +328,7 @@ func TestPublishedText(t *testing.T) {
 		"drv-order-random": "aufs, overlay, btrfs (best first)", "lat-slat-low-das": "9.7%", "cas-nvmf-throughput": "0.88x to 0.94x", "cg-p99-worst": "above 3x",
 	} {
 		c, _ := claims.Find(id)
-		if got := Sentences.Say("published", Tested{Published: valueOf(c)}); got != want {
+		if got := valueOf(c).String(); got != want {
 			t.Errorf("%s is published as %q, want %q", id, got, want)
 		}
 	}
@@ -364,20 +362,11 @@ func TestGroundsTellOfCPU(t *testing.T) {
 		}
 		m.SetOperation(reads)
 	}
-	i := slices.IndexFunc(written(measured.New(run)), func(f fact.Finding) bool { return f.Claim != nil && f.Claim.ID == "fs-xfs-near-raw" })
+	i := slices.IndexFunc(Find(measured.New(run)), func(f fact.Finding) bool { return f.Claim != nil && f.Claim.ID == "fs-xfs-near-raw" })
 	if i < 0 {
 		t.Fatal("the claim is not tested")
 	}
-	if why := written(measured.New(run))[i].Why; !strings.Contains(why, "An I/O takes 20.0 µs of fio's CPU time on xfs and 10.0 µs on raw.") {
+	if why := Find(measured.New(run))[i].Why; !strings.Contains(why, "An I/O takes 20.0 µs of fio's CPU time on xfs and 10.0 µs on raw.") {
 		t.Error(why)
 	}
-}
-
-// written are all findings with their sentences.
-func written(v *measured.View) []fact.Finding {
-	found := All(v)
-	for i := range found {
-		Sentences.Write(&found[i])
-	}
-	return found
 }

@@ -39,7 +39,7 @@ func TestTheValleyOfBufferedReaders(t *testing.T) {
 		{"past the page cache", readers(falls, more, outgrown, 5, true), "", ""},
 	} {
 		var found []fact.Finding
-		for _, f := range written(measured.New(c.run)) {
+		for _, f := range Find(measured.New(c.run)) {
 			if f.Claim != nil && f.Claim.ID == "hom-fio-valley" {
 				found = append(found, f)
 			}
