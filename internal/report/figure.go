@@ -196,7 +196,7 @@ func sections(run *result.Run, points []fact.Point, findings []fact.Finding) []s
 		all[i].assign(who)
 	}
 	// What instances do together has no stacks that a verdict chooses from.
-	return identified(slices.Concat(pageSections(run, findings), all))
+	return identified(slices.Concat(pageSections(run, answers(findings)), all))
 }
 
 // unscaled are the points that no other section has.

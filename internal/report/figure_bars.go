@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -44,7 +43,7 @@ type barGroup struct {
 	workload  result.Workload
 	unit      string
 	points    []fact.Point
-	published []publishedRatio
+	published []fact.Finding
 }
 
 func barGroups(run *result.Run, points []fact.Point, findings []fact.Finding) []barGroup {
@@ -61,7 +60,7 @@ func barGroups(run *result.Run, points []fact.Point, findings []fact.Finding) []
 			g.unit = "B/s"
 		}
 		for _, r := range publishedRatios(findings) {
-			if r.workload == w.Name && r.effect.Metric == metricIOPS {
+			if r.Workload == w.Name && r.Effect.Metric == metricIOPS {
 				g.published = append(g.published, r)
 			}
 		}
@@ -197,21 +196,19 @@ const beside = 0.27
 
 // publishedMark puts a published ratio where it would be on this host: that
 // many times what the ratio's baseline measured here.
-func (g barGroup) publishedMark(r publishedRatio) []mark {
+func (g barGroup) publishedMark(r fact.Finding) []mark {
 	at := func(stack string) int {
 		return slices.IndexFunc(g.points, func(p fact.Point) bool { return p.Stack == stack })
 	}
-	subject, baseline := at(r.effect.Subject), at(r.effect.Baseline)
+	subject, baseline := at(r.Effect.Subject), at(r.Effect.Baseline)
 	if subject < 0 || baseline < 0 {
 		return nil
 	}
 	v, _, _ := g.value(g.points[baseline])
-	m := mark{Series: subject, Name: r.effect.Subject, X: float64(subject) + beside, Y: r.value * v, Class: r.class(),
-		Text: fmt.Sprintf("%s: published %s of %s (%s, %s), which would be %s here", r.effect.Subject, r.text,
-			r.effect.Baseline, r.paper, r.where, g.exact(r.value*v))}
-	if r.low > 0 && !math.IsInf(r.high, 0) {
-		m.Low, m.High = r.low*v, r.high*v
-	}
+	m := publishedMark(r.Claim, v)
+	m.Series, m.Name, m.X = subject, r.Effect.Subject, float64(subject)+beside
+	m.Text = fmt.Sprintf("%s: published %s of %s (%s, %s), which would be %s here", r.Effect.Subject, r.Claim.Published,
+		r.Effect.Baseline, r.Claim.Paper, r.Claim.Where, g.exact(m.Y))
 	return []mark{m}
 }
 

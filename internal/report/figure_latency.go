@@ -139,11 +139,13 @@ func latencySplits(run *result.Run, points []fact.Point, findings []fact.Finding
 					Text: fmt.Sprintf("%s, %s: submission %s, %s%s", p.Stack, w.Name, exactNS(slat), share, sourceNote(p))},
 				mark{Series: n - 1, Name: p.Stack, X: at, From: slat, Y: slat + clat, Class: "clat",
 					Text: fmt.Sprintf("%s, %s: completion %s%s", p.Stack, w.Name, exactNS(clat), sourceNote(p))})
-			if c, share, ok := publishedShare(findings, p); ok {
-				published = append(published, mark{Series: n - 1, Name: p.Stack, X: at + beside, Y: share * (slat + clat),
-					Class: classPublished,
-					Text: fmt.Sprintf("%s: published share of submission %s (%s, %s), %s", p.Stack, c.Claim.Published, c.Claim.Paper,
-						c.Claim.Where, c.Claim.Verdict)})
+			for _, f := range findings {
+				if c := f.Claim; c != nil && c.Of == fact.OfSubmission && f.Workload == p.Workload && f.Stacks[0] == p.Stack {
+					published = append(published, mark{Series: n - 1, Name: p.Stack, X: at + beside, Y: c.At * (slat + clat),
+						Class: classPublished,
+						Text: fmt.Sprintf("%s: published share of submission %s (%s, %s), %s", p.Stack, c.Published, c.Paper, c.Where,
+							c.Verdict)})
+				}
 			}
 		}
 		if n == 0 {

@@ -19,7 +19,7 @@ type rowName struct {
 	Subject, Baseline, Workload string
 	Text                        string  // "3.42x (2.31 to 6.02), published 5x"
 	Floor                       float64 // the ratio by which copies of the baseline differ; 0 when it is not known
-	Verdict, Class              string  // on the published value; "" when there is none
+	Verdict                     string  // on the published value; "" when there is none
 }
 
 // ratios is what differs, and by how much, with the published ratios beside.
@@ -28,7 +28,7 @@ func ratios(baseline string, points []fact.Point, findings []fact.Finding) (sect
 	type row struct {
 		effect    fact.Effect
 		workload  string
-		published []publishedRatio
+		published []*fact.Claim
 	}
 	var rows []row
 	level := 0 // left out: neither published nor different
@@ -40,14 +40,14 @@ func ratios(baseline string, points []fact.Point, findings []fact.Finding) (sect
 	}
 	drawable := func(e fact.Effect) bool { return e.Low > 0 && e.High >= e.Low && !math.IsInf(e.High, 0) }
 	for _, p := range publishedRatios(findings) {
-		if !drawable(p.effect) {
+		if !drawable(*p.Effect) {
 			continue
 		}
-		i := at(p.effect, p.workload)
+		i := at(*p.Effect, p.Workload)
 		if i < 0 {
-			i, rows = len(rows), append(rows, row{effect: p.effect, workload: p.workload})
+			i, rows = len(rows), append(rows, row{effect: *p.Effect, workload: p.Workload})
 		}
-		rows[i].published = append(rows[i].published, p)
+		rows[i].published = append(rows[i].published, p.Claim)
 	}
 	fromMemory := func(e fact.Effect, workload string) bool {
 		return slices.ContainsFunc(points, func(p fact.Point) bool {
@@ -113,17 +113,17 @@ func ratios(baseline string, points []fact.Point, findings []fact.Finding) (sect
 		}
 		f.Marks = append(f.Marks, m)
 		for _, p := range r.published {
-			pm := mark{Series: i, Name: e.Subject, X: p.value, Y: float64(i), Class: p.class(),
-				Text: fmt.Sprintf("published %s (%s, %s) for %s against %s, %s: %s", p.text, p.paper, p.where, e.Subject,
-					e.Baseline, workloadText(r.workload), p.verdict)}
-			low, high = min(low, p.value), max(high, p.value)
-			if p.low > 0 && !math.IsInf(p.high, 0) {
-				pm.Low, pm.High = p.low, p.high
-				low, high = min(low, p.low), max(high, p.high)
+			pm := publishedMark(p, 1)
+			pm.Series, pm.Name, pm.X, pm.Y = i, e.Subject, pm.Y, float64(i)
+			pm.Text = fmt.Sprintf("published %s (%s, %s) for %s against %s, %s: %s", p.Published, p.Paper, p.Where, e.Subject,
+				e.Baseline, workloadText(r.workload), p.Verdict)
+			low, high = min(low, pm.X), max(high, pm.X)
+			if pm.Low > 0 {
+				low, high = min(low, pm.Low), max(high, pm.High)
 			}
 			f.Marks = append(f.Marks, pm)
-			name.Text += ", published " + p.text
-			name.Verdict, name.Class = string(p.verdict), verdictClass(p.verdict)
+			name.Text += ", published " + p.Published
+			name.Verdict = string(p.Verdict)
 		}
 		f.Names = append(f.Names, name)
 		f.Y.Names = append(f.Y.Names, fmt.Sprintf("%s / %s, %s", e.Subject, e.Baseline, workloadText(r.workload)))
@@ -148,6 +148,26 @@ func ratios(baseline string, points []fact.Point, findings []fact.Finding) (sect
 		s.Keys = append(s.Keys, legendKey{classBound, "published as a limit only"})
 	}
 	return s, len(rows) > 0
+}
+
+// publishedRatios are published ratios of two stacks that this run measured too. Numbers of other hardware can
+// only be compared as ratios.
+func publishedRatios(findings []fact.Finding) []fact.Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f fact.Finding) bool {
+		return f.Claim == nil || f.Effect == nil || f.Claim.Of != fact.OfRatio || f.Claim.At <= 0
+	})
+}
+
+// publishedMark is a published number, so many times, on Y.
+func publishedMark(c *fact.Claim, times float64) mark {
+	m := mark{Y: c.At * times, Class: classPublished}
+	if c.Bound {
+		m.Class = classBound
+	}
+	if low, high := c.Limits(); low > 0 && !math.IsInf(high, 0) {
+		m.Low, m.High = low*times, high*times
+	}
+	return m
 }
 
 // classNoise is the ground that the noise floor covers.

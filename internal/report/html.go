@@ -93,8 +93,8 @@ type page struct {
 	Marks     []string       // that every number of the run carries
 	Workloads []workloadView
 	Groups    []findingGroup
-	Published *publishedView // nil for none
-	Missing   string         // leads to the first finding on what was not measured; "" for none
+	Late      []section // what stands behind what was found
+	Missing   string    // leads to the first finding on what was not measured; "" for none
 	Lanes     []lane
 	Blocks    []percent
 	Stacks    []stackView
@@ -142,7 +142,7 @@ func newPage(run *result.Run, findings []fact.Finding, points []fact.Point, opt 
 		Workloads: workloadViews(run, points, findings),
 		Marks:     commonMarks(points),
 		Groups:    findingGroups(run, points, findings),
-		Published: publishedResults(findings, commonMarks(points)),
+		Late:      lateSections(run, findings),
 		Stacks:    stackViews(run),
 		Roles:     rolesOf(whole, findings),
 		Latencies: otherLatencies(run),
@@ -188,6 +188,15 @@ func newPage(run *result.Run, findings []fact.Finding, points []fact.Point, opt 
 		}
 	}
 	return p
+}
+
+// lateSections are those that stand behind what was found.
+func lateSections(run *result.Run, findings []fact.Finding) []section {
+	all := pageSections(run, lateAnswers(findings))
+	for i := range all {
+		all[i].ID = fmt.Sprintf("late-%d", i+1)
+	}
+	return all
 }
 
 // ranSections are what trials are made of, and stand before their order.

@@ -19,6 +19,7 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	answer "plimsoll/internal/section"
 	"plimsoll/internal/stats"
 	"plimsoll/internal/units"
 	"plimsoll/web"
@@ -90,7 +91,19 @@ func smallRun() (*result.Run, []fact.Finding, []fact.Point) {
 			Claim: &fact.Claim{ID: "fs-ext4-rr-gap", Paper: "MSST'17", Where: "5.1 fig 3a", Statement: "ext4 RR against raw RR",
 				Published: "0.75x ± 0.05", Measured: "0.88x (0.86 to 0.90)",
 				StandIn: "this for that", Verdict: fact.ClaimContradicted, Why: "the interval lies outside of 0.70 to 0.80"}},
-		{ID: "published/others", Kind: fact.KindPublished, Title: "57 more published results", Why: "What would test them."},
+		{ID: "published/others", Kind: fact.KindPublished, Title: "57 more published results", Why: "What would test them.",
+			Section: &answer.Section{
+				Title: "Published results, tested here", Late: true,
+				Remarks: []answer.Remark{{Text: "Contradicted here", Warn: true}},
+				Parts: []*answer.Section{{Title: "What was measured", Tables: []answer.Table{{
+					Caption: "what papers measured, and this run",
+					Columns: []answer.Column{{Head: "published result", Text: true}, {Head: "verdict", Text: true}},
+					Rows: []answer.Row{
+						{Warn: true, Cells: []answer.Cell{answer.Text("ext4 RR against raw RR"), answer.Text("contradicted here")}},
+						{Words: "The verdict, and what was measured."},
+					},
+				}}}},
+			}},
 		{ID: "caveats/repeats", Kind: fact.KindCaveat, Title: "two trials are few", Why: "Intervals are wide."},
 	}
 	return run, findings, points

@@ -15,10 +15,15 @@ import (
 )
 
 // answers are the sections of findings, in their order: that of what the verdict is drawn from first.
-func answers(findings []fact.Finding) (all []*answer.Section) {
+func answers(findings []fact.Finding) []*answer.Section { return sectionsOf(findings, false) }
+
+// lateAnswers are those that stand behind what was found.
+func lateAnswers(findings []fact.Finding) []*answer.Section { return sectionsOf(findings, true) }
+
+func sectionsOf(findings []fact.Finding, late bool) (all []*answer.Section) {
 	for _, first := range []bool{true, false} {
 		for _, f := range findings {
-			if f.Section != nil && isBehind(findings, f) == first {
+			if f.Section != nil && f.Section.Late == late && isBehind(findings, f) == first {
 				all = append(all, f.Section)
 			}
 		}
@@ -73,7 +78,7 @@ func (t *terminal) draw(all []*answer.Section) {
 		for _, later := range all[i+1:] {
 			legend = slices.DeleteFunc(legend, func(means string) bool { return slices.Contains(told(later), means) })
 		}
-		if len(legend) > 0 || i == last {
+		if len(legend) > 0 || i == last && len(s.Tables) > 0 {
 			t.legendOf(strings.Join(legend, "; "), wordsHint)
 		}
 	}
@@ -152,9 +157,8 @@ func (t *terminal) drawn(table answer.Table) (columns []column, rows []tableRow)
 	return columns, rows
 }
 
-// pageSections are the sections of findings as the page has them.
-func pageSections(run *result.Run, findings []fact.Finding) (drawn []section) {
-	all := answers(findings)
+// pageSections are sections of findings as the page has them.
+func pageSections(run *result.Run, all []*answer.Section) (drawn []section) {
 	shared := sharedAxes(all)
 	for _, of := range all {
 		s := sectionOf(of, shared)

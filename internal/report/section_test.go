@@ -137,7 +137,7 @@ func drawnOf(all ...*answer.Section) (drawn []figure) {
 	for _, s := range all {
 		findings = append(findings, fact.Finding{Section: s})
 	}
-	for _, s := range pageSections(&result.Run{}, findings) {
+	for _, s := range pageSections(&result.Run{}, answers(findings)) {
 		drawn = append(drawn, s.Figures...)
 	}
 	return drawn

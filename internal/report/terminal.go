@@ -51,7 +51,7 @@ func writeTerminal(w io.Writer, run *result.Run, findings []fact.Finding, points
 	t.illusions()
 	t.siblings()
 	t.list(fact.KindTime, "Where the time of I/Os goes")
-	t.published()
+	t.draw(lateAnswers(t.findings))
 	t.list(fact.KindCaveat, "What limits this")
 	t.problems()
 	t.environment()

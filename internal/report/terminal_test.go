@@ -15,6 +15,7 @@ import (
 	"plimsoll/internal/finding"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/result"
+	answer "plimsoll/internal/section"
 	"plimsoll/internal/units"
 )
 
@@ -26,9 +27,6 @@ func sampleFindings() []fact.Finding {
 	compare := func(subject, baseline, workload, title string, ratio float64, differs bool) fact.Finding {
 		return fact.Finding{Kind: fact.KindComparison, Workload: workload, Stacks: []string{subject}, Title: title,
 			Effect: &fact.Effect{Metric: "IOPS", Subject: subject, Baseline: baseline, Ratio: ratio, Differs: differs}}
-	}
-	published := func(title string, c fact.Claim) fact.Finding {
-		return fact.Finding{Kind: fact.KindPublished, Title: title, Claim: &c}
 	}
 	return []fact.Finding{
 		{Kind: fact.KindRecommendation, Title: "Likely: use a data volume on XFS",
@@ -55,24 +53,16 @@ func sampleFindings() []fact.Finding {
 		compare("xfs-overlay2", "xfs-volume", "RW", "xfs-overlay2 writes ~ what xfs-volume does", 0.98, false),
 		{Kind: fact.KindTime, Title: "Software takes from 5.7% of a read on loop-raw to 15% on xfs: RR; there, the largest " +
 			"part of it is the kernel above the block layer, 12.0 us"},
-		published("Confirmed here: btrfs RW nodatacow against btrfs RW: btrfs-nodatacow is 5.0x (4.8 to 5.1) of btrfs, "+
-			"published 5x (MSST'17, 5.2 fig 3h)",
-			fact.Claim{Verdict: fact.ClaimConfirmed, Measured: "5.0x", Why: "the interval overlaps 4.0 to 6.0 and excludes 1"}),
-		published("Not testable here: xfs against raw, RR: nothing of it was measured",
-			fact.Claim{ID: "fs-xfs-near-raw", Verdict: fact.ClaimNotTestable,
-				Why: "the claim is about RR of at least 32 I/Os in flight"}),
-		published("Not testable here: xfs against raw, SR: nothing of it was measured",
-			fact.Claim{ID: "fs-xfs-near-raw", Verdict: fact.ClaimNotTestable,
-				Why: "the claim is about SR of at least 32 I/Os in flight"}),
-		published("Not testable here: data volume against xfs, RR: xfs-volume is ~ 1.00x (0.80 to 1.20) of xfs, published "+
-			"1x ± 0.1 (MSST'17, 5.3 fig 3k/3l)",
-			fact.Claim{Verdict: fact.ClaimNotTestable, Measured: "~ 1.00x", Why: "the data does not decide"}),
-		published("Contradicted here: loop-lvm RR 1 job qd1 against raw RR 1 job qd1: loop-buffered is 0.90x (0.88 to "+
-			"0.92) of loop-raw, published 1.4x (MSST'17, 5.2 fig 3i)",
-			fact.Claim{Verdict: fact.ClaimContradicted, Measured: "0.90x", Why: "there is no illusion",
-				StandIn: "loop(direct-io=off) for loop-lvm"}),
-		{Kind: fact.KindPublished, Title: "55 more published results are not about stacks or workloads of this run",
-			Why: "what would test them"},
+		{Kind: fact.KindPublished, Title: "55 more published results", Section: &answer.Section{
+			Title: "Published results, tested here", Late: true, Remarks: []answer.Remark{
+				{Text: "Confirmed here: btrfs RW nodatacow against btrfs RW: btrfs-nodatacow is 5.0x (4.8 to 5.1) of btrfs, " +
+					"published 5x (MSST'17, 5.2 fig 3h)"},
+				{Text: "Contradicted here: loop-lvm RR 1 job qd1 against raw RR 1 job qd1: loop-buffered is 0.90x (0.88 to 0.92) " +
+					"of loop-raw, published 1.4x (MSST'17, 5.2 fig 3i). Why: there is no illusion", Warn: true},
+				{Text: "Not testable here: 2 published results"},
+			},
+			Parts: []*answer.Section{{Title: "left out of terminals"}},
+		}},
 		{Kind: fact.KindCaveat, Title: "Trials measured 1.5 s: no steady state was established"},
 		{Kind: fact.KindMissing, Title: "two trials are missing"},
 	}

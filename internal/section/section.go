@@ -22,6 +22,7 @@ type Section struct {
 	Figures []Figure
 	Remarks []Remark
 	Parts   []*Section // folded on a page, and left out of terminals: what the numbers here were made of
+	Late    bool       // stands behind what was found, and not before it
 
 	// Covers are the points whose numbers it has: nothing else has a table or a figure of them.
 	Covers []cell.Point

@@ -1,5 +1,7 @@
 package fact
 
+import "math"
+
 // Claim is a published result, and whether this run bears it out.
 type Claim struct {
 	ID        string `json:"id"`        // "drv-btrfs-nodatacow"
@@ -14,10 +16,36 @@ type Claim struct {
 	High *float64 `json:"published_high,omitempty"`
 	Unit string   `json:"unit,omitempty"` // of a place: "jobs", "KiB"
 
+	// What figures mark beside what was measured: At, which is a limit where it is a Bound.
+	Of    Marked  `json:"-"`
+	At    float64 `json:"-"`
+	Bound bool    `json:"-"`
+
 	Measured string       `json:"measured,omitempty"` // as shown, with its interval: "3.4x (2.3 to 6.0)"; "" when nothing was
 	StandIn  string       `json:"stand_in,omitempty"` // what was measured in the place of what the claim speaks of
 	Verdict  ClaimVerdict `json:"verdict"`
 	Why      string       `json:"why"` // of the verdict
+}
+
+// Marked is what a published number is of that figures mark: "" for none.
+type Marked string
+
+// What it is of.
+const (
+	OfRatio      Marked = "ratio"      // of two stacks, as the finding's effect is
+	OfSubmission Marked = "submission" // its share of the latency
+)
+
+// Limits are Low and High, where there is none 0 and infinity.
+func (c Claim) Limits() (low, high float64) {
+	high = math.Inf(1)
+	if c.Low != nil {
+		low = *c.Low
+	}
+	if c.High != nil {
+		high = *c.High
+	}
+	return low, high
 }
 
 // ClaimVerdict reports whether a published result holds on this host.

@@ -77,7 +77,7 @@ func Find(v *measured.View) []fact.Finding {
 		}
 	}
 	if len(touched) > 0 {
-		out = append(out, others(touched))
+		out = append(out, others(out, touched))
 	}
 	return out
 }
@@ -107,6 +107,7 @@ func (k claimCase) finding(c claims.Claim) fact.Finding {
 		Measured: k.measured.words, StandIn: facts.standsIn(), Verdict: k.verdict, Why: k.why.words,
 	}
 	claim.Low, claim.High = limits(c)
+	claim.Of, claim.At, claim.Bound = marked(c)
 	if c.Kind == claims.Location {
 		claim.Unit = c.Unit
 	}
@@ -128,8 +129,8 @@ func (k claimCase) finding(c claims.Claim) fact.Finding {
 	return f
 }
 
-// others counts the published results that the run does not touch.
-func others(touched map[string]bool) fact.Finding {
+// others counts the published results that the run does not touch, and shows what became of those that were found.
+func others(found []fact.Finding, touched map[string]bool) fact.Finding {
 	var facts Others
 	at := map[string]int{} // of experiments
 	for _, c := range claims.All() {
@@ -158,6 +159,7 @@ func others(touched map[string]bool) fact.Finding {
 	}
 	return fact.Finding{
 		ID: "published/others", Case: "others", Kind: fact.KindPublished, Facts: facts, Title: facts.title(), Why: facts.why(),
+		Section: shown(found, facts),
 	}
 }
 

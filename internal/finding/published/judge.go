@@ -112,6 +112,22 @@ func limits(c claims.Claim) (low, high *float64) {
 	return known(l), known(h)
 }
 
+// marked is the number that figures mark beside what was measured, of what it is, and whether it is a bound.
+func marked(c claims.Claim) (of fact.Marked, at float64, isBound bool) {
+	switch {
+	case c.Value == nil || c.Value.Parts != nil:
+	case c.Kind == claims.Ratio && math.IsInf(c.Value.Low, 0):
+		return fact.OfRatio, c.Value.High, true
+	case c.Kind == claims.Ratio && math.IsInf(c.Value.High, 0):
+		return fact.OfRatio, c.Value.Low, true
+	case c.Kind == claims.Ratio:
+		return fact.OfRatio, (c.Value.Low + c.Value.High) / 2, false
+	case c.Test.Metric == claims.SubmissionShare:
+		return fact.OfSubmission, c.Value.Low, false
+	}
+	return "", 0, false
+}
+
 // valueOf is the published value of a claim.
 func valueOf(c claims.Claim) (v Value) {
 	switch {
