@@ -42,7 +42,8 @@ type Claim struct {
 	Unit      string
 	Model     bool // the performance model must reproduce it too
 	Note      string
-	Test      *Test // how a run tests it; nil for a claim that none does
+	Test      *Test  // how a run tests it; nil for a claim that none does
+	Untested  string // why no experiment can judge it; "" where Test says how one does
 }
 
 // Paper is where a claim was published.

@@ -64,7 +64,7 @@ func TestValuesOfClaims(t *testing.T) {
 	} {
 		want.ID = id
 		got, _ := Find(id)
-		got.Test = nil // another test is about that
+		got.Test, got.Untested = nil, "" // another test is about that
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
@@ -75,12 +75,14 @@ func TestWhatIsWrongWithClaims(t *testing.T) {
 	for text, want := range map[string]string{
 		"claims: 7":                            "cannot unmarshal",
 		"claims: [{id: a, subject: one, two}]": "field two not found",
-		"claims: [{id: a, paper: msst17, where: w, subject: s, kind: ratio, value: " +
+		"claims: [{id: a, paper: msst17, where: w, subject: s, kind: ratio, untested: u, value: " +
 			"many}]": `claim "a": "many" is no number`,
 		"claims: [{id: a, paper: msst17, where: w, subject: s, kind: ratio, value: [2, 1]}]": "a range has two " +
 			"numbers, the lower one first",
 		"claims: [{id: a, paper: msst17, where: w, subject: s, kind: ratio}]": "a claim of kind ratio " +
 			"has a value",
+		"claims: [{id: a, paper: msst17, where: w, subject: s, kind: ratio, value: 2}]": "a claim has a test, or the " +
+			"reason why no experiment can judge it",
 		"claims: [{id: a, paper: x, where: w, kind: odd, value: 1}]": "there is no paper " +
 			"\"x\"\nthere is no kind \"odd\"\na claim of kind odd has a subject",
 		"claims: [{id: a, paper: msst17, where: w, subject: s, kind: ratio, value: {b: {c: x}}}]": `b: c: "x" is no number`,

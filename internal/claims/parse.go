@@ -27,6 +27,7 @@ type row struct {
 	Model     bool      `yaml:"model"`
 	Note      string    `yaml:"note"`
 	Test      *Test     `yaml:"test"`
+	Untested  string    `yaml:"untested"`
 }
 
 // texts is a list of texts, or a text alone.
@@ -76,6 +77,7 @@ func (r row) claim() (Claim, error) {
 	c := Claim{
 		ID: r.ID, Paper: Paper(r.Paper), Where: r.Where, Subject: r.Subject, Baseline: r.Baseline, Workloads: r.Workloads,
 		Kind: Kind(r.Kind), Tolerance: r.Tolerance, Unit: r.Unit, Model: r.Model, Note: r.Note, Test: r.Test,
+		Untested: r.Untested,
 	}
 	var problems []error
 	wrong := func(so bool, format string, args ...any) {
@@ -99,6 +101,7 @@ func (r row) claim() (Claim, error) {
 			problems = append(problems, err)
 		}
 	}
+	wrong((c.Test == nil) == (c.Untested == ""), "a claim has a test, or the reason why no experiment can judge it")
 	if r.Value.Kind == 0 {
 		wrong(c.Kind != Ordering, "a claim of kind %s has a value", c.Kind)
 		return c, errors.Join(problems...)

@@ -1,10 +1,12 @@
 package published
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/section"
@@ -62,11 +64,7 @@ func shown(found []fact.Finding, more Others) *section.Section {
 			s.Parts = append(s.Parts, &section.Section{Title: part.title, Tables: []section.Table{tested(part.of)}})
 		}
 	}
-	if len(more.Experiments) > 0 {
-		s.Parts = append(s.Parts, &section.Section{
-			Title: "What tests some of the others", Tables: []section.Table{more.experiments()},
-		})
-	}
+	s.Parts = append(s.Parts, &section.Section{Title: "What tests the others, or why nothing does", Tables: more.tables()})
 	return s
 }
 
@@ -90,26 +88,45 @@ func tested(all []fact.Finding) section.Table {
 		if c.StandIn != "" {
 			verdict += ", by a stand-in"
 		}
-		why := append([]string{f.Why}, f.Caveats[len(f.Caveats)-len(f.Remarks):]...)
+		why := f.Why
+		if len(f.Remarks) > 0 {
+			why += " Mind: " + strings.Join(f.Caveats[len(f.Caveats)-len(f.Remarks):], "; ") + "."
+		}
 		t.Rows = append(t.Rows,
 			section.Row{Warn: c.Verdict == fact.ClaimContradicted, Cells: []section.Cell{
 				section.Text(c.Statement), section.Text(of), section.Text(c.Published), section.Text(c.Measured), section.Text(verdict),
 				section.Text(fmt.Sprintf("%s, %s (%s)", c.Paper, c.Where, c.ID)),
 			}},
-			section.Row{Words: strings.Join(why, "; ")})
+			section.Row{Words: why})
 	}
 	return t
 }
 
-// experiments has a row for each built-in experiment that tests some of the others.
-func (o Others) experiments() section.Table {
-	t := section.Table{Caption: "built-in experiments that test results which this run is not about", Columns: []section.Column{
+// tables have a row for each built-in experiment that tests some of the others, and one for each result that
+// none can judge.
+func (o Others) tables() []section.Table {
+	tested := section.Table{Caption: "built-in experiments that test results which this run is not about", Columns: []section.Column{
 		{Head: "command", Text: true}, {Head: "published results", Text: true},
 	}}
 	for _, e := range o.Experiments {
-		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{
+		tested.Rows = append(tested.Rows, section.Row{Cells: []section.Cell{
 			section.Text("plimsoll run " + e.Name), section.Text(strings.Join(e.Claims, ", ")),
 		}})
 	}
-	return t
+	untested := section.Table{Caption: "results that no experiment can judge", Columns: []section.Column{
+		{Head: "published result", Text: true}, {Head: "published", Text: true}, {Head: "where", Text: true}, {Head: "why", Text: true},
+	}}
+	for _, c := range claims.All() {
+		if c.Test == nil {
+			told, value := Tested{Subject: c.Subject, Baseline: c.Baseline}, c.Note
+			if c.Value != nil {
+				value = valueOf(c).String()
+			}
+			untested.Rows = append(untested.Rows, section.Row{Cells: []section.Cell{
+				section.Text(cmp.Or(told.statement(), c.ID)), section.Text(value),
+				section.Text(fmt.Sprintf("%s, %s (%s)", c.Paper, c.Where, c.ID)), section.Text(c.Untested),
+			}})
+		}
+	}
+	return slices.DeleteFunc([]section.Table{tested, untested}, func(t section.Table) bool { return len(t.Rows) == 0 })
 }

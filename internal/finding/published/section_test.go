@@ -52,15 +52,18 @@ func TestWhatIsShown(t *testing.T) {
 		}
 		parts = append(parts, text)
 	}
-	want = "What was measured, and why each is judged as it is: / why first; a caveat of first / why second; a caveat of second / " +
-		"why third; a caveat of third / why bad; a caveat of bad\n" +
-		"3 published results not testable here, each with its reason: / why fifth; a caveat of fifth / why fifth; a caveat of fifth / " +
-		"why fourth; a caveat of fourth\nWhat tests some of the others:"
+	want = "What was measured, and why each is judged as it is: / why first Mind: a caveat of first. / why second Mind: a caveat of second. / " +
+		"why third Mind: a caveat of third. / why bad Mind: a caveat of bad.\n" +
+		"3 published results not testable here, each with its reason: / why fifth Mind: a caveat of fifth. / why fifth Mind: a caveat of fifth. / " +
+		"why fourth Mind: a caveat of fourth.\nWhat tests the others, or why nothing does:"
 	if got := strings.Join(parts, "\n"); got != want {
 		t.Errorf("parts are\n%s\nwant\n%s", got, want)
 	}
 	if cells := s.Parts[2].Tables[0].Rows[0].Cells; cells[0].String() != "plimsoll run quick" || cells[1].String() != "a, b" {
 		t.Errorf("the others are tested by %v", cells)
+	}
+	if rows := s.Parts[2].Tables[1].Rows; len(rows) == 0 || rows[0].Cells[3].String() == "-" {
+		t.Error("it does not say why no experiment can judge the rest")
 	}
 	if verdict := s.Parts[0].Tables[0].Rows[0].Cells[4].String(); verdict != "same shape here, by a stand-in" {
 		t.Errorf("the first verdict is %q", verdict)

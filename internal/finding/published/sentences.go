@@ -103,7 +103,7 @@ func (v Value) number(x float64) string {
 	case v.Unit == "ops/s" || v.Unit == "IOPS":
 		return units.Rate(x) + " " + v.Unit
 	}
-	return fmt.Sprintf("%.4g %s", x, v.Unit)
+	return strings.TrimSpace(fmt.Sprintf("%.4g %s", x, v.Unit))
 }
 
 // interval is what a band is held against, in words, and value the band itself.
