@@ -26,7 +26,7 @@ const (
 type Finding struct {
 	ID             string           `json:"id"`             // stable within a run: rule and subject, "illusion/loop-buffered/RR"
 	Rule           string           `json:"rule"`           // name of the rule that drew it
-	Case           string           `json:"case,omitempty"` // which of the rule's conclusions it is: the sentences are of that name
+	Case           string           `json:"case,omitempty"` // which of the rule's conclusions it is
 	Kind           Kind             `json:"kind"`
 	Workload       string           `json:"workload,omitempty"`
 	Stacks         []string         `json:"stacks,omitempty"` // subjects, best first

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/cost"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/plural"
@@ -13,6 +14,32 @@ import (
 	"plimsoll/internal/units"
 	"plimsoll/internal/workload/fio"
 )
+
+// grounds are what was measured that explains how two points compare: where the time of an I/O goes, by its
+// parts where latencies are compared, and where rates are, what the device was asked for and the CPU's part.
+func grounds(c claims.Claim, a, b *measured.Cell) []said {
+	switch {
+	case c.Test.Metric == "":
+		return slices.Concat(whereTimeGoes(a, b), whatDeviceDoes(a, b), whatCPUTakes(a, b))
+	case a.Stack != b.Stack:
+		return append(whereTimeGoes(a, b), accounts(slices.Concat(cost.PartsOf(a, ""), cost.PartsOf(b, "")))...)
+	}
+	x, okX := takes(a, a.Workload.Name)
+	y, okY := takes(b, b.Workload.Name)
+	if !okX || !okY {
+		return nil
+	}
+	facts := Loads{x, y, loadUnder(a).InFlight(), loadUnder(b).InFlight()}
+	loads := say("loads", facts, "an I/O takes %s under %s and %s under %s, on average; %d and %d I/Os in flight.", x.Latency, x.Workload,
+		y.Latency, y.Workload, facts.HighInFlight, facts.LowInFlight)
+	return slices.Concat([]said{loads}, accounts(slices.Concat(cost.PartsOf(a, x.Workload), cost.PartsOf(b, y.Workload))))
+}
+
+// loadUnder is the load of a cell's workload.
+func loadUnder(c *measured.Cell) fio.Load {
+	l, _ := fio.LoadOf(c.Workload.Declared)
+	return l
+}
 
 // takes is what an I/O takes on a stack; workload names it where several are told of.
 func takes(c *measured.Cell, workload string) (t Takes, ok bool) {
@@ -73,8 +100,8 @@ func whatDeviceDoes(a, b *measured.Cell) []said {
 }
 
 // whatCPUTakes says what an I/O takes of fio's CPU time on two stacks.
-func whatCPUTakes(l fio.Load, a, b *measured.Cell) []said {
-	x, y := cpuPerIO(a, l.Jobs), cpuPerIO(b, l.Jobs)
+func whatCPUTakes(a, b *measured.Cell) []said {
+	x, y := cpuPerIO(a), cpuPerIO(b)
 	if !(x > 0) || !(y > 0) {
 		return nil
 	}
@@ -85,7 +112,8 @@ func whatCPUTakes(l fio.Load, a, b *measured.Cell) []said {
 
 // cpuPerIO is the CPU time of fio's jobs per I/O, user and system, in ns: the
 // median over trials; 0 when it is not known.
-func cpuPerIO(c *measured.Cell, jobs int) float64 {
+func cpuPerIO(c *measured.Cell) float64 {
+	jobs := loadUnder(c).Jobs
 	var all []float64
 	for _, t := range c.Trials {
 		m := t.Measured()

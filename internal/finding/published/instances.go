@@ -173,7 +173,7 @@ func ofPolicies(v *measured.View, c claims.Claim) []claimCase {
 func ofWorkloads(v *measured.View, c claims.Claim) []claimCase {
 	all := sides(v, c.Test, 1)
 	unlimited := func(role string) func(side) bool {
-		return func(s side) bool { return s.role == role && policyOf(s.tenant) == noPolicy }
+		return func(s side) bool { return s.role == role && policyOf(s.tenant) == measured.NoPolicy }
 	}
 	with := func(s side) *side { return s.among(all, unlimited(c.Test.Roles[1])) }
 	return comparison{
@@ -265,13 +265,10 @@ func onStacks(v *measured.View, t *claims.Test, stack string, of result.Tenant) 
 	})
 }
 
-// noPolicy is the policy of instances without limits of their own.
-const noPolicy = "none"
-
 // policyOf is the policy that gave a tenant its limits; "" where it has others.
 func policyOf(t result.Tenant) string {
 	if t.Policy == "" && t.Limits == (result.Limits{}) {
-		return noPolicy
+		return measured.NoPolicy
 	}
 	return t.Policy
 }

@@ -30,7 +30,7 @@ func orders(v *measured.View, c claims.Claim) (out []claimCase) {
 			if w.found {
 				other := k.caveats
 				k.caveats = nil
-				k.rank(v, c, s, w.Driven)
+				k.rank(v, c, s, w.Name)
 				k.caveats = append(k.caveats, other...)
 			}
 			out = append(out, k)
@@ -40,13 +40,13 @@ func orders(v *measured.View, c claims.Claim) (out []claimCase) {
 }
 
 // rank ranks the subjects of a claim on the device of a stack.
-func (k *claimCase) rank(v *measured.View, c claims.Claim, on subject, d measured.Driven) {
+func (k *claimCase) rank(v *measured.View, c claims.Claim, on subject, workload string) {
 	var ahead []*measured.Cell
 	var last *measured.Cell
 	var missing, standIns []said
 	final := len(c.Subject) - 1
 	for i, name := range c.Subject {
-		cell, standIn, why := ranked(v, c, on, d.Name, name)
+		cell, standIn, why := ranked(v, c, on, workload, name)
 		switch {
 		case cell == nil:
 			missing = append(missing, why)
@@ -65,7 +65,7 @@ func (k *claimCase) rank(v *measured.View, c claims.Claim, on subject, d measure
 		return
 	}
 	k.stacks, k.evidence = append(measured.Names(ahead), last.Stack.Name), append(slices.Clone(ahead), last)
-	k.grounds = slices.Concat(whereTimeGoes(last, ahead[0]), whatDeviceDoes(last, ahead[0]), whatCPUTakes(d.Load, last, ahead[0]))
+	k.grounds = grounds(c, last, ahead[0])
 	if len(missing) > 0 {
 		k.caveats = append(k.caveats, say("caveat: subjects missing", remarks(missing), "ranked without some of its subjects: %s",
 			words(missing, "; ")))

@@ -5,7 +5,6 @@ import (
 
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/claims"
-	"plimsoll/internal/finding/cost"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/prose"
@@ -108,35 +107,43 @@ func (k *claimCase) againstBaseline(v *measured.View, c claims.Claim, s subject,
 	}
 	baseline := v.Find(lines[at])
 	k.stacks = append(k.stacks, baseline.Name)
-	if !k.take(v, measured.CellKey{Stack: s.Name, Workload: d.Name}, measured.CellKey{Stack: baseline.Name, Workload: d.Name}) {
+	k.pair(v, c, measured.CellKey{Stack: s.Name, Workload: d.Name}, measured.CellKey{Stack: baseline.Name, Workload: d.Name})
+}
+
+// pair tests what was measured of one point against that of another.
+func (k *claimCase) pair(v *measured.View, c claims.Claim, of, than measured.CellKey) {
+	if !k.take(v, of, than) {
 		return
 	}
 	a, b := k.evidence[0], k.evidence[1]
-	k.grounds = whereTimeGoes(a, b)
-	rates := c.Test.Metric == ""
-	if rates {
-		k.grounds = slices.Concat(k.grounds, whatDeviceDoes(a, b), whatCPUTakes(d.Load, a, b))
-		if !k.compared(v.Compare(a, b)) {
-			return
-		}
+	subject, baseline := of.Stack, than.Stack
+	if of.Stack == than.Stack {
+		subject, baseline = of.Stack+" under "+of.Workload, than.Stack+" under "+than.Workload
+	}
+	k.grounds = grounds(c, a, b)
+	ok := false
+	if c.Test.Metric == "" {
+		ok = k.compared(v.Compare(a, b))
 	} else {
-		k.grounds = append(k.grounds, accounts(slices.Concat(cost.PartsOf(a, ""), cost.PartsOf(b, "")))...)
-		_, ok := k.compare(v, c.Test.Metric, s.Name, baseline.Name, sampleOf(c.Test.Metric, a), sampleOf(c.Test.Metric, b))
-		if !ok {
-			return
-		}
+		_, ok = k.compare(v, c.Test.Metric, subject, baseline, sampleOf(c.Test.Metric, a), sampleOf(c.Test.Metric, b))
+	}
+	if !ok {
+		return
 	}
 	e := *k.effect
 	short := prose.ShortRatio(e)
 	switch {
 	case c.Test.Extra:
-		extra := Extra{s.Name, baseline.Name, extraOf(e.Ratio), extraOf(e.Low), extraOf(e.High)}
+		extra := Extra{subject, baseline, extraOf(e.Ratio), extraOf(e.Low), extraOf(e.High)}
 		says := units.Percent(extra.Share) + " (" + prose.Span("share", extra.Low, extra.High) + ")"
-		k.tell("extra", extra, says, "%s of what an I/O of %s takes is extra, beside %s", says, s.Name, baseline.Name)
-	case rates:
-		k.tell("ratio", e, short, "%s is %s of %s", e.Subject, short, e.Baseline)
+		k.tell("extra", extra, says, "%s of what an I/O of %s takes is extra, beside %s", says, subject, baseline)
+	case of.Stack == than.Stack:
+		k.tell("longer", Longer{of.Stack, of.Workload, than.Workload, e}, short, "on %s, that under %s is %s of that under %s",
+			of.Stack, of.Workload, short, than.Workload)
+	case c.Test.Metric == "":
+		k.tell("ratio", e, short, "%s is %s of %s", subject, short, baseline)
 	default:
-		k.tell("beside twin", e, short, "that of %s is %s of %s's", e.Subject, short, e.Baseline)
+		k.tell("beside twin", e, short, "that of %s is %s of %s's", subject, short, baseline)
 	}
 	switch why := measured.Unfit(a, b); {
 	case c.Test.Illusion:
@@ -195,42 +202,14 @@ func ofLoads(v *measured.View, c claims.Claim) (out []claimCase) {
 	}
 	for _, s := range subjects(v, c.Test) {
 		k := high.on(s.Name)
+		k.workload = low.Name
 		if high.found {
-			k.underLoad(v, c, high.Driven, low.Driven)
+			k.workload = high.Name
+			k.pair(v, c, measured.CellKey{Stack: s.Name, Workload: high.Name}, measured.CellKey{Stack: s.Name, Workload: low.Name})
 			deep := loadOf(high.Load)
 			k.caveats = []said{say("caveat: how deep", deep, "%s here, 16 parallel jobs in the paper, which does not say how deep", deep)}
-		} else {
-			k.workload = low.Name
 		}
 		out = append(out, k)
 	}
 	return out
-}
-
-func (k *claimCase) underLoad(v *measured.View, c claims.Claim, high, low measured.Driven) {
-	name := k.stacks[0]
-	if !k.take(v, measured.CellKey{Stack: name, Workload: high.Name}, measured.CellKey{Stack: name, Workload: low.Name}) {
-		return
-	}
-	a, b := k.evidence[0], k.evidence[1]
-	x, okX := takes(a, high.Name)
-	y, okY := takes(b, low.Name)
-	if okX && okY {
-		facts := Loads{x, y, high.Load.InFlight(), low.Load.InFlight()}
-		k.grounds = []said{say("loads", facts, "an I/O takes %s under %s and %s under %s, on average; %d and %d I/Os in flight.",
-			x.Latency, high.Name, y.Latency, low.Name, facts.HighInFlight, facts.LowInFlight)}
-		k.grounds = append(k.grounds, accounts(slices.Concat(cost.PartsOf(a, high.Name), cost.PartsOf(b, low.Name)))...)
-	}
-	m := c.Test.Metric
-	e, ok := k.compare(v, m, name+" under "+high.Name, name+" under "+low.Name, sampleOf(m, a), sampleOf(m, b))
-	if !ok {
-		return
-	}
-	short := prose.ShortRatio(e)
-	k.tell("longer", Longer{name, high.Name, low.Name, e}, short, "on %s, that under %s is %s of that under %s", name, high.Name,
-		short, low.Name)
-	k.judgement = k.hold(c, e)
-	if why := measured.Unfit(a, b); why != nil {
-		k.judgement = unfit(why)
-	}
 }

@@ -39,7 +39,7 @@ func scalings(v *measured.View, t *claims.Test, test func(*claimCase, measured.S
 		if t.Shape == claims.Valley && !throughCache(v, s.Workload) {
 			continue
 		}
-		if t.Shape != claims.Valley && policyOf(tenant) != cmp.Or(t.Policy, noPolicy) {
+		if t.Shape != claims.Valley && policyOf(tenant) != cmp.Or(t.Policy, measured.NoPolicy) {
 			continue
 		}
 		k := claimCase{stacks: []string{s.Stack.Name}, workload: s.Workload, evidence: s.Cells, instead: instead}
