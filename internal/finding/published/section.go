@@ -89,8 +89,8 @@ func tested(all []fact.Finding) section.Table {
 			verdict += ", by a stand-in"
 		}
 		why := f.Why
-		if len(f.Remarks) > 0 {
-			why += " Mind: " + strings.Join(f.Caveats[len(f.Caveats)-len(f.Remarks):], "; ") + "."
+		if len(f.Caveats) > 0 {
+			why += " Mind: " + strings.Join(f.Caveats, "; ") + "."
 		}
 		t.Rows = append(t.Rows,
 			section.Row{Warn: c.Verdict == fact.ClaimContradicted, Cells: []section.Cell{

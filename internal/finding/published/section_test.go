@@ -52,10 +52,11 @@ func TestWhatIsShown(t *testing.T) {
 		}
 		parts = append(parts, text)
 	}
-	want = "What was measured, and why each is judged as it is: / why first Mind: a caveat of first. / why second Mind: a caveat of second. / " +
-		"why third Mind: a caveat of third. / why bad Mind: a caveat of bad.\n" +
-		"3 published results not testable here, each with its reason: / why fifth Mind: a caveat of fifth. / why fifth Mind: a caveat of fifth. / " +
-		"why fourth Mind: a caveat of fourth.\nWhat tests the others, or why nothing does:"
+	want = "What was measured, and why each is judged as it is: / why first Mind: a mark; a caveat of first. / why second " +
+		"Mind: a mark; a caveat of second. / " +
+		"why third Mind: a mark; a caveat of third. / why bad Mind: a mark; a caveat of bad.\n" +
+		"3 published results not testable here, each with its reason: / why fifth Mind: a mark; a caveat of fifth. / why fifth Mind: a mark; a caveat of fifth. / " +
+		"why fourth Mind: a mark; a caveat of fourth.\nWhat tests the others, or why nothing does:"
 	if got := strings.Join(parts, "\n"); got != want {
 		t.Errorf("parts are\n%s\nwant\n%s", got, want)
 	}
