@@ -52,8 +52,8 @@ internal/finding/compare/x.go|import _ "plimsoll/internal/result/store"   |pure 
 internal/finding/measured/x.go|import _ "plimsoll/internal/finding/verdict"|knows no rule
 internal/finding/fact/x.go   |import _ "plimsoll/internal/finding/cost"   |knows no rule
 internal/finding/prose/x.go  |import _ "plimsoll/internal/finding/published"|knows no rule
-internal/finding/verdict/x.go|import _ "plimsoll/internal/finding/story"  |belongs to tests
-internal/finding/story/x.go  |import _ "plimsoll/internal/stack"          |-
+internal/finding/verdict/x.go|import _ "plimsoll/internal/story"  |belongs to tests
+internal/story/x.go  |import _ "plimsoll/internal/stack"          |-
 internal/finding/cost/x.go   |import _ "plimsoll/internal/finding/measured"|-
 internal/result/x.go         |import _ "plimsoll/internal/result/store"   |pure packages
 internal/fioimport/x.go      |import _ "os"                               |pure packages

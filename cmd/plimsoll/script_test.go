@@ -16,9 +16,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/finding/story"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
+	"plimsoll/internal/story"
 )
 
 // The scripts in testdata/scripts try every command as a new user would, wrong

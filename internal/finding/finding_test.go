@@ -13,11 +13,11 @@ import (
 	"pgregory.net/rapid"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/story"
 	"plimsoll/internal/hist"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/story"
 )
 
 // lines are stacks as runs have them, and a few that no run should have.

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"plimsoll/internal/finding/fact"
-	"plimsoll/internal/finding/story"
+	"plimsoll/internal/story"
 )
 
 // The stories in testdata state what was measured, as package story has it, and

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/finding/story"
+	"plimsoll/internal/story"
 )
 
 // telling are stories that give a finding. What is in braces trades places when

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/finding/story"
 	"plimsoll/internal/model"
 	"plimsoll/internal/result"
+	"plimsoll/internal/story"
 )
 
 func density(t testing.TB) *model.Model {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"plimsoll/internal/finding/story"
 	"plimsoll/internal/model"
 	"plimsoll/internal/result"
+	"plimsoll/internal/story"
 )
 
 // pairs is density with a twin of its workload, and, if beside, with two instances of each at the

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"plimsoll/internal/finding/compare"
-	"plimsoll/internal/finding/story"
 	"plimsoll/internal/result"
+	"plimsoll/internal/story"
 )
 
 var updateCompare = flag.Bool("update-compare", false, "rewrite the golden comparisons")

@@ -5,9 +5,9 @@ import (
 	"math"
 	"strings"
 
-	"plimsoll/internal/finding/story"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/story"
 )
 
 // crowdedRuns are runs that ask how many instances a host carries, by what is special about

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"plimsoll/internal/finding"
-	"plimsoll/internal/finding/story"
+	"plimsoll/internal/story"
 )
 
 const overInstances = `

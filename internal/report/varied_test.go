@@ -9,7 +9,7 @@ import (
 
 	"plimsoll/internal/export"
 	"plimsoll/internal/finding"
-	"plimsoll/internal/finding/story"
+	"plimsoll/internal/story"
 )
 
 const limitsVaried = `

@@ -13,9 +13,9 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"plimsoll/internal/finding/story"
 	"plimsoll/internal/hist"
 	"plimsoll/internal/result"
+	"plimsoll/internal/story"
 	"plimsoll/internal/units"
 )
 

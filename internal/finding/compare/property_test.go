@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"plimsoll/internal/finding/story"
 	"plimsoll/internal/result"
+	"plimsoll/internal/story"
 )
 
 var anyCompareOptions = rapid.Custom(func(t *rapid.T) Options {

@@ -6,7 +6,7 @@ import (
 
 	"plimsoll/internal/finding/elasticity"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/story"
+	"plimsoll/internal/story"
 )
 
 // What a real run tells of twice the memory is what another run with twice the memory showed:

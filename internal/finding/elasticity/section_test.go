@@ -8,8 +8,8 @@ import (
 	"plimsoll/internal/cell"
 	"plimsoll/internal/finding/elasticity"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/story"
 	"plimsoll/internal/section"
+	"plimsoll/internal/story"
 )
 
 //go:embed testdata/limits.story

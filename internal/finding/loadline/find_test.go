@@ -9,8 +9,8 @@ import (
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/ranking"
-	"plimsoll/internal/finding/story"
 	"plimsoll/internal/result"
+	"plimsoll/internal/story"
 )
 
 // scaled is a run of 1, 2, 4, 6 and 8 instances in a miniature.

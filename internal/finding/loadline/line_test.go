@@ -10,8 +10,8 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/story"
 	"plimsoll/internal/result"
+	"plimsoll/internal/story"
 )
 
 // crowds is a run of so many instances, with the rates of each in each bring-up.

@@ -10,10 +10,10 @@ import (
 	"plimsoll/internal/cell"
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/story"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/section"
+	"plimsoll/internal/story"
 	"plimsoll/internal/units"
 )
 

@@ -8,8 +8,8 @@ import (
 	"plimsoll/internal/cell"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/overload"
-	"plimsoll/internal/finding/story"
 	"plimsoll/internal/section"
+	"plimsoll/internal/story"
 )
 
 //go:embed testdata/offered.story

@@ -8,7 +8,7 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/story"
+	"plimsoll/internal/story"
 )
 
 // confirmingInstances are stories about many instances that confirm a claim where the

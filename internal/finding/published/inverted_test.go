@@ -8,7 +8,7 @@ import (
 	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/story"
+	"plimsoll/internal/story"
 )
 
 // confirming are stories that confirm a claim. What is in braces of the data

@@ -14,12 +14,12 @@ import (
 	"plimsoll/internal/claims"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/story"
 	"plimsoll/internal/hist"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/stats"
+	"plimsoll/internal/story"
 )
 
 // Every claim that is tested can be: its way has a judge, its patterns parse, and

@@ -7,8 +7,8 @@ import (
 
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/story"
 	"plimsoll/internal/result"
+	"plimsoll/internal/story"
 )
 
 // readers is a run of 1 to 8 readers.

@@ -7,9 +7,9 @@ import (
 
 	"plimsoll/internal/cell"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/finding/story"
 	"plimsoll/internal/finding/tenants"
 	"plimsoll/internal/section"
+	"plimsoll/internal/story"
 )
 
 //go:embed testdata/neighbours.story

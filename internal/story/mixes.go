@@ -75,7 +75,8 @@ func tellCrowd(t Stopper, run *result.Run, host *result.Limits, varies *result.V
 	t.Helper()
 	stack := words[1]
 	c, tenant, rates := tellTenant(t, append([]string{words[0]}, words[2:]...))
-	mix := result.Mix{Name: fmt.Sprintf("%s-%d", tenant.Workload, tenant.Count), Host: host, Tenants: []result.Tenant{tenant}}
+	mix := result.Mix{Name: fmt.Sprintf("%s-%d", tenant.Workload, tenant.Count), Host: host,
+		Tenants: []result.Tenant{tenant}}
 	if tenant.Policy != "" {
 		mix.Name += "-" + tenant.Policy
 	}

@@ -32,7 +32,8 @@ func (s Instances) Run() *result.Run {
 	}
 	for i, p := range s.Points {
 		tenant := result.Tenant{Name: "readers", Workload: s.Workload.Name, Count: p.Count}
-		mix := result.Mix{Name: fmt.Sprintf("%s-%d", s.Workload.Name, p.Count), Host: s.Host, Tenants: []result.Tenant{tenant}}
+		mix := result.Mix{Name: fmt.Sprintf("%s-%d", s.Workload.Name, p.Count), Host: s.Host,
+			Tenants: []result.Tenant{tenant}}
 		run.Mixes = append(run.Mixes, mix)
 		for block := 1; block <= s.Blocks; block++ {
 			rate := p.Rate * (1 + 0.004*float64((block+i)%5))

@@ -50,7 +50,8 @@ func (t *toldTrace) tell(s Stopper, key, value string) bool {
 		if len(w) != 4 {
 			s.Fatalf("served=%s is not OWNER;OP;PER_IO;BYTES_EACH", value)
 		}
-		t.served = append(t.served, result.Served{Owner: strings.ReplaceAll(w[0], "-attributed", " attributed"), Op: w[1], Bytes: uint64(number(w[3])), Kernel: true})
+		t.served = append(t.served, result.Served{Owner: strings.ReplaceAll(w[0], "-attributed", " attributed"), Op: w[1],
+			Bytes: uint64(number(w[3])), Kernel: true})
 		t.each = append(t.each, number(w[2]))
 	case "lost":
 		t.lost = uint64(number(value))
@@ -76,7 +77,8 @@ func (t *toldTrace) of(o Outcome, seed string, repeat int, iops float64) (*resul
 	_, _ = fmt.Fprint(h, seed, t.parts)
 	rng := rand.New(rand.NewPCG(h.Sum64(), uint64(repeat)))
 	ios := max(1, uint64(iops*o.Seconds))
-	b := &result.Breakdown{IOs: ios, Bytes: ios * o.block, ResidueNS: t.residue, TotalNS: t.residue, PerIO: t.perIO, BytesPerIO: t.size * float64(o.block)}
+	b := &result.Breakdown{IOs: ios, Bytes: ios * o.block, ResidueNS: t.residue, TotalNS: t.residue,
+		PerIO: t.perIO, BytesPerIO: t.size * float64(o.block)}
 	kernel := -1
 	for i, p := range t.parts {
 		p.MeanNS *= 1 + t.noise*(2*rng.Float64()-1)

@@ -45,7 +45,8 @@ func Density(varied bool) *result.Run {
 		vary("cpus", 1.2, result.Limits{CPUs: 1.8}, point{5, 6897, 0.054, 102, 232, 680, 5050, 214, nil, host})
 		vary("cpus", 0.8, result.Limits{CPUs: 1.2}, point{5, 7138, 0.055, 96, 219, 510, 4180, 210, nil, host})
 		vary("memory", 1.2, result.Limits{MemoryBytes: 1200 << 20}, point{5, 7228, 0, 88, 206, 430, 2870, 214, nil, host})
-		vary("memory", 0.8, result.Limits{MemoryBytes: 800 << 20}, point{5, 4278, 0.295, 134, 274, 4280, 52700, 210, nil, host})
+		vary("memory", 0.8, result.Limits{MemoryBytes: 800 << 20},
+			point{5, 4278, 0.295, 134, 274, 4280, 52700, 210, nil, host})
 		vary("read-iops", 1.2, result.Limits{Read: result.Rate{OperationsPerSecond: 1440}},
 			point{5, 6982, 0.055, 97, 224, 600, 4620, 210, nil, host})
 		vary("read-iops", 0.8, result.Limits{Read: result.Rate{OperationsPerSecond: 960}},

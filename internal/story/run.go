@@ -8,12 +8,14 @@
 //	kernel RELEASE
 //	cpus N
 //	drive NAME solid|rotates [MODEL]
-//	WORKLOAD STACK IOPS... [unknown] [memory=PER_IO] [writes=IOS/BYTES] [slat=NS] [clat=NS] [seconds=S] [target=US_PER_IO/CPUS] [traced] [untraced=WHY]
-//	    [trace=PART:NS,...] [residue=NS] [perio=IOS/BYTES] [served=OWNER;OP;PER_IO;BYTES_EACH]... [lost=N] [missing=WHAT] [noise=SHARE]
+//	WORKLOAD STACK IOPS... [unknown] [memory=PER_IO] [writes=IOS/BYTES] [slat=NS] [clat=NS] [seconds=S]
+//	    [target=US_PER_IO/CPUS] [traced] [untraced=WHY] [trace=PART:NS,...] [residue=NS] [perio=IOS/BYTES]
+//	    [served=OWNER;OP;PER_IO;BYTES_EACH]... [lost=N] [missing=WHAT] [noise=SHARE]
 //	failed|skipped|planned WORKLOAD STACK N: WHAT | WHY | REMEDY
 //	host [cpus=N] [memory=MIB] [reads=N] [writes=N]
 //	objective [p99=NS] [standalone=SHARE]
-//	instances WORKLOAD STACK xN RATE,RATE|- ... [reads=PER_OP] [writes=PER_OP] [cpus=N] [limit=CPUS] [cache=MIB] [io=SHARE]
+//	instances WORKLOAD STACK xN RATE,RATE|- ... [reads=PER_OP] [writes=PER_OP]
+//	    [cpus=N] [limit=CPUS] [cache=MIB] [io=SHARE]
 //	    [memory=SHARE] [busy=SHARE] [throttled=SHARE] [mean=NS] [p99=NS] [weakest=SHARE] [killed=N]
 //	    [policy=NAME] [peak=MIB] [memory-limit=MIB]
 //	beside STACK WORKLOADxN WORKLOADxN RATE/RATE...
@@ -240,13 +242,16 @@ func (o Outcome) Trial(workload, stack string, repeat int, iops float64) result.
 	}
 	ios := uint64(iops * o.Seconds)
 	at := func(ns float64) hist.Histogram {
-		return hist.Histogram{Count: ios, MeanNS: ns, MinNS: uint64(ns), MaxNS: uint64(ns), Bins: hist.Pack([]hist.Bin{{NS: uint64(ns), Count: ios}})}
+		return hist.Histogram{Count: ios, MeanNS: ns, MinNS: uint64(ns), MaxNS: uint64(ns),
+			Bins: hist.Pack([]hist.Bin{{NS: uint64(ns), Count: ios}})}
 	}
 	dir := result.Operation{
 		Count: ios, Bytes: ios * o.block, Rate: iops, BytesPerSecond: iops * float64(o.block),
-		Latency: map[result.Stage]hist.Histogram{result.Submission: at(o.Slat), result.Completion: at(clat), result.Total: at(o.Slat + clat)},
+		Latency: map[result.Stage]hist.Histogram{result.Submission: at(o.Slat), result.Completion: at(clat),
+			result.Total: at(o.Slat + clat)},
 	}
-	m, h := &result.Measurement{Seconds: o.Seconds, Operations: result.ReadsWrites(result.Operation{}, dir)}, &result.Honesty{Source: o.Source}
+	m := &result.Measurement{Seconds: o.Seconds, Operations: result.ReadsWrites(result.Operation{}, dir)}
+	h := &result.Honesty{Source: o.Source}
 	if o.Read {
 		m.Operations = result.ReadsWrites(dir, result.Operation{})
 	}
@@ -267,9 +272,12 @@ func (o Outcome) Trial(workload, stack string, repeat int, iops float64) result.
 		}
 		h.Reason = fmt.Sprintf("the devices counted %s of 100 I/Os", units.Digits(100*o.perIO))
 	}
-	t := result.Trial{Mix: workload, Stack: stack, Block: repeat, Repeat: repeat, BringUp: repeat, Region: repeat, Status: result.TrialDone, Instances: result.One(m), Checks: []result.Honesty{*h}, Trace: trace, Untraced: o.untraced}
+	t := result.Trial{Mix: workload, Stack: stack, Block: repeat, Repeat: repeat, BringUp: repeat, Region: repeat,
+		Status: result.TrialDone, Instances: result.One(m), Checks: []result.Honesty{*h},
+		Trace: trace, Untraced: o.untraced}
 	if o.cpus > 0 {
-		t.TargetCPU = &result.TargetCPU{BusySeconds: o.target / 1e6 * float64(ios), Seconds: o.Seconds, CPUs: o.cpus, IOs: float64(ios)}
+		t.TargetCPU = &result.TargetCPU{BusySeconds: o.target / 1e6 * float64(ios), Seconds: o.Seconds, CPUs: o.cpus,
+			IOs: float64(ios)}
 	}
 	return t
 }
