@@ -195,7 +195,7 @@ func (f *predictFlags) asked(m *model.Model) (ask model.Ask, over model.Over, p9
 		if text == nil || *text == "" {
 			continue
 		}
-		limits, err := experiment.ParseLimits("the host", "", []byte(limit[0]+": "+*text))
+		limits, err := experiment.ParseLimits("the host", limit[0]+": "+*text)
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("--%s %s: %w", limit[0], *text, err))
 		}

@@ -34,18 +34,18 @@ type read struct {
 // each depends on.
 func (p *parser) declarations(n *yaml.Node, what, example string) []*declared {
 	if isNull(n) || n.Kind == yaml.MappingNode && len(n.Content) == 0 {
-		p.problem(n, fmt.Sprintf("the experiment has no %s", what), "write below it "+example)
+		p.Problem(n, fmt.Sprintf("the experiment has no %s", what), "write below it "+example)
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		p.problem(n, fmt.Sprintf("%s are written as names and values, not as %s", plural.Of(2, what), describe(n)),
+		p.Problem(n, fmt.Sprintf("%s are written as names and values, not as %s", plural.Of(2, what), describe(n)),
 			"write "+example)
 		return nil
 	}
 	var all []*declared
 	for pair := range slices.Chunk(n.Content, 2) {
 		if pair[0].Kind != yaml.ScalarNode {
-			p.problem(pair[0], fmt.Sprintf("the name of a %s is text, not %s", what, describe(pair[0])), "write "+example)
+			p.Problem(pair[0], fmt.Sprintf("the name of a %s is text, not %s", what, describe(pair[0])), "write "+example)
 			continue
 		}
 		all = append(all, p.declaration(what, pair[0], pair[1]))
@@ -76,13 +76,13 @@ func (p *parser) declaration(what string, key, value *yaml.Node) *declared {
 		case len(f.levels) == 0:
 			d.broken = true // which was said where the factor is declared
 		case !inValue[f.name]:
-			p.problem(key,
+			p.Problem(key,
 				fmt.Sprintf("the name of %s mentions %s, but the %s is the same at each of its levels", of, f.name, what),
 				"take it out of the name: every "+met+" meets every stack")
 			d.nameless = true
 			continue
 		case !inName[f.name] && len(f.levels) > 1:
-			p.problem(key, fmt.Sprintf("%s depends on %s, but its name is the same at each level", of, f.name),
+			p.Problem(key, fmt.Sprintf("%s depends on %s, but its name is the same at each level", of, f.name),
 				fmt.Sprintf("write %s-$%s", key.Value, f.name))
 			d.nameless = true
 		}
@@ -115,6 +115,8 @@ func (p *parser) scalarsOfMix(value *yaml.Node) []*yaml.Node {
 	return all
 }
 
+const maxFilled = 500_000 // nodes, once levels of factors are filled in; a real experiment is far below
+
 // each reads what every declaration stands for. With brief, one combination
 // of levels has to do for each.
 func (p *parser) each(all []*declared, what string, brief bool, one func(read)) (names []string) {
@@ -127,29 +129,29 @@ func (p *parser) each(all []*declared, what string, brief bool, one func(read)) 
 		p.filled += count(d.factors) * values(d.value)
 		if !brief && p.filled > maxFilled {
 			brief = true
-			p.problem(d.key,
+			p.Problem(d.key,
 				fmt.Sprintf("%s %s is too long to be written out for each combination of levels", what, d.key.Value),
 				"take fewer levels, or fewer factors")
 		}
-		said := p.problems
+		said := p.Problems
 		var found []problem.List
 		var made []choice
 		for _, c := range choices(d.factors, brief) {
-			p.problems = nil
+			p.Problems = nil
 			name := d.name(c)
 			switch other, twice := taken[name]; {
 			case !twice:
 				taken[name] = d
 				names = append(names, name)
 			case other != d || !d.nameless:
-				p.problem(d.key, fmt.Sprintf("two %s are called %s", plural.Of(2, what), name), "give each a name of its own")
+				p.Problem(d.key, fmt.Sprintf("two %s are called %s", plural.Of(2, what), name), "give each a name of its own")
 			}
 			p.checkName(&yaml.Node{Line: d.key.Line, Value: name}, "the name of a "+what)
 			one(read{d.key.Value, name, c.fill(d.value), c.names(), d.value, c})
-			found, made = append(found, p.problems), append(made, c)
+			found, made = append(found, p.Problems), append(made, c)
 		}
-		p.problems = said
-		p.problems = append(p.problems, together(made, found)...)
+		p.Problems = said
+		p.Problems = append(p.Problems, together(made, found)...)
 	}
 	return names
 }
@@ -293,7 +295,7 @@ func (p *parser) checkCount(at *yaml.Node, stacks, workloads, mixes []*declared)
 			all  []*declared
 		}{{"stack", stacks}, {"workload", workloads}} {
 			if countAll(of.all) > MaxTrials {
-				p.problem(at, fmt.Sprintf("this makes %s", product(of.what, of.all)),
+				p.Problem(at, fmt.Sprintf("this makes %s", product(of.what, of.all)),
 					"take fewer levels, or fewer factors in one experiment")
 				return false
 			}
@@ -304,7 +306,7 @@ func (p *parser) checkCount(at *yaml.Node, stacks, workloads, mixes []*declared)
 	}
 	many := fmt.Sprintf("this makes more than %d trials: %s and %s, %s each",
 		MaxTrials, product("stack", stacks), product(what, running), plural.Count(p.times(), "time"))
-	p.problem(at, many, "take fewer levels, or fewer factors in one experiment: every stack meets every "+what)
+	p.Problem(at, many, "take fewer levels, or fewer factors in one experiment: every stack meets every "+what)
 	return false
 }
 

@@ -146,13 +146,13 @@ func (p *parser) checkElasticity() {
 	limited := func(f Family) bool { return len(Variations(f[0], mostVaried, nil)) > 0 }
 	switch {
 	case len(families) == 0:
-		p.problem(n, "elasticity is measured at as many instances as the host carries, and no mixes differ in the "+
+		p.Problem(n, "elasticity is measured at as many instances as the host carries, and no mixes differ in the "+
 			"number of their instances alone",
 			"write factors: {n: [1, 2, 4, 8]} and mixes: {RR-$n: {readers: {workload: RR, count: $n}}}, or remove it")
 	case !slices.ContainsFunc(families, limited) && !p.asked.host.Nothing():
 		p.e.Elasticity = 0 // the command line left nothing to vary
 	case !slices.ContainsFunc(families, limited):
-		p.problem(n, "elasticity relaxes and tightens limits of a miniature that have a size, and there is none",
+		p.Problem(n, "elasticity relaxes and tightens limits of a miniature that have a size, and there is none",
 			"write host: {cpus: 2, memory: 1GiB}, or remove it")
 	}
 }

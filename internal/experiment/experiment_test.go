@@ -172,7 +172,7 @@ func TestGarbage(t *testing.T) {
 		{"control characters", "name: \x00\n", "x.yaml:1: this is not YAML: "},
 		{"tabs", "stacks:\n\traw: loop\n", "x.yaml:2: this is not YAML: found character that cannot start any token " +
 			"(indent with blanks, not tabs)"},
-		{"too large", "name: a" + strings.Repeat("#", maxBytes), "x.yaml:1: the file is larger than 1MiB"},
+		{"too large", "name: a" + strings.Repeat("#", 1<<20), "x.yaml:1: the file is larger than 1MiB"},
 		{"bomb", bomb.String(), "the file holds too many values once its aliases are filled in"},
 		{"snake", "a: &a [*a]\n", "x.yaml:1: values are nested too deep, or an alias stands within what it names"},
 		{"hydra", "a: &a [*a, *a, *a]\n", "x.yaml:1: values are nested too deep, or an alias stands within what it names"},

@@ -39,7 +39,7 @@ var (
 func (p *parser) readFactors(n *yaml.Node) {
 	const example = "jobs: [1, 4, 16]"
 	if n.Kind != yaml.MappingNode {
-		p.problem(n, fmt.Sprintf("factors are written as names and levels, not as %s", describe(n)),
+		p.Problem(n, fmt.Sprintf("factors are written as names and levels, not as %s", describe(n)),
 			"write below it "+example)
 		return
 	}
@@ -47,10 +47,10 @@ func (p *parser) readFactors(n *yaml.Node) {
 		key, value := pair[0], pair[1]
 		switch {
 		case key.Kind != yaml.ScalarNode || !factorRegexp.MatchString(key.Value):
-			p.problem(key, fmt.Sprintf("the name of a factor cannot be %s", describe(key)),
+			p.Problem(key, fmt.Sprintf("the name of a factor cannot be %s", describe(key)),
 				"it starts with a letter, and up to 63 letters, digits and _ follow")
 		case p.factor(key.Value) != nil:
-			p.problem(key, fmt.Sprintf("two factors are called %s", key.Value), "give each a name of its own")
+			p.Problem(key, fmt.Sprintf("two factors are called %s", key.Value), "give each a name of its own")
 		default:
 			f := &factor{name: key.Value}
 			f.levels = p.levels(f.name, value)
@@ -77,26 +77,26 @@ func (p *parser) levels(of string, n *yaml.Node) []level {
 		if isNull(n) {
 			example = "1, 2, 4"
 		}
-		p.problem(n, fmt.Sprintf("the levels of factor %s are a list, not %s", of, describe(n)),
+		p.Problem(n, fmt.Sprintf("the levels of factor %s are a list, not %s", of, describe(n)),
 			fmt.Sprintf("write %s: [%s]", of, example))
 		return nil
 	}
 	if len(values) == 0 {
-		p.problem(n, fmt.Sprintf("factor %s has no levels", of), fmt.Sprintf("write %s: [1, 2, 4]", of))
+		p.Problem(n, fmt.Sprintf("factor %s has no levels", of), fmt.Sprintf("write %s: [1, 2, 4]", of))
 	}
 	var levels []level
 	for i, value := range values {
 		name := names[i]
 		switch {
 		case value.Kind != yaml.ScalarNode || isNull(value):
-			p.problem(value,
+			p.Problem(value,
 				fmt.Sprintf("a level of factor %s is a text, a number, true or false, not %s", of, describe(value)), "")
 		case name.Kind != yaml.ScalarNode || !levelRegexp.MatchString(name.Value):
-			p.problem(name,
+			p.Problem(name,
 				fmt.Sprintf("a level of factor %s cannot be called %s: it becomes part of names", of, describe(name)),
 				fmt.Sprintf("give the level a short name: %s: {NAME: %s}", of, value.Value))
 		case slices.ContainsFunc(levels, func(l level) bool { return l.name == name.Value }):
-			p.problem(name, fmt.Sprintf("factor %s has the level %s twice", of, name.Value), "keep one of them")
+			p.Problem(name, fmt.Sprintf("factor %s has the level %s twice", of, name.Value), "keep one of them")
 		default:
 			levels = append(levels, level{name.Value, value})
 		}
@@ -125,7 +125,7 @@ func (p *parser) checkUsed(n *yaml.Node) {
 			if p.mixNode != nil {
 				who = "no stack, workload or mix depends"
 			}
-			p.problem(pair[0], fmt.Sprintf("%s on factor %s", who, f.name),
+			p.Problem(pair[0], fmt.Sprintf("%s on factor %s", who, f.name),
 				fmt.Sprintf("write $%s where its level belongs, or remove it", f.name))
 		}
 	}
@@ -158,10 +158,10 @@ func (p *parser) mentions(of string, broken *bool, scalars ...*yaml.Node) map[st
 				f.used = true
 			case *broken:
 			case name == "":
-				p.problem(n, fmt.Sprintf("%s: a dollar sign stands before the name of a factor", of),
+				p.Problem(n, fmt.Sprintf("%s: a dollar sign stands before the name of a factor", of),
 					"write $name or ${name}, and $$ for a dollar sign")
 			default:
-				p.problem(n, fmt.Sprintf("%s: there is no factor %q", of, name), p.meant(name))
+				p.Problem(n, fmt.Sprintf("%s: there is no factor %q", of, name), p.meant(name))
 			}
 			found[name] = true
 			*broken = *broken || f == nil

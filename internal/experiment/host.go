@@ -51,7 +51,7 @@ func (v hostLimit) set(e *Experiment, text string) error {
 		e.HostAsked.Lifted = append(e.HostAsked.Lifted, v.key)
 		return nil
 	}
-	limit, err := ParseLimits("the host", "", []byte(v.key+": "+text))
+	limit, err := ParseLimits("the host", v.key+": "+text)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (p *parser) scaleCounts() {
 	}
 	scaled := p.counts()
 	if len(scaled) == 0 {
-		p.problem(&yaml.Node{Line: 1}, fmt.Sprintf("--instances %d would change nothing: no mixes differ in the number "+
+		p.Problem(&yaml.Node{Line: 1}, fmt.Sprintf("--instances %d would change nothing: no mixes differ in the number "+
 			"of their instances", most), "leave it out")
 	}
 	for _, f := range scaled {

@@ -14,6 +14,7 @@ import (
 	"plimsoll/internal/plural"
 	"plimsoll/internal/result"
 	"plimsoll/internal/units"
+	"plimsoll/internal/yamlfile"
 )
 
 // leastMemory is the least limit that container engines take.
@@ -47,7 +48,7 @@ var limitKeys = []limitKey{
 			const least = 0.01 // what engines and the kernel's periods can tell from nothing
 			if n.Kind != yaml.ScalarNode || !bareNumber.MatchString(n.Value) || err != nil || cpus < least ||
 				math.IsInf(cpus, 0) {
-				p.problem(n, fmt.Sprintf("cpus of %s are a number from %v, not %s", of, least, describe(n)),
+				p.Problem(n, fmt.Sprintf("cpus of %s are a number from %v, not %s", of, least, describe(n)),
 					"write 0.5 for half of a processor")
 				return
 			}
@@ -62,7 +63,7 @@ var limitKeys = []limitKey{
 		func(p *parser, n *yaml.Node, of string, l *result.Limits) {
 			set := strings.ReplaceAll(n.Value, " ", "")
 			if _, ok := processors(set); n.Kind != yaml.ScalarNode || !ok {
-				p.problem(n, fmt.Sprintf("cpuset of %s is a list of processors, not %s", of, describe(n)), `write "0-3,8"`)
+				p.Problem(n, fmt.Sprintf("cpuset of %s is a list of processors, not %s", of, describe(n)), `write "0-3,8"`)
 				return
 			}
 			l.CPUSet = set
@@ -78,7 +79,7 @@ var limitKeys = []limitKey{
 			if ok && bytes < leastMemory {
 				what := fmt.Sprintf("memory of %s is %s, less than the %s that a container takes", of, n.Value,
 					units.FormatSize(leastMemory))
-				p.problem(n, what, "write 256MiB")
+				p.Problem(n, what, "write 256MiB")
 				return
 			}
 			l.MemoryBytes = bytes
@@ -136,18 +137,18 @@ const (
 func (p *parser) limits(n *yaml.Node, of string) (l result.Limits) {
 	const example = "{cpus: 0.5, memory: 768MiB, read-iops: 2000}"
 	if n.Kind == yaml.MappingNode && len(n.Content) == 0 {
-		p.problem(n, fmt.Sprintf("limits of %s are empty", of), "write "+example+", or remove them")
+		p.Problem(n, fmt.Sprintf("limits of %s are empty", of), "write "+example+", or remove them")
 		return l
 	}
 	if n.Kind != yaml.MappingNode {
-		p.problem(n, fmt.Sprintf("limits of %s are written as keys and values, not as %s", of, describe(n)), "write "+example)
+		p.Problem(n, fmt.Sprintf("limits of %s are written as keys and values, not as %s", of, describe(n)), "write "+example)
 		return l
 	}
 	fields := map[string]func(*yaml.Node){}
 	for _, k := range limitKeys {
 		fields[k.key] = func(n *yaml.Node) { k.set(p, n, of, &l) }
 	}
-	p.mapping(n, "limits of "+of, fields)
+	p.Mapping(n, "limits of "+of, fields)
 	return l
 }
 
@@ -159,10 +160,10 @@ func (p *parser) size(n *yaml.Node, what, suffix string) (bytes int64, ok bool) 
 	}
 	example := "100MiB" + suffix
 	if n.Kind == yaml.ScalarNode && err != nil && !isNull(n) {
-		p.problem(n, fmt.Sprintf("%s: %s", what, err), "write "+example)
+		p.Problem(n, fmt.Sprintf("%s: %s", what, err), "write "+example)
 		return 0, false
 	}
-	p.problem(n, fmt.Sprintf("%s is a size of more than nothing, not %s", what, describe(n)), "write "+example)
+	p.Problem(n, fmt.Sprintf("%s is a size of more than nothing, not %s", what, describe(n)), "write "+example)
 	return 0, false
 }
 
@@ -170,7 +171,7 @@ func (p *parser) size(n *yaml.Node, what, suffix string) (bytes int64, ok bool) 
 func (p *parser) iops(n *yaml.Node, what string) int64 {
 	number, err := strconv.ParseInt(n.Value, 10, 64)
 	if n.Tag != "!!int" || err != nil || number < 1 {
-		p.problem(n, fmt.Sprintf("%s is a whole number of operations a second, not %s", what, describe(n)), "write 2000")
+		p.Problem(n, fmt.Sprintf("%s is a whole number of operations a second, not %s", what, describe(n)), "write 2000")
 		return 0
 	}
 	return number
@@ -239,20 +240,22 @@ func (m Mix) String() string {
 	return strings.Join(tenants, "; ")
 }
 
-// ParseLimits reads limits that are written outside of an experiment: a file of them, or what a command line
-// says, as YAML. of names whose they are, in what is wrong; file is "" for a command line.
-func ParseLimits(of, file string, text []byte) (l result.Limits, err error) {
+// ParseLimits reads limits that a command line says.
+func ParseLimits(of, text string) (result.Limits, error) {
 	p := &parser{e: &Experiment{}}
-	if root := p.root(text); root != nil {
+	var l result.Limits
+	if root := p.Root([]byte(text), aFile); root != nil {
 		l = p.limits(root, of)
 	}
-	switch {
-	case len(p.problems) == 0:
-		return l, nil
-	case file == "":
-		return result.Limits{}, p.problems.Unplaced().Err()
-	}
-	return result.Limits{}, p.problems.Sorted().Within(file)
+	return l, p.Problems.Unplaced().Err()
+}
+
+// ReadLimits reads the limits that a mapping of another kind of file has, and notes in r what is wrong with them.
+func ReadLimits(r *yamlfile.Reader, n *yaml.Node, of string) result.Limits {
+	p := &parser{e: &Experiment{}}
+	l := p.limits(n, of)
+	r.Problems = append(r.Problems, p.Problems...)
+	return l
 }
 
 // LimitsByKey are the keys of limits and what each says, in their order.

@@ -58,8 +58,8 @@ func (e *Experiment) AsksHowMany() bool { return len(e.Families()) > 0 }
 // checkObjective refuses an objective that decides nothing.
 func (p *parser) checkObjective() {
 	n := p.values["objective"]
-	if n != nil && len(p.problems) == 0 && !p.e.AsksHowMany() {
-		p.problem(n, "the objective decides nothing: no workload runs in different numbers of instances",
+	if n != nil && len(p.Problems) == 0 && !p.e.AsksHowMany() {
+		p.Problem(n, "the objective decides nothing: no workload runs in different numbers of instances",
 			"add mixes of one workload that differ in their count, or remove it")
 	}
 }
@@ -75,19 +75,19 @@ func (objective) schema(r *jsonschema.Reflector) *jsonschema.Schema {
 
 func (objective) read(p *parser, n *yaml.Node, key string) {
 	var o result.Objective
-	seen := p.mapping(n, "an "+key, map[string]func(*yaml.Node){
+	seen := p.Mapping(n, "an "+key, map[string]func(*yaml.Node){
 		keyP99: func(n *yaml.Node) { o.P99Seconds = p.duration(n, keyP99, 1).Seconds() },
 		keyStandalone: func(n *yaml.Node) {
 			share, err := parseShare(n.Value)
 			if n.Kind != yaml.ScalarNode || err != nil {
-				p.problem(n, fmt.Sprintf("%s is a share above 0%% and below 100%%, not %s", keyStandalone, describe(n)),
+				p.Problem(n, fmt.Sprintf("%s is a share above 0%% and below 100%%, not %s", keyStandalone, describe(n)),
 					"write 50%")
 			}
 			o.Standalone = share
 		},
 	})
 	if seen != nil && len(seen) == 0 {
-		p.problem(n, "the objective asks for nothing", "write objective: {p99: 10ms}")
+		p.Problem(n, "the objective asks for nothing", "write objective: {p99: 10ms}")
 	}
 	p.e.Objective = &o
 }

@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,6 +19,7 @@ import (
 	"plimsoll/internal/suggest"
 	"plimsoll/internal/units"
 	"plimsoll/internal/workload"
+	"plimsoll/internal/yamlfile"
 )
 
 // Options are what Parse reads a file against.
@@ -47,14 +46,33 @@ func Parse(file string, text []byte, o Options) (*Experiment, error) {
 			parsed: &o,
 		},
 	}
-	if root := p.root(text); root != nil {
+	if root := p.Root(text, aFile); root != nil {
 		p.file(root)
 	}
-	if len(p.problems) > 0 {
-		return nil, p.problems.Sorted().Within(file)
+	if len(p.Problems) > 0 {
+		return nil, p.Problems.Sorted().Within(file)
 	}
 	return p.e, nil
 }
+
+var describe, isNull = yamlfile.Describe, yamlfile.IsNull
+
+// aFile is what an experiment's file is.
+var aFile = yamlfile.Kind{
+	Name:  "experiment",
+	Begin: `begin with "name: " and "question: "; plimsoll list shows experiments that are built in`,
+	Remedy: func(text []byte, what string) string {
+		switch {
+		case strings.Contains(what, "did not find expected ',' or") && bytes.Contains(text, []byte("${")):
+			return `between braces or brackets, YAML takes no ${name} without quotes: write $name, or "${name}"`
+		case fioSection.Match(text):
+			return "is this a job file of fio? write an experiment that names it: workloads: {mine: {fio: {file: my.fio}}}"
+		}
+		return ""
+	},
+}
+
+var fioSection = regexp.MustCompile(`(?m)\A\[[^,\]]+\]\s*$`)
 
 // open reads a file that a workload names, and notes what it was: a run that goes on
 // later goes on with the same.
@@ -73,8 +91,8 @@ func (p *parser) open(name string) ([]byte, error) {
 
 type parser struct {
 	Options
-	e        *Experiment
-	problems problem.List
+	yamlfile.Reader
+	e *Experiment
 
 	factors      []*factor  // in the order of the file
 	factorNode   *yaml.Node // nil for none; so are stackNode and workloadNode
@@ -88,86 +106,6 @@ type parser struct {
 	stackNodes   []*yaml.Node          // of e.Stacks
 }
 
-func (p *parser) problem(n *yaml.Node, what, remedy string) {
-	p.problems.InLine(n.Line, what, remedy)
-}
-
-// root reads the text as one YAML document; nil when it is none.
-func (p *parser) root(text []byte) *yaml.Node {
-	top := &yaml.Node{Line: 1}
-	if len(text) > maxBytes {
-		p.problem(top, fmt.Sprintf("the file is larger than %s", units.FormatSize(maxBytes)),
-			"an experiment is a short text; is this the right file?")
-		return nil
-	}
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	var doc, second yaml.Node
-	switch err := decoder.Decode(&doc); {
-	case errors.Is(err, io.EOF), err == nil && isNull(doc.Content[0]):
-		p.problem(top, "the file is empty",
-			`begin with "name: " and "question: "; plimsoll list shows experiments that are built in`)
-		return nil
-	case err != nil:
-		p.problems = append(p.problems, yamlProblem(text, err))
-		return nil
-	}
-	if err := decoder.Decode(&second); err == nil {
-		p.problem(&second, "the file holds more than one document",
-			"keep one experiment in a file: remove the line --- and what follows")
-	} else if !errors.Is(err, io.EOF) {
-		p.problems = append(p.problems, yamlProblem(text, err))
-		return nil
-	}
-	x := &expander{}
-	root := x.expand(doc.Content[0], 0)
-	if len(x.problems) > 0 {
-		p.problems = append(p.problems, x.problems...)
-		return nil
-	}
-	return root
-}
-
-var (
-	yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))`)
-	// The library counts the lines of its scanner's errors from 1, those of
-	// its parser's from 0. These are the parser's.
-	fromZero      = regexp.MustCompile(`^did not find expected (<document start>|node content|'-' indicator|key|',' or)`)
-	fioSection    = regexp.MustCompile(`(?m)\A\[[^,\]]+\]\s*$`)
-	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
-)
-
-// yamlProblem turns an error of the YAML library into a problem.
-func yamlProblem(text []byte, err error) problem.Problem {
-	m := yamlError.FindStringSubmatch(err.Error())
-	if m == nil {
-		m = []string{"", "", err.Error()}
-	}
-	found := problem.Problem{Kind: problem.Invalid, At: problem.Position{Line: 1}, What: "this is not YAML: " + m[2]}
-	if at, err := strconv.Atoi(m[1]); err == nil {
-		found.At.Line = at
-		if fromZero.MatchString(m[2]) {
-			found.At.Line++
-		}
-	}
-	if anchor := unknownAnchor.FindStringSubmatch(m[2]); anchor != nil {
-		before, _, _ := bytes.Cut(text, []byte("*"+anchor[1]))
-		found.At.Line = 1 + bytes.Count(before, []byte("\n"))
-		found.Remedy = fmt.Sprintf("write &%s before the value that *%[1]s stands for", anchor[1])
-	}
-	switch {
-	case strings.Contains(found.What, "did not find expected ',' or") && bytes.Contains(text, []byte("${")):
-		found.Remedy = `between braces or brackets, YAML takes no ${name} without quotes: write $name, or "${name}"`
-	case fioSection.Match(text):
-		found.Remedy = "is this a job file of fio? write an experiment that names it: workloads: {mine: {fio: " +
-			"{file: my.fio}}}"
-	case strings.Contains(found.What, "cannot start any token"), strings.Contains(found.What, "found a tab character"):
-		found.Remedy = "indent with blanks, not tabs"
-	case strings.Contains(found.What, "mapping values are not allowed"):
-		found.Remedy = "put a text with a colon and a blank in quotes"
-	}
-	return found
-}
-
 // file reads the keys of the table in settings.go.
 func (p *parser) file(root *yaml.Node) {
 	fields := map[string]func(*yaml.Node){}
@@ -179,13 +117,13 @@ func (p *parser) file(root *yaml.Node) {
 			}
 		}
 	}
-	seen := p.mapping(root, "an experiment", fields)
+	seen := p.Mapping(root, "an experiment", fields)
 	if seen == nil {
 		return
 	}
 	for _, s := range settings {
 		if s.Required != "" && !seen[s.Key] {
-			p.problem(root, "the experiment has no "+s.Key, s.Required)
+			p.Problem(root, "the experiment has no "+s.Key, s.Required)
 		}
 	}
 	factors, stacks, workloads := p.factorNode, p.stackNode, p.workloadNode
@@ -230,38 +168,10 @@ func (p *parser) file(root *yaml.Node) {
 	p.checkRounds()
 }
 
-// mapping reads the keys of n, each with its field's function, and gives
-// those that it met; nil when n is no mapping.
-func (p *parser) mapping(n *yaml.Node, what string, fields map[string]func(*yaml.Node)) map[string]bool {
-	if n.Kind != yaml.MappingNode {
-		p.problem(n, fmt.Sprintf("%s is written as keys and values, not as %s", what, describe(n)), "")
-		return nil
-	}
-	known := slices.Sorted(maps.Keys(fields))
-	seen := map[string]bool{}
-	for pair := range slices.Chunk(n.Content, 2) {
-		key, value := pair[0], pair[1]
-		read, ok := fields[key.Value]
-		switch {
-		case key.Kind != yaml.ScalarNode:
-			p.problem(key, fmt.Sprintf("a key of %s is text, not %s", what, describe(key)),
-				"known are "+strings.Join(known, ", "))
-		case !ok:
-			p.problem(key, fmt.Sprintf("unknown key %q of %s", key.Value, what), suggest.DidYouMean(key.Value, known))
-		case seen[key.Value]:
-			p.problem(key, fmt.Sprintf("%s is given more than once", key.Value), "keep one of them")
-		default:
-			seen[key.Value] = true
-			read(value)
-		}
-	}
-	return seen
-}
-
 func (p *parser) stack(r read) {
 	n := r.value
 	if n.Kind != yaml.ScalarNode || isNull(n) {
-		p.problem(n, fmt.Sprintf("stack %s is written on one line, not as %s", r.declared, describe(n)),
+		p.Problem(n, fmt.Sprintf("stack %s is written on one line, not as %s", r.declared, describe(n)),
 			"write "+r.declared+": loop(size=1GiB) > xfs")
 		return
 	}
@@ -273,7 +183,7 @@ func (p *parser) stack(r read) {
 		defs, problems = l.Resolve(p.Catalog)
 	}
 	for _, found := range problems {
-		p.problem(n, fmt.Sprintf("stack %s, column %d: %s", r.declared, found.At.Column, found.What), found.Remedy)
+		p.Problem(n, fmt.Sprintf("stack %s, column %d: %s", r.declared, found.At.Column, found.What), found.Remedy)
 	}
 	if len(problems) == 0 {
 		gives := defs[len(defs)-1].Gives
@@ -292,23 +202,23 @@ func (p *parser) workload(r read) {
 	remedy := fmt.Sprintf("write %s: {KIND: {...}}; known kinds are %s", r.declared, strings.Join(kinds, ", "))
 	switch {
 	case n.Kind != yaml.MappingNode:
-		p.problem(n, fmt.Sprintf("workload %s is %s, but needs its kind and parameters", r.declared, describe(n)), remedy)
+		p.Problem(n, fmt.Sprintf("workload %s is %s, but needs its kind and parameters", r.declared, describe(n)), remedy)
 		return
 	case len(n.Content) != 2:
-		p.problem(n, fmt.Sprintf("workload %s has %d kinds, but needs one", r.declared, len(n.Content)/2), remedy)
+		p.Problem(n, fmt.Sprintf("workload %s has %d kinds, but needs one", r.declared, len(n.Content)/2), remedy)
 		return
 	}
 	kind, params := n.Content[0], n.Content[1]
 	at := slices.Index(kinds, kind.Value)
 	if at < 0 {
-		p.problem(kind, fmt.Sprintf("unknown kind %q of workload %s", kind.Value, r.declared),
+		p.Problem(kind, fmt.Sprintf("unknown kind %q of workload %s", kind.Value, r.declared),
 			suggest.DidYouMean(kind.Value, kinds))
 		return
 	}
 	w, problems := p.Kinds[at].Decode(params, p.open)
 	for _, found := range problems {
 		found.What = fmt.Sprintf("workload %s: %s", r.declared, found.What)
-		p.problems = append(p.problems, found)
+		p.Problems = append(p.Problems, found)
 	}
 	if len(problems) == 0 {
 		p.e.Workloads = append(p.e.Workloads, Workload{Name: r.name, Workload: w, Levels: r.levels})
@@ -319,7 +229,7 @@ func (p *parser) workload(r read) {
 // that is itself wrong is named all the same.
 func (p *parser) checkBaseline(names []string) {
 	if p.e.Baseline != "" && len(names) > 0 && !slices.Contains(names, p.e.Baseline) {
-		p.problem(p.baseline, fmt.Sprintf("the baseline %q is no stack of this experiment", p.e.Baseline),
+		p.Problem(p.baseline, fmt.Sprintf("the baseline %q is no stack of this experiment", p.e.Baseline),
 			suggest.DidYouMean(p.e.Baseline, names))
 	}
 }
@@ -374,7 +284,7 @@ func (p *parser) roomOf(s Stack) (r room, ok bool) {
 // tooSmall notes that what needs more than a stack has room for. all is what
 // everything needs there.
 func (p *parser) tooSmall(n *yaml.Node, s Stack, r room, what string, need, all int64) {
-	p.problem(n,
+	p.Problem(n,
 		fmt.Sprintf("stack %s is too small for %s: it needs %s, and %s of %s can be used",
 			s.Name, what, approximately(need), approximately(r.usable), units.FormatSize(r.size)),
 		fmt.Sprintf("write %s(size=%s) or more, or give the workload a smaller size", r.source,
@@ -385,7 +295,7 @@ func (p *parser) tooSmall(n *yaml.Node, s Stack, r room, what string, need, all 
 func (p *parser) checkTarget(n *yaml.Node, s Stack, w Workload, target workload.Target) {
 	_, err := w.Drive(target, w.Timing(p.e.Timing))
 	if no := problem.Of(err); no != nil {
-		p.problem(n, fmt.Sprintf("workload %s cannot run on stack %s: %s", w.Name, s.Name, no.Why), no.Remedy)
+		p.Problem(n, fmt.Sprintf("workload %s cannot run on stack %s: %s", w.Name, s.Name, no.Why), no.Remedy)
 	}
 }
 
@@ -412,11 +322,11 @@ func enough(need, room, size int64, sources int) string {
 func (p *parser) text(n *yaml.Node, key string) string {
 	switch {
 	case n.Kind != yaml.ScalarNode || isNull(n):
-		p.problem(n, fmt.Sprintf("%s is a text, not %s", key, describe(n)), "")
+		p.Problem(n, fmt.Sprintf("%s is a text, not %s", key, describe(n)), "")
 	case n.Tag != "!!str":
-		p.problem(n, fmt.Sprintf("%s is a text, not %s", key, describe(n)), fmt.Sprintf("write it in quotes: %q", n.Value))
+		p.Problem(n, fmt.Sprintf("%s is a text, not %s", key, describe(n)), fmt.Sprintf("write it in quotes: %q", n.Value))
 	case strings.TrimSpace(n.Value) == "":
-		p.problem(n, key+" is empty", "")
+		p.Problem(n, key+" is empty", "")
 	default:
 		return strings.TrimSpace(n.Value)
 	}
@@ -433,7 +343,7 @@ func (p *parser) name(n *yaml.Node, key string) string {
 
 func (p *parser) checkName(n *yaml.Node, what string) {
 	if !nameRegexp.MatchString(n.Value) {
-		p.problem(n, fmt.Sprintf("%s cannot be %q", what, n.Value),
+		p.Problem(n, fmt.Sprintf("%s cannot be %q", what, n.Value),
 			"it becomes part of file names: up to 64 letters, digits and - _ . with a letter or digit first")
 	}
 }
@@ -444,45 +354,22 @@ func (p *parser) duration(n *yaml.Node, key string, least time.Duration) time.Du
 		if _, err := strconv.ParseFloat(n.Value, 64); err == nil {
 			remedy = "add the unit: " + n.Value + "s"
 		}
-		p.problem(n, fmt.Sprintf("%s is a time, not %s", key, describe(n)), remedy)
+		p.Problem(n, fmt.Sprintf("%s is a time, not %s", key, describe(n)), remedy)
 		return 0
 	}
 	d, err := time.ParseDuration(n.Value)
 	switch {
 	case err != nil:
-		p.problem(n, fmt.Sprintf("%s of %s is too long", key, n.Value), "")
+		p.Problem(n, fmt.Sprintf("%s of %s is too long", key, n.Value), "")
 	case d < least:
-		p.problem(n, fmt.Sprintf("%s of %s measures nothing", key, n.Value), "write a time of more than nothing: 10s")
+		p.Problem(n, fmt.Sprintf("%s of %s measures nothing", key, n.Value), "write a time of more than nothing: 10s")
 	}
 	return d
 }
 
 func (p *parser) flag(n *yaml.Node, key string) (set bool) {
 	if n.Tag != "!!bool" || n.Decode(&set) != nil {
-		p.problem(n, fmt.Sprintf("%s is true or false, not %s", key, describe(n)), "")
+		p.Problem(n, fmt.Sprintf("%s is true or false, not %s", key, describe(n)), "")
 	}
 	return set
-}
-
-func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
-
-// describe says what a node is, for a sentence that expected something else.
-func describe(n *yaml.Node) string {
-	switch {
-	case isNull(n):
-		return "nothing"
-	case n.Kind == yaml.MappingNode:
-		return "keys and values"
-	case n.Kind == yaml.SequenceNode:
-		return "a list"
-	case n.Tag == "!!int" || n.Tag == "!!float":
-		return "the number " + n.Value
-	case n.Tag == "!!bool":
-		return n.Value
-	}
-	const enough = 60 // what is no experiment may be anything, of any length
-	if text := []rune(n.Value); len(text) > enough {
-		return strconv.Quote(string(text[:enough])) + "..."
-	}
-	return strconv.Quote(n.Value)
 }

@@ -53,9 +53,9 @@ func (p *parser) readMixes(mixes, workloads []*declared, stackNames, loadNames [
 		parser: p, complete: complete, stacks: stackNames, loads: loadNames, used: map[string]bool{},
 		known: p.e.workloads(), nodes: map[string]*yaml.Node{},
 	}
-	before := len(p.problems)
+	before := len(p.Problems)
 	p.each(mixes, "mix", brief, r.mix)
-	if len(p.problems) == before && complete {
+	if len(p.Problems) == before && complete {
 		r.checkUsed(workloads)
 		r.checkPlaces()
 	}
@@ -76,7 +76,7 @@ func (p *parser) readHost(brief bool) {
 			continue
 		}
 		if len(f.levels) > 1 && p.mixNode == nil {
-			p.problem(p.hostNode, fmt.Sprintf("host depends on %s, but the names of workloads that run alone do not "+
+			p.Problem(p.hostNode, fmt.Sprintf("host depends on %s, but the names of workloads that run alone do not "+
 				"tell its levels", f.name),
 				fmt.Sprintf("write mixes, which may: mixes: {RR-$%s: {RR: 1}}", f.name))
 		}
@@ -87,17 +87,17 @@ func (p *parser) readHost(brief bool) {
 		p.hostNode = nil // what is wrong was said
 		return
 	}
-	said := p.problems
+	said := p.Problems
 	var problems []problem.List
 	made := choices(factors, brief)
 	for _, c := range made {
-		p.problems = nil
+		p.Problems = nil
 		limits := p.limits(c.fill(p.hostNode), "the host")
-		problems = append(problems, p.problems)
+		problems = append(problems, p.Problems)
 		p.e.Host = p.hostAsked(&limits)
 	}
-	p.problems = said
-	p.problems = append(p.problems, together(made, problems)...)
+	p.Problems = said
+	p.Problems = append(p.Problems, together(made, problems)...)
 	if len(made) > 1 {
 		p.e.Host = nil
 	}
@@ -108,27 +108,27 @@ func (p *parser) hostAt(c choice) *result.Limits {
 	if p.hostNode == nil || p.e.Host != nil {
 		return p.e.Host
 	}
-	said := p.problems // with what is wrong with the host
+	said := p.Problems // with what is wrong with the host
 	limits := p.limits(c.fill(p.hostNode), "the host")
-	p.problems = said
+	p.Problems = said
 	return p.hostAsked(&limits)
 }
 
 // mix reads one mix at given levels.
 func (r *mixReader) mix(d read) {
-	before := len(r.problems)
+	before := len(r.Problems)
 	m := Mix{Name: d.name, Levels: d.levels, Host: r.hostAt(d.choice)}
 	r.policies = nil
 	n := d.choice.fillMix(d.raw)
 	of := "mix " + d.declared
 	switch {
 	case n.Kind != yaml.MappingNode && n.Kind != yaml.SequenceNode:
-		r.problem(n,
+		r.Problem(n,
 			fmt.Sprintf("%s is %s, but needs its tenants: workloads, and how many instances of each", of, describe(n)),
 			"write "+mixExample)
 		return
 	case len(n.Content) == 0:
-		r.problem(n, of+" has no tenants", "write "+mixExample)
+		r.Problem(n, of+" has no tenants", "write "+mixExample)
 		return
 	case n.Kind == yaml.MappingNode:
 		for pair := range slices.Chunk(n.Content, 2) {
@@ -139,20 +139,20 @@ func (r *mixReader) mix(d read) {
 			r.listed(&m, of, item)
 		}
 	}
-	if len(r.problems) > before {
+	if len(r.Problems) > before {
 		return
 	}
 	r.applyPolicies(of, &m, r.policies)
 	m.Tenants = slices.DeleteFunc(m.Tenants, func(t Tenant) bool { return t.Count == 0 })
 	switch count := m.Count(); {
 	case count == 0:
-		r.problem(n, of+" has no instances", "give one of its tenants a count of 1 or more")
+		r.Problem(n, of+" has no instances", "give one of its tenants a count of 1 or more")
 	case count > MaxInstances:
-		r.problem(n, fmt.Sprintf("%s has %d instances, more than %d", of, count, MaxInstances), "take fewer")
+		r.Problem(n, fmt.Sprintf("%s has %d instances, more than %d", of, count, MaxInstances), "take fewer")
 	case r.inAll > maxInAll: // which was said
 	case r.inAll+count*r.times(m) > maxInAll:
 		r.inAll = maxInAll + 1
-		r.problem(n, fmt.Sprintf("all mixes on all their stacks have more than %d instances", maxInAll),
+		r.Problem(n, fmt.Sprintf("all mixes on all their stacks have more than %d instances", maxInAll),
 			"take fewer mixes, fewer instances of each, or fewer stacks")
 	default:
 		r.inAll += count * r.times(m)
@@ -223,11 +223,11 @@ func (c choice) fillNames(n *yaml.Node) *yaml.Node {
 // named reads a tenant under its name: a number of instances, or keys and values.
 func (r *mixReader) named(m *Mix, of string, key, value *yaml.Node) {
 	if key.Kind != yaml.ScalarNode {
-		r.problem(key, fmt.Sprintf("the name of a tenant of %s is text, not %s", of, describe(key)), "write "+mixExample)
+		r.Problem(key, fmt.Sprintf("the name of a tenant of %s is text, not %s", of, describe(key)), "write "+mixExample)
 		return
 	}
 	if strings.Contains(key.Value, "$") {
-		r.problem(key, fmt.Sprintf("tenant %s of %s: a tenant has one name at all levels", key.Value, of),
+		r.Problem(key, fmt.Sprintf("tenant %s of %s: a tenant has one name at all levels", key.Value, of),
 			fmt.Sprintf("write NAME: {workload: %s, count: 1}", key.Value))
 		return
 	}
@@ -242,7 +242,7 @@ func (r *mixReader) named(m *Mix, of string, key, value *yaml.Node) {
 		return
 	}
 	if value.Tag != "!!int" {
-		r.problem(value, fmt.Sprintf("%s is %s, but needs a number of instances, or keys and values", who, describe(value)),
+		r.Problem(value, fmt.Sprintf("%s is %s, but needs a number of instances, or keys and values", who, describe(value)),
 			fmt.Sprintf("write %s: 4, or %[1]s: {count: 4, limits: {cpus: 0.5}}", key.Value))
 		return
 	}
@@ -260,13 +260,13 @@ func (r *mixReader) listed(m *Mix, of string, item *yaml.Node) {
 	case item.Kind == yaml.MappingNode:
 		at, has = r.tenant(&t, "a tenant of "+of, item, true)
 		if at == nil {
-			r.problem(item, fmt.Sprintf("a tenant of %s has no workload", of), "write {workload: RR, count: 4}")
+			r.Problem(item, fmt.Sprintf("a tenant of %s has no workload", of), "write {workload: RR, count: 4}")
 			return
 		}
 	case item.Kind == yaml.ScalarNode && item.Tag == "!!str":
 		t.Workload = item.Value
 	default:
-		r.problem(item, fmt.Sprintf("a tenant of %s is %s, but needs to be a workload", of, describe(item)),
+		r.Problem(item, fmt.Sprintf("a tenant of %s is %s, but needs to be a workload", of, describe(item)),
 			"write [RR, {workload: RW, count: 4}]")
 		return
 	}
@@ -290,7 +290,7 @@ func (r *mixReader) tenant(t *Tenant, who string, n *yaml.Node, listed bool) (at
 	if listed {
 		fields["name"] = func(n *yaml.Node) { t.Name = r.text(n, "name of "+who) }
 	}
-	r.mapping(n, who, fields)
+	r.Mapping(n, who, fields)
 	r.checkPolicy(n, who, has)
 	return at, has
 }
@@ -299,12 +299,12 @@ func (r *mixReader) tenant(t *Tenant, who string, n *yaml.Node, listed bool) (at
 func (r *mixReader) add(m *Mix, of string, t Tenant, has policy, name, at *yaml.Node) {
 	r.checkName(&yaml.Node{Line: name.Line, Value: t.Name}, "the name of a tenant")
 	if slices.ContainsFunc(m.Tenants, func(other Tenant) bool { return other.Name == t.Name }) {
-		r.problem(name, fmt.Sprintf("%s has two tenants called %s", of, t.Name),
+		r.Problem(name, fmt.Sprintf("%s has two tenants called %s", of, t.Name),
 			"give each a name of its own: write NAME: {workload: "+t.Workload+", count: 1}")
 	}
 	r.used[t.Workload] = true
 	if r.complete && t.Workload != "" && !slices.Contains(r.loads, t.Workload) {
-		r.problem(at, fmt.Sprintf("%s: there is no workload %q", of, t.Workload), suggest.DidYouMean(t.Workload, r.loads))
+		r.Problem(at, fmt.Sprintf("%s: there is no workload %q", of, t.Workload), suggest.DidYouMean(t.Workload, r.loads))
 	}
 	m.Tenants, r.policies = append(m.Tenants, t), append(r.policies, has)
 }
@@ -312,7 +312,7 @@ func (r *mixReader) add(m *Mix, of string, t Tenant, has policy, name, at *yaml.
 func (r *mixReader) count(n *yaml.Node, who string) int {
 	count, err := strconv.Atoi(n.Value)
 	if n.Tag != "!!int" || err != nil || count < 0 || count > MaxInstances {
-		r.problem(n,
+		r.Problem(n,
 			fmt.Sprintf("count of %s is a number of instances from 0 to %d, not %s", who, MaxInstances, describe(n)), "")
 		return 0
 	}
@@ -326,7 +326,7 @@ func (r *mixReader) on(n *yaml.Node, who string) []string {
 		items = n.Content
 	}
 	if len(items) == 0 {
-		r.problem(n, fmt.Sprintf("on of %s names no stack", who),
+		r.Problem(n, fmt.Sprintf("on of %s names no stack", who),
 			"name one, or remove it: a mix that names none meets every stack")
 	}
 	var names []string
@@ -335,10 +335,10 @@ func (r *mixReader) on(n *yaml.Node, who string) []string {
 		switch {
 		case name == "":
 		case slices.Contains(names, name):
-			r.problem(item, fmt.Sprintf("on of %s names stack %s twice", who, name),
+			r.Problem(item, fmt.Sprintf("on of %s names stack %s twice", who, name),
 				"keep one of them: instances are dealt to all in turn")
 		case r.complete && !slices.Contains(r.stacks, name):
-			r.problem(item, fmt.Sprintf("%s: there is no stack %q", who, name), suggest.DidYouMean(name, r.stacks))
+			r.Problem(item, fmt.Sprintf("%s: there is no stack %q", who, name), suggest.DidYouMean(name, r.stacks))
 		}
 		names = append(names, name)
 	}
@@ -359,13 +359,13 @@ func (r *mixReader) checkTenants(n *yaml.Node, of string, m Mix) {
 		}
 		cpu, ok := Outside(t.Limits.CPUSet, m.Host.CPUSet)
 		if ok {
-			r.problem(n, fmt.Sprintf("tenant %s of %s may run on processor %d, which the host has not: its cpuset is "+
+			r.Problem(n, fmt.Sprintf("tenant %s of %s may run on processor %d, which the host has not: its cpuset is "+
 				"%s", t.Name, of, cpu, m.Host.CPUSet),
 				"take processors of the host")
 		}
 	}
 	if len(with) > 0 && len(without) > 0 {
-		r.problem(n,
+		r.Problem(n,
 			fmt.Sprintf("%s says on: which stacks %s %s, and not so for %s", of, plural.And(with),
 				plural.Choose(len(with), "stands", "stand"), plural.And(without)),
 			"give all of its tenants on:, or none, so that the mix meets every stack")
@@ -425,14 +425,14 @@ func (r *mixReader) checkUsed(workloads []*declared) {
 		case len(unused) == of || len(unused) > 3:
 			name = d.key.Value
 		}
-		r.problem(d.key, fmt.Sprintf("no mix uses workload %s: with mixes, only they run", name),
+		r.Problem(d.key, fmt.Sprintf("no mix uses workload %s: with mixes, only they run", name),
 			fmt.Sprintf("add a mix, %s: {%[1]s: 1}, or remove the workload", unused[0]))
 	}
 	crossed := slices.ContainsFunc(r.e.Mixes, Mix.Crossed)
 	for _, m := range r.e.Mixes {
 		if m.Crossed() && len(r.e.Stacks) > 0 &&
 			!slices.ContainsFunc(r.e.Stacks, func(s Stack) bool { return Compatible(s, m) }) {
-			r.problem(r.nodes[m.Name], fmt.Sprintf("mix %s meets no stack: each depends on a factor that has another "+
+			r.Problem(r.nodes[m.Name], fmt.Sprintf("mix %s meets no stack: each depends on a factor that has another "+
 				"level here", m.Name), "")
 		}
 	}
@@ -447,12 +447,12 @@ func (r *mixReader) checkUsed(workloads []*declared) {
 	}
 	for i, s := range r.e.Stacks {
 		if !named[s.Name] {
-			r.problem(r.stackNodes[i], fmt.Sprintf("no mix is on stack %s, and none meets all stacks", s.Name),
+			r.Problem(r.stackNodes[i], fmt.Sprintf("no mix is on stack %s, and none meets all stacks", s.Name),
 				"name it in on: of a tenant, or remove it")
 		}
 	}
 	if r.baseline != nil {
-		r.problem(r.baseline, "a baseline is a stack that others are compared with, and every mix names its own "+
+		r.Problem(r.baseline, "a baseline is a stack that others are compared with, and every mix names its own "+
 			"stacks", "remove it")
 	}
 }
@@ -462,7 +462,7 @@ func (r *mixReader) checkPlaces() {
 	for _, m := range r.e.Mixes {
 		one, other, device, shared := r.e.sharedDevice(m)
 		if shared {
-			r.problem(r.nodes[m.Name], fmt.Sprintf("stacks %s and %s of mix %s are both on %s, and a device has one "+
+			r.Problem(r.nodes[m.Name], fmt.Sprintf("stacks %s and %s of mix %s are both on %s, and a device has one "+
 				"at a time", one, other, m.Name, device),
 				"put both tenants on the same stack, or one on another device")
 		}
@@ -480,7 +480,7 @@ func (r *mixReader) checkPlaces() {
 				}
 			}
 			if there > 1 {
-				r.problem(r.nodes[m.Name], fmt.Sprintf("mix %s has %d instances on stack %s, a raw device, and there "+
+				r.Problem(r.nodes[m.Name], fmt.Sprintf("mix %s has %d instances on stack %s, a raw device, and there "+
 					"is one place on that", m.Name, there, s.Name),
 					"put a file system on the stack, or keep the mix off it: name other stacks with on:")
 			}
@@ -551,7 +551,7 @@ func (p *parser) checkMemory() {
 		what := fmt.Sprintf("%s has %s of memory, less than the %s that its servers take at least", who,
 			units.FormatSize(has), units.FormatSize(least))
 		if !said[what] {
-			p.problem(cmp.Or(p.mixNode, p.hostNode, p.workloadNode), what,
+			p.Problem(cmp.Or(p.mixNode, p.hostNode, p.workloadNode), what,
 				fmt.Sprintf("give it %s or more, or its servers less, such as a smaller heap", units.FormatSize(least)))
 		}
 		said[what] = true

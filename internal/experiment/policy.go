@@ -69,7 +69,7 @@ func (p *parser) policy(n *yaml.Node, who string) (parts []policyPart) {
 	}
 	known = append(known, allOfThem)
 	if n.Kind != yaml.ScalarNode || n.Value == "" {
-		p.problem(n, fmt.Sprintf("policy of %s is %s", who, describe(n)), "write "+policyText)
+		p.Problem(n, fmt.Sprintf("policy of %s is %s", who, describe(n)), "write "+policyText)
 		return nil
 	}
 	switch n.Value {
@@ -85,7 +85,7 @@ func (p *parser) policy(n *yaml.Node, who string) (parts []policyPart) {
 			if remedy == "" {
 				remedy = "write " + policyText
 			}
-			p.problem(n, fmt.Sprintf("%s has no policy %q", who, name), remedy)
+			p.Problem(n, fmt.Sprintf("%s has no policy %q", who, name), remedy)
 			return nil
 		}
 		parts = append(parts, policyParts[at])
@@ -103,7 +103,7 @@ func (p *parser) share(n *yaml.Node, who string) float64 {
 		share /= whole
 	}
 	if n.Kind != yaml.ScalarNode || err != nil || !(share > 0 && share <= 1) {
-		p.problem(n, fmt.Sprintf("share of %s is a part of the host, not %s", who, describe(n)), "write 1/8")
+		p.Problem(n, fmt.Sprintf("share of %s is a part of the host, not %s", who, describe(n)), "write 1/8")
 		return 0
 	}
 	return share
@@ -112,7 +112,7 @@ func (p *parser) share(n *yaml.Node, who string) float64 {
 // checkPolicy notes a share that nothing is shared of.
 func (p *parser) checkPolicy(n *yaml.Node, who string, has policy) {
 	if has.at == nil && has.share > 0 {
-		p.problem(n, who+" has a share and no policy", "add policy: all, or remove share")
+		p.Problem(n, who+" has a share and no policy", "add policy: all, or remove share")
 	}
 }
 
@@ -130,13 +130,13 @@ func (r *mixReader) applyPolicies(of string, m *Mix, policies []policy) {
 			share = 1 / float64(count)
 		}
 		if m.Host == nil && r.asked.host.None {
-			r.problem(has.at, fmt.Sprintf("tenant %s of %s gets a share of the host, and --host none leaves none to have a "+
+			r.Problem(has.at, fmt.Sprintf("tenant %s of %s gets a share of the host, and --host none leaves none to have a "+
 				"share of", t.Name, of),
 				"add --host-cpus, --host-memory and --host-read-iops, of what the policies are to share")
 			continue
 		}
 		if m.Host == nil {
-			r.problem(has.at, fmt.Sprintf("tenant %s of %s has a policy, and there is no host to have a share of", t.Name, of),
+			r.Problem(has.at, fmt.Sprintf("tenant %s of %s has a policy, and there is no host to have a share of", t.Name, of),
 				"add host: {cpus: 2, memory: 1GiB, read-iops: 2000}, or give the tenant limits")
 			continue
 		}
@@ -149,10 +149,10 @@ func (r *mixReader) applyPolicies(of string, m *Mix, policies []policy) {
 		}
 		switch {
 		case len(lacks) > 0:
-			r.problem(has.at, fmt.Sprintf("tenant %s of %s gets a share of what the host does not say that it has", t.Name, of),
+			r.Problem(has.at, fmt.Sprintf("tenant %s of %s gets a share of what the host does not say that it has", t.Name, of),
 				"give host "+plural.And(lacks)+", or take another policy")
 		case given.MemoryBytes > 0 && given.MemoryBytes < leastMemory:
-			r.problem(has.at, fmt.Sprintf("tenant %s of %s: a share of the host's memory is less than a container takes",
+			r.Problem(has.at, fmt.Sprintf("tenant %s of %s: a share of the host's memory is less than a container takes",
 				t.Name, of),
 				"take fewer instances, or a host with more memory")
 		default:

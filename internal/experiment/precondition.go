@@ -129,6 +129,6 @@ func (e *Experiment) CheckRounds() *problem.Problem {
 func (p *parser) checkRounds() {
 	found := p.e.CheckRounds()
 	if found != nil {
-		p.problem(p.values["precondition"], found.What, found.Remedy)
+		p.Problem(p.values["precondition"], found.What, found.Remedy)
 	}
 }

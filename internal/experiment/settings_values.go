@@ -55,7 +55,7 @@ func decimal(n int) json.Number { return json.Number(strconv.Itoa(n)) }
 func (v number) read(p *parser, n *yaml.Node, key string) {
 	times, err := strconv.Atoi(n.Value)
 	if n.Tag != "!!int" || err != nil || !v.admits(times) {
-		p.problem(n, fmt.Sprintf("%s is %s, not %s", key, v.takes(), describe(n)), v.remedy)
+		p.Problem(n, fmt.Sprintf("%s is %s, not %s", key, v.takes(), describe(n)), v.remedy)
 	}
 	*v.at(p.e) = times
 }
@@ -196,7 +196,7 @@ func (v portion) schema(*jsonschema.Reflector) *jsonschema.Schema {
 func (v portion) read(p *parser, n *yaml.Node, key string) {
 	share, err := parseShare(n.Value)
 	if n.Kind != yaml.ScalarNode || err != nil || !v.admits(share) {
-		p.problem(n, fmt.Sprintf("%s is a share %s, not %s", key, v.bounds, describe(n)), "write "+v.example)
+		p.Problem(n, fmt.Sprintf("%s is a share %s, not %s", key, v.bounds, describe(n)), "write "+v.example)
 		return
 	}
 	*v.at(p.e) = share
@@ -237,12 +237,12 @@ func (preconditioning) schema(*jsonschema.Reflector) *jsonschema.Schema {
 
 func (preconditioning) read(p *parser, n *yaml.Node, key string) {
 	if n.Kind != yaml.ScalarNode {
-		p.problem(n, key+" is written on one line, not as "+describe(n), "write "+preconditionKeys)
+		p.Problem(n, key+" is written on one line, not as "+describe(n), "write "+preconditionKeys)
 		return
 	}
 	asked, err := ParsePrecondition(n.Value)
 	if err != nil {
-		p.problem(n, key+": "+strings.ReplaceAll(err.Error(), "\n", "; "), "")
+		p.Problem(n, key+": "+strings.ReplaceAll(err.Error(), "\n", "; "), "")
 	}
 	p.e.Precondition = asked
 }
@@ -276,7 +276,7 @@ func (seedValue) schema(*jsonschema.Reflector) *jsonschema.Schema {
 func (seedValue) read(p *parser, n *yaml.Node, key string) {
 	seed, err := strconv.ParseUint(n.Value, 10, 64)
 	if n.Tag != "!!int" || err != nil {
-		p.problem(n, fmt.Sprintf("%s is %s, not %s", key, aSeed, describe(n)), "")
+		p.Problem(n, fmt.Sprintf("%s is %s, not %s", key, aSeed, describe(n)), "")
 	}
 	p.e.Seed = &seed
 }

@@ -88,7 +88,7 @@ func ParseOver(text string) (o Over, err error) {
 		text  string
 		value *float64
 	}{{from, &low}, {to, &high}} {
-		l, err := experiment.ParseLimits("--over", "", []byte(o.Factor+": "+end.text))
+		l, err := experiment.ParseLimits("--over", o.Factor+": "+end.text)
 		if err != nil {
 			return wrong(err.Error())
 		}

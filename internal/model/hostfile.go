@@ -2,17 +2,14 @@ package model
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/experiment"
-	"plimsoll/internal/plural"
-	"plimsoll/internal/problem"
 	"plimsoll/internal/units"
+	"plimsoll/internal/yamlfile"
 )
 
 // hostKey is a key of a file of a host that limits of experiments have not.
@@ -80,128 +77,85 @@ func lasts[T any](of func(*T) *float64) func(*T, string) error {
 // ParseHost reads a file of what a host has in place of what k has: limits, as experiment files have them, and
 // its drives, with their targets. All that is wrong with it is said at once.
 func (m *Model) ParseHost(k HostKind, file string, text []byte) (HostKind, error) {
-	var doc yaml.Node
-	if yaml.Unmarshal(text, &doc) != nil || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
-		limits, err := experiment.ParseLimits("the host", file, text)
-		k.Host = k.Host.With(limits)
-		return k, err
-	}
-	p := hostParser{model: m, targets: map[string]*Target{}}
-	root := doc.Content[0]
-	rest := *root
-	rest.Content = nil
-	lines := strings.Split(string(text), "\n")
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		key, value := root.Content[i], root.Content[i+1]
-		of := slices.IndexFunc(hostKeys, func(h hostKey[Host]) bool { return h.key == key.Value })
-		switch {
-		case key.Value == "targets":
-			p.each(value, "targets", func(name string, n *yaml.Node) { p.targets[name] = p.target(name, n) })
-		case key.Value == "drives": // when all targets are known
-		case of >= 0:
-			if err := hostKeys[of].set(&k.Host, value.Value); err != nil || value.Kind != yaml.ScalarNode {
-				p.wrong.InLine(value.Line, fmt.Sprintf("%s of the host: %v", key.Value, err), "")
+	r := HostReader{Reader: &yamlfile.Reader{}, Model: m, Targets: map[string]*Target{}}
+	if root := r.Root(text, yamlfile.Kind{Name: "host", Begin: `begin with "memory: 64GiB"`}); root != nil {
+		var targets *yaml.Node
+		for i := 0; i+1 < len(root.Content); i += 2 { // drives are of them, wherever they stand
+			if root.Content[i].Value == "targets" {
+				targets = root.Content[i+1]
 			}
-		default:
-			rest.Content = append(rest.Content, key, value)
-			continue
 		}
-		end := len(lines) + 1
-		if i+2 < len(root.Content) {
-			end = root.Content[i+2].Line
-		}
-		for line := key.Line; line < end && line <= len(lines) && root.Style&yaml.FlowStyle == 0; line++ {
-			lines[line-1] = ""
-		}
+		r.ReadTargets(targets)
+		k = r.Host(root, "the host", k, map[string]func(*yaml.Node){"targets": func(*yaml.Node) {}})
 	}
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		if root.Content[i].Value == "drives" {
-			k.Drives = nil
-			p.each(root.Content[i+1], "drives", func(name string, n *yaml.Node) {
-				k.Drives = append(k.Drives, p.drive(name, n))
-			})
-		}
-	}
-	limited := []byte(strings.Join(lines, "\n"))
-	if root.Style&yaml.FlowStyle != 0 {
-		limited, _ = yaml.Marshal(&rest) // of what was just read
-	}
-	if len(rest.Content) > 0 {
-		limits, err := experiment.ParseLimits("the host", file, limited)
-		if err != nil {
-			return k, joinedProblems(p.wrong, file, err)
-		}
-		k.Host = k.Host.With(limits)
-	}
-	return k, joinedProblems(p.wrong, file, nil)
+	return k, r.Problems.Sorted().Within(file).Err()
 }
 
-func joinedProblems(wrong problem.List, file string, err error) error {
-	if len(wrong) == 0 {
-		return err
+// HostReader reads what hosts have from mappings of a file.
+type HostReader struct {
+	*yamlfile.Reader
+	Model   *Model
+	Targets map[string]*Target // that drives may be of
+}
+
+// Host reads what a host has in place of what k has. other are keys that the mapping has besides.
+func (r HostReader) Host(n *yaml.Node, of string, k HostKind, other map[string]func(*yaml.Node)) HostKind {
+	limits := *n
+	limits.Content = nil
+	all := setters(r.Reader, of, &k.Host, hostKeys)
+	for _, l := range experiment.LimitsByKey() {
+		all[l[0]] = func(n *yaml.Node) {
+			key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: l[0], Line: n.Line}
+			limits.Content = append(limits.Content, key, n)
+		}
 	}
-	all := error(wrong.Sorted().Within(file))
-	if err != nil {
-		return fmt.Errorf("%w\n%w", all, err)
+	all["drives"] = func(n *yaml.Node) {
+		k.Drives = nil
+		r.Named(n, "drives of "+of, func(name string, n *yaml.Node) { k.Drives = append(k.Drives, r.drive(name, n)) })
+	}
+	for key, read := range other {
+		all[key] = read
+	}
+	r.Mapping(n, of, all)
+	if len(limits.Content) > 0 {
+		k.Host = k.Host.With(experiment.ReadLimits(r.Reader, &limits, of))
+	}
+	return k
+}
+
+// ReadTargets reads what serves remote drives, by name; nothing of nil.
+func (r HostReader) ReadTargets(n *yaml.Node) {
+	if n == nil {
+		return
+	}
+	r.Named(n, "targets", func(name string, n *yaml.Node) {
+		t := &Target{Name: name}
+		r.Mapping(n, "target "+name, setters(r.Reader, "target "+name, t, targetKeys))
+		r.Targets[name] = t
+	})
+}
+
+// setters read the values of keys.
+func setters[T any](r *yamlfile.Reader, of string, to *T, keys []hostKey[T]) map[string]func(*yaml.Node) {
+	all := map[string]func(*yaml.Node){}
+	for _, k := range keys {
+		all[k.key] = func(n *yaml.Node) {
+			if err := k.set(to, n.Value); err != nil {
+				r.Problem(n, fmt.Sprintf("%s of %s: %v", k.key, of, err), "")
+			}
+		}
 	}
 	return all
 }
 
-type hostParser struct {
-	model   *Model
-	targets map[string]*Target
-	wrong   problem.List
-}
-
-// each calls do with each entry of a mapping.
-func (p *hostParser) each(n *yaml.Node, what string, do func(name string, n *yaml.Node)) {
-	if n.Kind != yaml.MappingNode {
-		p.wrong.InLine(n.Line, what+" are names, each with what it has", "write a: {drive: NAME}")
-		return
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		do(n.Content[i].Value, n.Content[i+1])
-	}
-}
-
-// fields sets what a mapping has by its keys; other reads the keys that are none of them.
-func fields[T any](p *hostParser, of string, n *yaml.Node, to *T, keys []hostKey[T],
-	other map[string]func(*yaml.Node)) {
-	p.each(n, of, func(key string, value *yaml.Node) {
-		if read := other[key]; read != nil {
-			read(value)
-			return
-		}
-		var names []string
-		for _, k := range keys {
-			if names = append(names, k.key); k.key == key {
-				if err := k.set(to, value.Value); err != nil {
-					p.wrong.InLine(value.Line, fmt.Sprintf("%s: %s: %v", of, key, err), "")
-				}
-				return
-			}
-		}
-		for name := range other {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		p.wrong.InLine(value.Line, fmt.Sprintf("%s has no key %q", of, key), "keys are "+plural.And(names))
-	})
-}
-
-func (p *hostParser) target(name string, n *yaml.Node) *Target {
-	t := &Target{Name: name}
-	fields(p, "target "+name, n, t, targetKeys, nil)
-	return t
-}
-
-func (p *hostParser) drive(name string, n *yaml.Node) HostDrive {
+func (r HostReader) drive(name string, n *yaml.Node) HostDrive {
 	d := HostDrive{Name: name}
 	d.Is.Competes = 1
+	of := "drive " + name
 	known := func(n *yaml.Node) {
-		is, err := p.model.Drive(n.Value)
+		is, err := r.Model.Drive(n.Value)
 		if err != nil {
-			p.wrong.InLine(n.Line, fmt.Sprintf("drive %s: %v", name, err), "")
+			r.Problem(n, fmt.Sprintf("%s: %v", of, err), "")
 			return
 		}
 		d.Is = is
@@ -210,19 +164,18 @@ func (p *hostParser) drive(name string, n *yaml.Node) HostDrive {
 		known(n)
 		return d
 	}
-	if n.Kind == yaml.MappingNode { // what it is comes first, wherever it stands
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == "drive" {
-				known(n.Content[i+1])
-			}
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 { // what it is comes first, wherever it stands
+		if n.Content[i].Value == "drive" {
+			known(n.Content[i+1])
 		}
 	}
-	fields(p, "drive "+name, n, &d, driveKeys, map[string]func(*yaml.Node){
-		"drive": func(*yaml.Node) {},
-		"target": func(n *yaml.Node) {
-			if d.Target = p.targets[n.Value]; d.Target == nil {
-				p.wrong.InLine(n.Line, fmt.Sprintf("drive %s: there is no target %q", name, n.Value), "add it to targets")
-			}
-		}})
+	all := setters(r.Reader, of, &d, driveKeys)
+	all["drive"] = func(*yaml.Node) {}
+	all["target"] = func(n *yaml.Node) {
+		if d.Target = r.Targets[n.Value]; d.Target == nil {
+			r.Problem(n, fmt.Sprintf("%s: there is no target %q", of, n.Value), "add it to targets")
+		}
+	}
+	r.Mapping(n, of, all)
 	return d
 }

@@ -52,13 +52,19 @@ func TestBadHostsAreRefused(t *testing.T) {
 		"colour: red":                            {"h.yaml:1: ", "colour"},
 		"speed: 2\ncolour: red\nspeed: x":        {"h.yaml"},
 		"speed: fast\ncolour: red":               {"h.yaml:1: ", "speed of the host", "h.yaml:2: ", "colour"},
-		"drives: [a]":                            {"drives are names"},
+		"drives: [a]":                            {"drives of the host are names"},
 		"drives: {a: none}":                      {`knows no drive "none": it knows slow, fast`},
 		"drives:\n  a: {drive: fast, target: u}": {`h.yaml:2: `, `there is no target "u"`},
-		"drives:\n  a: {reed-iops: 4}":           {`no key "reed-iops"`, "read-iops"},
+		"drives:\n  a: {reed-iops: 4}":           {`unknown key "reed-iops"`, "read-iops"},
 		"drives:\n  a: {read-iops: -4}":          {"above 0"},
 		"targets:\n  t: {io-cpu: 5}":             {"a time with its unit"},
-		"[]":                                     {"h.yaml"},
+		"[]":                                     {"h.yaml:1: the host is written as keys and values, not as a list"},
+		"drives: {a: fast, a: slow}":             {"drives of the host has a more than once"},
+		"drives: {[a]: fast}":                    {"a name in drives of the host is text, not a list"},
+		"speed: {a: 1}":                          {`speed of the host: it is a number`},
+		"memory: 1GiB\nmemory: 2GiB":             {"h.yaml:2: memory is given more than once"},
+		"":                                       {"h.yaml:1: the file is empty"},
+		"a: &a [*a]":                             {"h.yaml:1: "},
 	} {
 		_, err := m.ParseHost(measured, "h.yaml", []byte(text))
 		for _, w := range want {

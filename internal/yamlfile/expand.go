@@ -1,4 +1,4 @@
-package experiment
+package yamlfile
 
 import (
 	"slices"
@@ -8,19 +8,19 @@ import (
 	"plimsoll/internal/problem"
 )
 
-// Limits of an experiment file. A real one is far below them; they stop files
+// Limits of a file, where its kind has no others. A real one is far below them; they stop files
 // that are made to fill the memory: a few aliases of aliases grow without end.
 const (
 	maxBytes  = 1 << 20
 	maxValues = 20_000
 	maxDepth  = 100
-	maxFilled = 500_000 // once levels of factors are filled in, too
 )
 
 // expander replaces aliases by what they stand for, and merge keys (<<) by
 // the pairs that they bring in, so that whoever reads the tree need not know
 // of them. Nodes keep the line where they were written.
 type expander struct {
+	most     int // values
 	values   int
 	problems problem.List // why it gave up: one, or none
 }
@@ -35,9 +35,9 @@ func (x *expander) giveUp(n *yaml.Node, what, remedy string) {
 func (x *expander) expand(n *yaml.Node, depth int) *yaml.Node {
 	x.values++
 	switch {
-	case x.values > maxValues:
+	case x.values > x.most:
 		x.giveUp(n, "the file holds too many values once its aliases are filled in",
-			"write stacks and workloads out instead of nesting aliases")
+			"write them out instead of nesting aliases")
 	case depth > maxDepth:
 		x.giveUp(n, "values are nested too deep, or an alias stands within what it names", "")
 	}
