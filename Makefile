@@ -134,6 +134,10 @@ bench-aa: setup-demo ## measure copies of equal stacks: how many pairs are calle
 bench-report: setup-test ## open the report of a run of 200 trials in Chromium: how long it takes, and its size
 	$(GO) test -count=1 -run '^$$' -bench BrowserOpensReport -benchtime 9x ./internal/report
 
+.PHONY: bench-plan
+bench-plan: setup-test ## plan 500 small fleets beside brute force, and large ones: how far from the bound, and how long it takes
+	FLEETS=500 $(GO) test -count=1 -run SmallFleets -bench Plan -benchtime 1x ./internal/placement
+
 .PHONY: bench-trace
 bench-trace: setup-test ## analyse captures of many shapes beside blkparse and btt: CPU time and memory
 	scripts/bench-trace.sh

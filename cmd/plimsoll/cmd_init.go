@@ -18,13 +18,16 @@ import (
 // defaultExperiment is the file that init writes when none is named.
 const defaultExperiment = "experiment.yaml"
 
+// defaultFleet is the file that init fleet writes.
+const defaultFleet = "fleet.yaml"
+
 // densityExperiment is the one that init density writes.
 const densityExperiment = "density.yaml"
 
 func newInitCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "init [density] [FILE]",
-		Short: "Write a commented experiment file for this host",
+		Use:   "init [density|fleet] [FILE]",
+		Short: "Write a commented experiment file for this host, or a fleet to plan for",
 		Long: `Write an experiment file for this host, ` + defaultExperiment + ` unless FILE names another, or
 to standard output when FILE is "-". It has the stacks that the host can make
 today, as plimsoll doctor finds them, and names what it lacks for others. The
@@ -35,6 +38,10 @@ With density, the file asks how many key-value servers this host carries: with a
 many and as much data as are in proportion to its processors and its memory, in the
 directory with most room. It is ` + densityExperiment + ` unless FILE names another.
 
+With fleet, it is a fleet for plimsoll plan: hosts such as this one, and the classes
+of ` + modelFile + `, which plimsoll fit wrote here. It is ` + defaultFleet + ` unless FILE
+names another.
+
 It looks at the host for a second or two, and changes nothing.
 
 EXIT STATUS
@@ -44,7 +51,8 @@ EXIT STATUS
 		Example: `  plimsoll init
   plimsoll init nightly.yaml && plimsoll validate nightly.yaml
   plimsoll init - | less
-  plimsoll init density`,
+  plimsoll init density
+  plimsoll init fleet && plimsoll plan fleet.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			_, rest := asksHowMany(args)
 			return atMostOne("one file")(cmd, rest)
@@ -53,10 +61,21 @@ EXIT STATUS
 			standard, write := defaultExperiment, starter.Write
 			host := hostinfo.New()
 			host.State = a.state
-			density, rest := asksHowMany(args)
-			if density {
+			what, rest := asksHowMany(args)
+			switch what {
+			case "density":
 				standard = densityExperiment
 				write = func(w io.Writer, h starter.Host) error { return starter.WriteDensity(w, h, host.Has()) }
+			case "fleet":
+				m, err := readModel(modelFile)
+				if err != nil {
+					return &exitError{exitUsage,
+						fmt.Errorf("a fleet is planned by a model: make one with plimsoll fit RUN...: %w", err)}
+				}
+				standard = defaultFleet
+				write = func(w io.Writer, h starter.Host) error {
+					return starter.WriteFleet(w, h, host.Has(), modelFile, m)
+				}
 			}
 			file := standard
 			if len(rest) > 0 {
@@ -80,17 +99,18 @@ EXIT STATUS
 				}
 				return nil
 			}
-			return a.writeNew(file, text.Bytes())
+			return a.writeNew(file, text.Bytes(), what)
 		},
 	}
 }
 
-// asksHowMany reports whether the file is to ask how many servers the host carries, and what else was given.
-func asksHowMany(args []string) (density bool, rest []string) {
-	if len(args) > 0 && args[0] == "density" {
-		return true, args[1:]
+// asksHowMany returns what the file is to be, "density" or "fleet" where it is no experiment about stacks, and what
+// else was given.
+func asksHowMany(args []string) (what string, rest []string) {
+	if len(args) > 0 && (args[0] == "density" || args[0] == "fleet") {
+		return args[0], args[1:]
 	}
-	return false, args
+	return "", args
 }
 
 func thereAlready(file string) error {
@@ -98,19 +118,25 @@ func thereAlready(file string) error {
 }
 
 // writeNew writes a file that must not exist.
-func (a *app) writeNew(file string, text []byte) error {
+func (a *app) writeNew(file string, text []byte, what string) error {
 	f, err := owner.New(file, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return &exitError{exitUsage, thereAlready(file)}
 	}
 	if err != nil {
-		return &exitError{exitFailure, fmt.Errorf("write the experiment: %w", err)}
+		return &exitError{exitFailure, fmt.Errorf("write the file: %w", err)}
 	}
 	if _, err := f.Write(text); err != nil {
-		return &exitError{exitFailure, errors.Join(fmt.Errorf("write the experiment: %w", err), f.Close(), os.Remove(file))}
+		return &exitError{exitFailure, errors.Join(fmt.Errorf("write the file: %w", err), f.Close(), os.Remove(file))}
 	}
 	if err := f.Close(); err != nil {
-		return &exitError{exitFailure, fmt.Errorf("write the experiment: %w", err)}
+		return &exitError{exitFailure, fmt.Errorf("write the file: %w", err)}
+	}
+	if what == "fleet" {
+		fmt.Fprintf(a.stdout, "Wrote %s. Say in it which hosts and containers there are, and then:\n  plimsoll plan %s\n",
+			file,
+			shellLine([]string{file}))
+		return nil
 	}
 	fmt.Fprintf(a.stdout, "Wrote %s. What it would do here:\n  plimsoll validate %s\n", file, shellLine([]string{file}))
 	return nil

@@ -213,7 +213,8 @@ func commandGroups() []commandGroup {
 			endsSoon(newRunsCommand), endsSoon(newShowCommand), newOpenCommand,
 			endsSoon(newCompareCommand), endsSoon(newExportCommand), newImportCommand,
 		}},
-		{"To predict", []func(*app) *cobra.Command{endsSoon(newFitCommand), endsSoon(newPredictCommand)}},
+		{"To predict", []func(*app) *cobra.Command{endsSoon(newFitCommand), endsSoon(newPredictCommand),
+			endsSoon(newPlanCommand)}},
 		{"To go further", []func(*app) *cobra.Command{newTraceCommand, newImageCommand, newDataCommand, newLabCommand,
 			newTargetCommand}},
 		{"Besides", []func(*app) *cobra.Command{

@@ -162,16 +162,17 @@ func TestDrivesBoundWhatStandsOnThem(t *testing.T) {
 			t.Errorf("%s: %v, and not about %v", what, got, want)
 		}
 	}
-	slow := solve(Placed{0, 0, 8})
+	slow := solve(Placed{Class: 0, Drive: 0, Count: 8})
 	near("20,000 reads of two an operation", slow.Rate, 1e4, 0.05)
 	if slow.Binds != Reads || slow.Of != "a" {
 		t.Errorf("what binds is %v of %v", slow.Binds, slow.Of)
 	}
-	fast := solve(Placed{0, 1, 8})
+	fast := solve(Placed{Class: 0, Drive: 1, Count: 8})
 	near("400,000 reads on the fast one", fast.Rate, 2e5, 0.05)
-	apart, alone := solve(Placed{0, 0, 8}, Placed{1, 1, 8}), solve(Placed{0, 0, 8})
+	apart, alone := solve(Placed{Class: 0, Drive: 0, Count: 8}, Placed{Class: 1, Drive: 1, Count: 8}),
+		solve(Placed{Class: 0, Drive: 0, Count: 8})
 	near("on another drive", apart.Tenants[0].Rate, alone.Rate, 1e-3)
-	together := solve(Placed{0, 0, 8}, Placed{1, 0, 8})
+	together := solve(Placed{Class: 0, Drive: 0, Count: 8}, Placed{Class: 1, Drive: 0, Count: 8})
 	near("both on one: half of its time each", together.Tenants[0].Rate, 0.5e4, 0.05)
 	near("writes twice as dear", together.Tenants[1].Rate, 0.25e4, 0.05)
 	for class, want := range map[string]string{"R": "", "W": "how long W waits for a write"} {
@@ -185,9 +186,10 @@ func TestDrivesBoundWhatStandsOnThem(t *testing.T) {
 		}
 	}
 	host.Drives[0].Is.Competes = 0
-	near("where writes cost nothing", solve(Placed{0, 0, 8}, Placed{1, 0, 8}).Tenants[0].Rate, 1e4, 0.05)
+	near("where writes cost nothing", solve(Placed{Class: 0, Drive: 0, Count: 8}, Placed{Class: 1, Drive: 0,
+		Count: 8}).Tenants[0].Rate, 1e4, 0.05)
 	host.Host.Speed = 2
-	n, twice := solve(Placed{2, -1, 400}), 32/1e-4*2
+	n, twice := solve(Placed{Class: 2, Drive: -1, Count: 400}), 32/1e-4*2
 	near("processors twice as fast", n.Rate, twice, 0.05)
 	if n.Binds != Processors {
 		t.Errorf("what binds is %v", n.Binds)

@@ -73,7 +73,8 @@ func anyHost(t *rapid.T, m *Model) HostKind {
 
 func anyPlacement(t *rapid.T, m *Model) (all []Placed) {
 	for c := range m.Classes {
-		all = append(all, Placed{c, rapid.IntRange(0, 2).Draw(t, "drive"), rapid.IntRange(0, 12).Draw(t, "count")})
+		all = append(all, Placed{Class: c, Drive: rapid.IntRange(0, 2).Draw(t, "drive"), Count: rapid.IntRange(0,
+			12).Draw(t, "count")})
 	}
 	return all
 }
@@ -125,7 +126,7 @@ func TestMoreOfAHostIsNeverWorse(t *testing.T) {
 		if a, b := fair(m, placed, before), fair(m, placed, after); b < a-0.01 {
 			t.Fatalf("with more of %s %s: %v instead of %v\n%+v\n%+v", r.of, r.name, b, a, before, after)
 		}
-		none := append(slices.Clone(placed), Placed{0, 1, 0})
+		none := append(slices.Clone(placed), Placed{Class: 0, Drive: 1, Count: 0})
 		if s, err := m.Solve(host, none); err != nil || s.Rate != before.Rate {
 			t.Fatalf("a tenant of none changes %v to %v, %v", before.Rate, s.Rate, err)
 		}

@@ -125,6 +125,7 @@ type section struct {
 	Rows    []figureRow // below them, sharing their time
 	Stops   *stopTable
 	Heat    []answer.Heat
+	Fill    []answer.Fill
 	Tables  []answer.Table
 	Roles   roles     // of the stacks that rows of tables are of
 	Remarks []string  // what must be said beside the numbers

@@ -43,6 +43,8 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"count":     counted,
 		"join":      strings.Join,
 		"slot":      slotClass,
+		"filled":    filled,
+		"percentOf": percentOf,
 		"reasons":   reasonsOf,
 		"symbol":    symbol,
 		"means":     meanings,

@@ -171,7 +171,7 @@ func pageSections(run *result.Run, all []*answer.Section) (drawn []section) {
 }
 
 func sectionOf(of *answer.Section, shared axes) section {
-	s := section{Title: of.Title, Note: of.Note, Heat: of.Heat, Tables: of.Tables}
+	s := section{Title: of.Title, Note: of.Note, Heat: of.Heat, Fill: of.Fill, Tables: of.Tables}
 	for _, k := range of.Keys {
 		s.Keys = append(s.Keys, legendKey{string(k.Class), k.Text})
 	}

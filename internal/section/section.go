@@ -19,6 +19,7 @@ type Section struct {
 	Tables  []Table
 	Keys    []Key
 	Heat    []Heat
+	Fill    []Fill
 	Figures []Figure
 	Remarks []Remark
 	Parts   []*Section // folded on a page, and left out of terminals: what the numbers here were made of

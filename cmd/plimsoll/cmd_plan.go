@@ -1,0 +1,146 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/inputfile"
+	"plimsoll/internal/model"
+	"plimsoll/internal/owner"
+	"plimsoll/internal/placement"
+	"plimsoll/internal/report"
+)
+
+// mostFleet is more than any fleet's file has.
+const mostFleet = 32 << 20
+
+// planFlags are the flags of plan.
+type planFlags struct {
+	out, page string
+	seed      uint64
+	time      time.Duration
+}
+
+func newPlanCommand(a *app) *cobra.Command {
+	flags := planFlags{seed: 1}
+	cmd := &cobra.Command{
+		Use:   "plan FLEET.yaml [-o plan.json]",
+		Short: "Plan which container stands on which host and drive, by a model of runs",
+		Long: `Say which container is to stand on which host and drive, local or remote, so that all
+limits are kept and all do as much as they can together: what each would do there
+and its p99, with intervals of 90%, what fills each host, what would help most, and
+why each stands where it does. Nothing is measured, and nothing is moved.
+
+A fleet names a model, hosts and containers: docs/plan.md has all its keys, and
+"plimsoll init fleet" writes one. Its objective is ` + objectives() + `
+
+Small fleets have the best plan there is, by the model. Of larger ones it says how
+far the best may be from what was found. Where the fleet says where containers
+stand now, the moves from there to the plan are listed, in an order that breaks no
+limit on the way, and "moves: 5" takes at most so many. The same fleet has the same
+plan, unless --time ends the search.
+
+EXIT STATUS
+  0  every container has its place
+  1  some container has none, the model knows nothing of what is asked, or a file
+     cannot be read or written
+  2  the command line is wrong, or there is no such file`,
+		Example: `  plimsoll plan fleet.yaml
+  plimsoll plan fleet.yaml -o plan.json --page plan.html
+  plimsoll plan fleet.yaml --json | jq '.plan.hosts[].containers'`,
+		Args: exactly(1, "a fleet's file"),
+		RunE: func(_ *cobra.Command, args []string) error { return flags.plan(a, args[0]) },
+
+		ValidArgsFunction: completeFiles,
+	}
+	f := cmd.Flags()
+	f.StringVarP(&flags.out, "output", "o", "", "`file` to write the plan to, as JSON")
+	f.StringVar(&flags.page, "page", "", "`file` to write the plan to, as a page")
+	f.Uint64Var(&flags.seed, "seed", flags.seed, "seed of the search")
+	f.DurationVar(&flags.time, "time", 0, "`longest` that the search may take, such as 30s; without it, as long as "+
+		"it finds better plans, some seconds")
+	f.BoolVar(&a.jsonOutput, "json", false, "print everything as JSON")
+	return cmd
+}
+
+// objectives lists what a plan may be for.
+func objectives() string {
+	text := ""
+	for _, o := range placement.Objectives() {
+		text += "\n  " + fmt.Sprintf("%-11s", o[0]) + o[1]
+	}
+	return text
+}
+
+func (f *planFlags) plan(a *app, file string) error {
+	text, err := inputfile.Read(file, mostFleet)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	made := placement.Document{Fleet: placement.Source{File: file, Sum: sum(text)}, Version: version, Seed: f.seed}
+	open := func(name string) (*model.Model, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(file), name)
+		}
+		text, err := inputfile.Read(name, mostModel)
+		if err != nil {
+			return nil, &exitError{exitUsage, fmt.Errorf("the model of %s: %w", file, err)}
+		}
+		made.Model = placement.Source{File: name, Sum: sum(text)}
+		m, err := model.Read(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return m, nil
+	}
+	fleet, m, err := placement.Parse(file, text, open)
+	if err != nil {
+		return err
+	}
+	options := placement.Options{Seed: f.seed}
+	if f.time > 0 {
+		end := time.Now().Add(f.time)
+		options.Stop = func() bool { return time.Now().After(end) }
+	}
+	plan, err := placement.Best(m, fleet, options)
+	if err != nil {
+		return &exitError{exitFailure, err}
+	}
+	made.Text, made.Plan = string(text), plan
+	if f.out != "" {
+		if err := writeTo(a.data(), f.out, made.Write); err != nil {
+			return &exitError{exitFailure, fmt.Errorf("write the plan: %w", err)}
+		}
+	}
+	if f.page != "" {
+		page := func(w io.Writer) error { return report.PlanHTML(w, plan, filepath.Base(file), version) }
+		if err := owner.Replace(f.page, page); err != nil {
+			return &exitError{exitFailure, fmt.Errorf("write the page of the plan: %w", err)}
+		}
+	}
+	switch {
+	case f.out == standardOutput:
+	case a.jsonOutput:
+		err = made.Write(a.data())
+	default:
+		err = report.Planned(a.styled(), plan, a.terminalOptions())
+	}
+	if err == nil && len(plan.Left) > 0 {
+		err = fmt.Errorf("%s: not every container has a place", file)
+	}
+	if err != nil {
+		return &exitError{exitFailure, err}
+	}
+	return nil
+}
+
+func sum(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,314 @@
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/result"
+)
+
+// someModel knows a class that reads the more the less memory it has, one that writes, and one that computes.
+func someModel() *model.Model {
+	class := func(name string, reads model.Miss, writes, cpu, fixed float64) model.Fitted {
+		f := model.Fitted{Name: name, Drive: "slow", Params: model.Params{Reads: reads, ReadBytes: 4096,
+			Writes: model.Writes{At1: model.Number(writes)}, WriteBytes: 4096,
+			CPU: model.Line{Base: model.Number(cpu)}, HostCPU: model.Line{Base: model.Number(math.NaN())},
+			Latency: model.Line{Base: 2e-4, More: 4e-4}, Late: model.Sharp{Processors: 2, Device: 6},
+			Reach: model.Reach{Machine: 1, Reads: 1, Writes: 1}, Tail: model.Tail{{Mean: 1e-3, Times: 3}}}}
+		for n := 1; n <= 4; n++ {
+			f.Points = append(f.Points, model.Point{Instances: n, Clients: 8, Host: model.Host{CPUs: 8, MemoryBytes: 8 << 30},
+				Units: []model.Unit{{Rate: 1400 * model.Number(n), Held: model.Number(n * int(fixed) * 2),
+					Fixed: model.Number(n * int(fixed))}}})
+		}
+		return f
+	}
+	side := func(iops, bandwidth, latency model.Number) model.Side {
+		return model.Side{IOPS: iops, Bandwidth: bandwidth, Latency: latency, Sharp: 3}
+	}
+	return &model.Model{Classes: []model.Fitted{
+		class("reads", model.Miss{Scale: 2, Fits: 1 << 30, Shape: 1}, 0.1, 5e-5, 100<<20),
+		class("writes", model.Miss{Floor: 0.2, Shape: 1}, 2, 1e-4, 200<<20),
+		class("computes", model.Miss{Floor: 0.01, Shape: 1}, 0, 4e-4, 50<<20),
+	}, Drives: []model.Drive{
+		{Name: "slow", Read: side(2e4, 2e8, 4e-4), Write: side(1e4, 1e8, 3e-4), Competes: 1},
+		{Name: "fast", Read: side(1e5, 1e9, 8e-5), Write: side(5e4, 5e8, 3e-5), Competes: 0.5, Mixed: 1}}}
+}
+
+// someFleet draws a small fleet.
+func someFleet(m *model.Model, r *rand.Rand, objective Objective) *Fleet {
+	f := &Fleet{Objective: objective}
+	for k := range 1 + r.IntN(2) {
+		is := model.HostKind{Host: model.Host{CPUs: float64(1 + r.IntN(8)), MemoryBytes: int64(1+r.IntN(4)) << 30}}
+		for d := range 1 + r.IntN(2) {
+			is.Drives = append(is.Drives, model.HostDrive{Name: fmt.Sprint("d", d), Is: m.Drives[r.IntN(len(m.Drives))]})
+		}
+		f.Hosts = append(f.Hosts, Hosts{Name: fmt.Sprint("h", k), Count: 1 + r.IntN(2), Is: is, Price: float64(1 +
+			r.IntN(3))})
+	}
+	for c := range 1 + r.IntN(2) {
+		d := Containers{Name: fmt.Sprint("c", c), Class: r.IntN(len(m.Classes)), Count: 1 + r.IntN(3), Apart: r.IntN(4) == 0}
+		if r.IntN(2) == 0 {
+			d.LeastRate = 500 * float64(1+r.IntN(8))
+		}
+		if r.IntN(3) == 0 {
+			d.MostP99 = 1e-3 * float64(1+r.IntN(20))
+		}
+		if r.IntN(3) == 0 {
+			d.Limits = result.Limits{MemoryBytes: int64(300+r.IntN(700)) << 20}
+		}
+		if c > 0 && r.IntN(4) == 0 {
+			d.Away = []int{0}
+		} else if c > 0 && r.IntN(4) == 0 {
+			d.Beside = []int{0}
+		}
+		f.Containers = append(f.Containers, d)
+	}
+	return f
+}
+
+// brute looks at every way to place every container, one by one, and knows nothing of how plans are found.
+type brute struct {
+	m     *model.Model
+	f     *Fleet
+	alone []float64
+	known map[string]told
+	best  float64
+	some  bool
+}
+
+type told struct {
+	ok               bool
+	rate, p99, least float64
+}
+
+func (b *brute) host(k int, placed []model.Placed, demands []int) told {
+	key := fmt.Sprint(k, placed, demands)
+	if t, ok := b.known[key]; ok {
+		return t
+	}
+	t := told{ok: true, least: math.Inf(1)}
+	counts := map[int]int{}
+	for i, p := range placed {
+		counts[demands[i]] += p.Count
+	}
+	for d, n := range counts {
+		c := b.f.Containers[d]
+		t.ok = t.ok && (!c.Apart || n < 2)
+		for _, o := range c.Away {
+			t.ok = t.ok && counts[o] == 0
+		}
+		for _, o := range c.Beside {
+			t.ok = t.ok && counts[o] > 0
+		}
+	}
+	if t.ok && len(placed) > 0 {
+		s, err := b.m.Solve(b.f.Hosts[k].Is, placed)
+		if t.ok = err == nil; t.ok {
+			t.rate = s.Rate
+			for i, one := range s.Tenants {
+				c := b.f.Containers[demands[i]]
+				each := one.Rate / float64(placed[i].Count)
+				t.ok = t.ok && each >= c.LeastRate*(1-1e-9) && (c.MostP99 == 0 || one.P99 <= c.MostP99*(1+1e-9))
+				t.p99, t.least = max(t.p99, one.P99), min(t.least, each/b.alone[demands[i]])
+			}
+		}
+	}
+	b.known[key] = t
+	return t
+}
+
+type place struct{ host, drive int }
+
+func (b *brute) run() {
+	var places []place
+	var kinds []int
+	for k, h := range b.f.Hosts {
+		for range h.Count {
+			for d := range h.Is.Drives {
+				places = append(places, place{len(kinds), d})
+			}
+			kinds = append(kinds, k)
+		}
+	}
+	b.alone = make([]float64, len(b.f.Containers))
+	for d, c := range b.f.Containers {
+		for k, h := range b.f.Hosts {
+			for drive := range b.f.Hosts[k].Is.Drives {
+				if s, err := b.m.Solve(h.Is, []model.Placed{{Class: c.Class, Drive: drive, Count: 1, Own: c.Limits}}); err == nil {
+					b.alone[d] = max(b.alone[d], s.Rate)
+				}
+			}
+		}
+	}
+	var all []int
+	for d, c := range b.f.Containers {
+		for range c.Count {
+			all = append(all, d)
+		}
+	}
+	at := make([]int, len(all))
+	var walk func(i int)
+	walk = func(i int) {
+		if i == len(all) {
+			b.judge(kinds, places, all, at)
+			return
+		}
+		from := 0
+		if i > 0 && all[i] == all[i-1] {
+			from = at[i-1] // equal containers are not told apart
+		}
+		for p := from; p < len(places); p++ {
+			at[i] = p
+			walk(i + 1)
+		}
+	}
+	b.known = map[string]told{}
+	walk(0)
+}
+
+func (b *brute) judge(kinds []int, places []place, all, at []int) {
+	value := 0.0
+	if b.f.Objective == Fairness {
+		value = math.Inf(1)
+	}
+	for h, k := range kinds {
+		var placed []model.Placed
+		var demands []int
+		for d, c := range b.f.Containers {
+			for drive := range b.f.Hosts[k].Is.Drives {
+				n := 0
+				for i, p := range at {
+					if all[i] == d && places[p] == (place{h, drive}) {
+						n++
+					}
+				}
+				if n > 0 {
+					placed = append(placed, model.Placed{Class: c.Class, Drive: drive, Count: n, Own: c.Limits})
+					demands = append(demands, d)
+				}
+			}
+		}
+		t := b.host(k, placed, demands)
+		if !t.ok {
+			return
+		}
+		switch b.f.Objective {
+		case Throughput:
+			value += t.rate
+		case FewHosts:
+			if len(placed) > 0 {
+				value -= b.f.Hosts[k].Price
+			}
+		case WorstP99:
+			value = min(value, -t.p99)
+		case Fairness:
+			value = min(value, t.least)
+		}
+	}
+	if !b.some || value > b.best {
+		b.some, b.best = true, value
+	}
+}
+
+// reached is what the objective counts of a plan.
+func (p *Plan) reached(o Objective) float64 {
+	switch o {
+	case FewHosts:
+		return -p.Price
+	case WorstP99:
+		return -float64(p.P99.Value)
+	case Fairness:
+		return float64(p.Kept)
+	}
+	return float64(p.Rate.Value)
+}
+
+// Small fleets have the plan that looking at every one finds, for each objective; and column generation comes near.
+func TestSmallFleetsAreAsBruteForceHasThem(t *testing.T) {
+	m := someModel()
+	r := rand.New(rand.NewPCG(7, 7))
+	placed, near := 0, 0
+	fleets := 80
+	if more, err := strconv.Atoi(os.Getenv("FLEETS")); err == nil {
+		fleets = more // make bench-plan
+	}
+	for i := range fleets {
+		f := someFleet(m, r, Objective(Objectives()[i%4][0]))
+		b := brute{m: m, f: f}
+		b.run()
+		p, err := Best(m, f, Options{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.some != (len(p.Left) == 0) {
+			t.Fatalf("%d: all placed by brute force: %t, and left over %+v of %+v", i, b.some, p.Left, f)
+		}
+		if !b.some {
+			continue
+		}
+		placed++
+		off := evenly
+		if f.Objective == WorstP99 || f.Objective == Fairness {
+			off = within
+		}
+		if got := p.reached(f.Objective); math.Abs(got-b.best) > off*math.Abs(b.best) {
+			t.Errorf("%d: %s: %v, by brute force %v: %+v", i, f.Objective, got, b.best, p)
+		}
+		if float64(p.Gap) > 2*off {
+			t.Errorf("%d: a gap of %v of the best plan", i, p.Gap)
+		}
+		if f.Objective == Throughput || f.Objective == FewHosts {
+			s, err := newSearch(m, f, Options{Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := goal{price: f.Objective == FewHosts}
+			generated := s.plan(s.generate(s.counts(), g))
+			if len(generated.Left) > 0 {
+				t.Errorf("%d: column generation left %+v", i, generated.Left)
+				continue
+			}
+			if got := generated.reached(f.Objective); got > b.best+1e-9*math.Abs(b.best) {
+				t.Errorf("%d: column generation has %v, more than the best, %v", i, got, b.best)
+			} else if got > b.best-0.01*math.Abs(b.best) {
+				near++
+			}
+		}
+	}
+	t.Logf("%d of %d could be placed; column generation came within 1%% in %d", placed, fleets, near)
+	if placed < fleets/2 {
+		t.Errorf("only %d of %d fleets could be placed: the test shows little", placed, fleets)
+	}
+}
+
+// The same fleet, model and seed have the same plan.
+func TestPlansAreTheSameAgain(t *testing.T) {
+	m := someModel()
+	r := rand.New(rand.NewPCG(3, 3))
+	f := someFleet(m, r, Throughput)
+	for i := range f.Containers {
+		f.Containers[i] = Containers{Name: f.Containers[i].Name, Class: i, Count: 40}
+	}
+	f.Hosts[0].Count = 12
+	var first string
+	for range 3 {
+		p, err := Best(m, f, Options{Seed: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := (Document{Plan: p}).Write(&text); err != nil {
+			t.Fatal(err)
+		}
+		if first = cmp.Or(first, text.String()); text.String() != first {
+			t.Fatalf("%s\nand\n%s", text.String(), first)
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package report
+
+import answer "plimsoll/internal/section"
+
+// filledPart is where a part of a bar stands in the room that the widest bar has.
+type filledPart struct {
+	answer.FillPart
+	X, W percent
+}
+
+// filled places the parts of a bar beside each other. What is more than fills it ends where it does.
+func filled(b answer.FillBar) (all []filledPart) {
+	from := 0.0
+	for _, p := range b.Parts {
+		to := min(1, from+max(0, p.Share))
+		all = append(all, filledPart{p, percentOf(from * b.Size), percentOf((to - from) * b.Size)})
+		from = to
+	}
+	return all
+}
+
+func percentOf(share float64) percent { return percent(100 * share) }
