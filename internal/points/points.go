@@ -377,7 +377,10 @@ func (p point) trial(workload, mix string) result.Trial {
 				WriteBytes: count(p.writeBytes)}}}}
 	}
 	var latency map[result.Stage]hist.Histogram
-	if p.seen["mean"] {
+	if p.seen["p99"] && !p.seen["mean"] { // Little's law gives it
+		p.mean = 1e9 * max(0, float64(p.clients*p.instances)/p.rate-p.think)
+	}
+	if p.mean > 0 || p.seen["mean"] {
 		h := hist.Histogram{Count: operations, MeanNS: p.mean}
 		if p.seen["p99"] {
 			h.Printed = []hist.Quantile{{Percent: 99, NS: uint64(p.p99)}}

@@ -1,11 +1,13 @@
 package points
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"plimsoll/internal/cell"
+	"plimsoll/internal/result"
 )
 
 const table = `class, instances, clients, throughput, think, mean, p99, reads, cpu, cpus, memory, read-iops, peak-memory
@@ -84,4 +86,16 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A p99 without a mean is kept: the mean of clients that wait for answers is theirs over the rate, less their thinking.
+func TestMeanFollowsFromLittlesLaw(t *testing.T) {
+	run, wrong := Read("t.csv", []byte("class,instances,clients,throughput,think,p99\nC,2,8,1000,5ms,30ms\n"))
+	if len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	latency, ok := run.Trials[0].Instances[0].Measurement.Operations[0].Latency[result.Total]
+	if !ok || math.Abs(latency.MeanNS-11e6) > 1 || len(latency.Printed) != 1 || latency.Printed[0].NS != 30e6 {
+		t.Errorf("%+v", latency)
+	}
 }

@@ -52,7 +52,7 @@ func presented(run *result.Run, points []fact.Point) (*result.Run, []fact.Point)
 			p.Stack = places[p.Workload]
 			p.Marks = with(p.Marks, marksOfPlaces(run, m)...)
 		}
-		miniature := miniatureText(m.Host)
+		miniature := miniatureText(run, m.Host)
 		if miniature != "" {
 			p.Marks = with(p.Marks, miniature)
 		}
@@ -168,10 +168,14 @@ func tenantsText(m result.Mix) string {
 
 func bytesText(n int64) string { return units.Bytes(uint64(max(0, n))) }
 
-// miniatureText says in which smaller host numbers were measured; "" for none.
-func miniatureText(host *result.Limits) string {
-	if host == nil || host.None() {
+// miniatureText says in which smaller host numbers were measured, or, of those that were measured elsewhere, on
+// which; "" for none.
+func miniatureText(run *result.Run, host *result.Limits) string {
+	switch {
+	case host == nil || host.None():
 		return ""
+	case run.Imported != nil:
+		return "on a host of " + host.String()
 	}
 	return "in a miniature of " + host.String()
 }
@@ -184,7 +188,7 @@ func miniatureOf(run *result.Run) string {
 		if m.Varies != nil {
 			continue // its limits are told where they are compared
 		}
-		text := miniatureText(m.Host)
+		text := miniatureText(run, m.Host)
 		if !slices.Contains(all, text) {
 			all = append(all, text)
 		}
@@ -193,6 +197,9 @@ func miniatureOf(run *result.Run) string {
 	case len(all) == 1:
 		return all[0]
 	case slices.ContainsFunc(all, func(s string) bool { return s != "" }):
+		if run.Imported != nil {
+			return fmt.Sprintf("on %d hosts: each mix says on which", len(all))
+		}
 		return fmt.Sprintf("in %d sizes of host: each mix says in which miniature", len(all))
 	}
 	return ""

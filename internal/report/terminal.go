@@ -146,7 +146,10 @@ func (t *terminal) heading(dir string) {
 	}
 	t.text("", "", s, t.style.plain)
 	if miniature := miniatureOf(t.run); miniature != "" {
-		t.text("", "", "Every number was measured "+miniature+": a smaller host, made of this one", t.style.warn)
+		if t.run.Imported == nil {
+			miniature += ": a smaller host, made of this one"
+		}
+		t.text("", "", "Every number was measured "+miniature, t.style.warn)
 	} else if whole := wholeHost(t.run); whole != "" {
 		t.text("", "", "Every number was measured "+whole, t.style.plain)
 	}

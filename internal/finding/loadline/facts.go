@@ -94,14 +94,15 @@ func (c Curve) bindings() (all []binding) {
 
 // Curve is what a mix does together, over the number of its instances.
 type Curve struct {
-	Stack    string              `json:"stack,omitempty"`   // "" for a mix that names its own
-	Workload string              `json:"workload"`          // with the policy of limits, if there is one: "C under mem"
-	Host     string              `json:"host,omitempty"`    // the miniature, for people; "" for the host itself
-	Points   []fact.ScalingPoint `json:"points"`            // ascending by instances
-	Missing  []int               `json:"missing,omitempty"` // numbers of instances that were tried, of which no trial was completed
-	Memory   int64               `json:"memory,omitempty"`  // of the miniature, in bytes; 0 where it has no limit of its own
-	Floor    float64             `json:"floor,omitempty"`   // share by which bring-ups of the same mix differ in their rate; 0 where not known
-	Best     int                 `json:"best"`              // instances that together do most
+	Stack    string              `json:"stack,omitempty"`    // "" for a mix that names its own
+	Workload string              `json:"workload"`           // with the policy of limits, if there is one: "C under mem"
+	Host     string              `json:"host,omitempty"`     // the miniature, for people; "" for the host itself
+	Imported bool                `json:"imported,omitempty"` // it was measured elsewhere, and Host is that host
+	Points   []fact.ScalingPoint `json:"points"`             // ascending by instances
+	Missing  []int               `json:"missing,omitempty"`  // numbers of instances that were tried, of which no trial was completed
+	Memory   int64               `json:"memory,omitempty"`   // of the miniature, in bytes; 0 where it has no limit of its own
+	Floor    float64             `json:"floor,omitempty"`    // share by which bring-ups of the same mix differ in their rate; 0 where not known
+	Best     int                 `json:"best"`               // instances that together do most
 	Valley   *Valley             `json:"valley,omitempty"`
 	Rate     *Shape              `json:"rate,omitempty"` // of throughput; nil where Open says why
 	P99      *Shape              `json:"p99,omitempty"`  // of latency; nil where nothing can be told

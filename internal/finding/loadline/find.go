@@ -133,7 +133,7 @@ func curveOf(v *measured.View, s measured.Scaling) Curve {
 	seed := v.Run.Seed
 	c := Curve{
 		Stack: s.Stack.Name, Workload: s.Workload, Missing: s.Missing, Tail: tailOf(s, seed), Points: v.Points(s),
-		Line: lineFor(s, v.Objective(s), seed),
+		Line: lineFor(s, v.Objective(s), seed), Imported: v.Run.Imported != nil,
 	}
 	if s.Policy != "" {
 		c.Workload += " under " + s.Policy

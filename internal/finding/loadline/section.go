@@ -25,7 +25,14 @@ func (f *Facts) section() *section.Section {
 		Remarks: f.remarks(), Tables: []section.Table{f.table()}, Keys: c.keys(),
 		Figures: []section.Figure{c.throughput(), c.latencies(), c.deviceReads(), c.pageCache()},
 	}
-	if c.Host != "" {
+	switch {
+	case c.Imported:
+		s.Title = fmt.Sprintf("How many instances of %s that host carried", c.Workload)
+		if c.Host != "" {
+			s.Title += ": " + c.Host
+			s.Note += " All measured elsewhere, on a host of " + c.Host + "."
+		}
+	case c.Host != "":
 		s.Note += " All in a miniature of " + c.Host + "."
 	}
 	for _, p := range c.Points {

@@ -191,7 +191,10 @@ func (l Line) where() string {
 // does says where throughput is highest, and where it stops growing.
 func (c Curve) does() string {
 	on := "on the whole host"
-	if c.Host != "" {
+	switch {
+	case c.Imported:
+		on = "elsewhere"
+	case c.Host != "":
 		on = "in a miniature of " + c.Host
 	}
 	said := fmt.Sprintf("All together do most with %d: %s a second, %s.", c.Best, units.Rate(c.at(c.Best).Rate), on)

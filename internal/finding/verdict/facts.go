@@ -20,10 +20,11 @@ import (
 
 // Facts are what a verdict is drawn from, beside the recommendation.
 type Facts struct {
-	Carries *loadline.Facts `json:"carries,omitempty"` // of a run that asks how many instances a host carries: all else is empty then
-	Policed *policies.Facts `json:"policed,omitempty"` // of a run that asks what policies cost: likewise
-	Shared  *tenants.Facts  `json:"shared,omitempty"`  // of a run that asks what tenants do to each other: likewise
-	Offered *overload.Facts `json:"offered,omitempty"` // of a run that asks which rates are kept: likewise
+	Carries   *loadline.Facts `json:"carries,omitempty"`   // of a run that asks how many instances a host carries: all else is empty then
+	Policed   *policies.Facts `json:"policed,omitempty"`   // of a run that asks what policies cost: likewise
+	Shared    *tenants.Facts  `json:"shared,omitempty"`    // of a run that asks what tenants do to each other: likewise
+	Offered   *overload.Facts `json:"offered,omitempty"`   // of a run that asks which rates are kept: likewise
+	Elsewhere []Elsewhere     `json:"elsewhere,omitempty"` // of a table of points that something else measured: likewise
 
 	Name           string    `json:"name,omitempty"` // of the pick, in plain words
 	Line           string    `json:"line,omitempty"`

@@ -19,6 +19,8 @@ func (v Facts) say(f *fact.Finding) {
 		f.Title, f.Why = v.which(r), v.why(f.Stacks)
 	case "nothing":
 		f.Title, f.Why = v.none(f.Stacks)
+	case "elsewhere":
+		f.Title, f.Why = v.tells()
 	}
 	for _, d := range r.Because {
 		r.Doubts = append(r.Doubts, doubt(d))
@@ -216,6 +218,8 @@ func (v Facts) next(r *fact.Recommendation) string {
 	switch {
 	case v.Carries != nil || v.Offered != nil || v.Shared != nil || v.Policed != nil:
 		return v.nextOfMixes(r, in)
+	case v.Elsewhere != nil && r.Command != "":
+		return "what other hosts and numbers would do, by a model of it: " + r.Command
 	case v.Name == "":
 		return ""
 	case r.Command != "" && r.Confidence == fact.TooEarly:
