@@ -17,7 +17,7 @@ import (
 const modelFile = "model.json"
 
 func newFitCommand(a *app) *cobra.Command {
-	out, check := modelFile, false
+	out, page, check := modelFile, "", false
 	var seed uint64 = 1
 	cmd := &cobra.Command{
 		Use:   "fit RUN... [-o model.json]",
@@ -66,6 +66,11 @@ EXIT STATUS
 			if err := writeTo(a.data(), out, m.Write); err != nil {
 				return &exitError{exitFailure, fmt.Errorf("write the model: %w", err)}
 			}
+			if page != "" {
+				if err := writePage(page, report.FittedPage(m)); err != nil {
+					return err
+				}
+			}
 			if out == standardOutput {
 				return nil
 			}
@@ -81,6 +86,7 @@ EXIT STATUS
 	f := cmd.Flags()
 	f.StringVarP(&out, "output", "o", out, "`file` to write, or - for standard output")
 	f.BoolVar(&check, "check", false, "list what was said of each point that was left out")
+	f.StringVar(&page, "page", page, "`file` to write how far it is to be trusted to, as a page with figures")
 	f.Uint64Var(&seed, "seed", seed, "seed of the bring-ups that are drawn anew for the intervals")
 	f.BoolVar(&a.jsonOutput, "json", false, "print the model")
 	return cmd

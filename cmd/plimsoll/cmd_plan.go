@@ -119,9 +119,11 @@ func (f *planFlags) plan(a *app, file string) error {
 		}
 	}
 	if f.page != "" {
-		page := func(w io.Writer) error { return report.PlanHTML(w, plan, filepath.Base(file), version) }
-		if err := owner.Replace(f.page, page); err != nil {
-			return &exitError{exitFailure, fmt.Errorf("write the page of the plan: %w", err)}
+		page := report.Answer{Kind: "plan of " + filepath.Base(file), Title: "Which container on which host: " +
+			filepath.Base(file),
+			Verdict: plan.Verdict(), Meta: []string{"predicted by a model, not measured"}, Sections: plan.Sections()}
+		if err := writePage(f.page, page); err != nil {
+			return err
 		}
 	}
 	switch {
@@ -136,6 +138,14 @@ func (f *planFlags) plan(a *app, file string) error {
 	}
 	if err != nil {
 		return &exitError{exitFailure, err}
+	}
+	return nil
+}
+
+// writePage writes an answer as a page, in the place of one that is there.
+func writePage(path string, page report.Answer) error {
+	if err := owner.Replace(path, func(w io.Writer) error { return report.AnswerHTML(w, page, version) }); err != nil {
+		return &exitError{exitFailure, fmt.Errorf("write the page of the %s: %w", page.Kind, err)}
 	}
 	return nil
 }

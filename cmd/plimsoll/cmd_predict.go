@@ -20,7 +20,7 @@ const mostModel = 64 << 20
 
 // predictFlags are the flags of predict as they were written.
 type predictFlags struct {
-	mix, over, host, objective, against, speed, next string
+	mix, over, host, objective, against, speed, next, page string
 
 	limits    map[string]*string // by key
 	elsewhere bool
@@ -62,6 +62,7 @@ EXIT STATUS
   plimsoll predict model.json --mix C --over n=1..16 --memory 2GiB
   plimsoll predict model.json --mix 'C: 3, A: 2' --read-iops 20000
   plimsoll predict model.json --mix 'C: 6' --over memory=500MiB..4GiB
+  plimsoll predict model.json --mix C --over n=1..16 --page predicted.html
   plimsoll predict model.json --against last`,
 		Args: exactly(1, "a model's file"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -80,8 +81,10 @@ EXIT STATUS
 	f.StringVar(&flags.mix, "mix", "", "`classes` and how many instances of each: 'C: 4, A: 2'")
 	f.StringVar(&flags.over, "over", "", "`factor` to ask over, and its ends: n=1..16 or memory=1GiB..8GiB")
 	f.StringVar(&flags.host, "host", "", "`file` of what the host has")
-	f.StringVar(&flags.speed, "speed", "", "how fast processors are: a `factor`, or a run of one of the classes on such a host")
+	f.StringVar(&flags.speed, "speed", "", "how fast processors are: a `factor`, or a run of one of the classes on "+
+		"such a host")
 	f.StringVar(&flags.next, "next", "", "`file` to write the run to that would tell most about the question for its time")
+	f.StringVar(&flags.page, "page", "", "`file` to write the answer to, as a page with figures")
 	f.StringVar(&flags.objective, "objective", "", "`limit` that the load line is to meet: p99=10ms")
 	f.BoolVar(&flags.elsewhere, "asked-from-elsewhere", false, "clients run on another host")
 	for _, limit := range experiment.LimitsByKey() {
@@ -91,7 +94,7 @@ EXIT STATUS
 	}
 	f.StringVar(&flags.against, "against", "", "`run` to hold the model against")
 	f.BoolVar(&a.jsonOutput, "json", false, "print everything as JSON")
-	for _, other := range []string{"mix", "over", "host", "objective", "speed", "next"} {
+	for _, other := range []string{"mix", "over", "host", "objective", "speed", "next", "page"} {
 		excludes(cmd, "against", other)
 	}
 	return cmd
@@ -133,6 +136,8 @@ func (f *predictFlags) predict(a *app, m *model.Model) error {
 		return &exitError{exitUsage, err}
 	}
 	var answer any
+	page := report.Answer{Kind: "prediction", Meta: []string{"predicted by a model, not measured", "on a host of " +
+		ask.Kind().Describe()}}
 	var show func(io.Writer) error
 	if f.next != "" {
 		return f.writeNext(a, m, ask)
@@ -143,14 +148,25 @@ func (f *predictFlags) predict(a *app, m *model.Model) error {
 			return &exitError{exitFailure, err}
 		}
 		answer = said
+		page.Title, page.Verdict, page.Sections = "What "+f.mix+" would do", report.Answered(said)+".", said.Sections()
 		show = func(w io.Writer) error { return report.Predicted(w, ask, said, a.terminalOptions()) }
 	} else {
-		curve, err := curveOver(m, ask, over, limit)
+		curve, err := m.PredictOver(ask, over, limit)
 		if err != nil {
 			return &exitError{exitFailure, err}
 		}
 		answer = curve
-		show = func(w io.Writer) error { return report.PredictedOver(w, ask, curve, a.terminalOptions()) }
+		page.Title, page.Verdict = "What "+f.mix+" would do over "+f.over, "Throughput and p99 over "+f.over+"."
+		if curve.Line != nil {
+			page.Verdict = report.WouldCarry(*curve.Line) + "."
+		}
+		page.Sections = append(page.Sections, m.Section(ask, curve))
+		show = func(w io.Writer) error { return report.PredictedOver(w, m, ask, curve, a.terminalOptions()) }
+	}
+	if f.page != "" {
+		if err := writePage(f.page, page); err != nil {
+			return err
+		}
 	}
 	if a.jsonOutput {
 		err = report.PredictedJSON(a.data(), answer)
@@ -270,30 +286,4 @@ func (f *predictFlags) speedOf(m *model.Model) (float64, error) {
 		return 0, fmt.Errorf("--speed %s: %w", f.speed, err)
 	}
 	return speed, nil
-}
-
-// curveOver asks a model over a factor.
-func curveOver(m *model.Model, ask model.Ask, over model.Over, p99 float64) (c report.Curve, err error) {
-	c.Over = over
-	answered := false
-	for _, value := range over.Values {
-		at := over.At(ask, value)
-		point := report.CurvePoint{Value: value}
-		if point.Answer, err = m.Predict(at); err != nil {
-			point.Why = err.Error()
-		}
-		answered = answered || err == nil
-		c.Answers = append(c.Answers, point)
-	}
-	if !answered {
-		return c, err
-	}
-	if over.Factor == "n" {
-		line, err := m.LoadLine(ask, int(over.Values[len(over.Values)-1]), p99)
-		if err != nil {
-			return c, err
-		}
-		c.Line = &line
-	}
-	return c, nil
 }

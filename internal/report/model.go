@@ -36,7 +36,7 @@ func Fitted(w io.Writer, m *model.Model, checked bool, opt TerminalOptions) erro
 			t.text("  "+fmt.Sprintf("%-12s", need[0]), strings.Repeat(" ", 14), need[1], t.style.plain)
 		}
 		if checked {
-			t.held(c)
+			t.draw([]*answer.Section{c.Held()})
 		}
 		t.line("")
 	}
@@ -50,6 +50,41 @@ func Fitted(w io.Writer, m *model.Model, checked bool, opt TerminalOptions) erro
 		t.text("  ! ", "    ", "left out: "+left, t.style.warn)
 	}
 	return out.Flush()
+}
+
+// FittedPage is what the page of a model shows: how far it is to be trusted, and what would help each class where
+// it was measured.
+func FittedPage(m *model.Model) Answer {
+	page := Answer{Kind: "model", Title: "What a model says of what it was not fitted to",
+		Meta: []string{plural.Count(len(m.Classes), "class"), "fitted to runs"}}
+	var said []string
+	for i := range m.Classes {
+		c := &m.Classes[i]
+		if e := c.Check.Between; e.Points > 0 {
+			said = append(said, fmt.Sprintf("%s is off by %s on average between points that were measured", c.Name,
+				units.Percent(float64(e.MAPE))))
+		}
+		held := c.Held()
+		held.Note = trust(c.Check)
+		page.Sections = append(page.Sections, held)
+		kind, most := m.HostOf(c), 1
+		for _, p := range c.Points {
+			if p.Host == kind.Host {
+				most = max(most, p.Instances)
+			}
+		}
+		ask := model.Ask{Tenants: []model.Tenant{{Class: c.Name, Count: most, Think: -1}}, Host: kind.Host,
+			Drives: kind.Drives}
+		if a, err := m.Predict(ask); err == nil {
+			page.Sections = append(page.Sections, a.WorthSection(fmt.Sprintf("What would help %s of %s",
+				plural.Count(most, "instance"), c.Name)))
+		}
+	}
+	page.Verdict = "No point could be left out that lies between others."
+	if len(said) > 0 {
+		page.Verdict = strings.Join(said, "; ") + "."
+	}
+	return page
 }
 
 // beside prints what was said of classes that were measured beside each other.
@@ -177,40 +212,6 @@ func needs(p *model.Params) (all [][2]string) {
 	return all
 }
 
-// held prints what was said of points that were left out.
-func (t *terminal) held(c *model.Fitted) {
-	t.section("Each left out, and what the others said of it")
-	columns := []column{{head: "instances"}, {head: "memory each"}, {head: "measured"}, {head: "said"},
-		{head: "90% interval", left: true}, {head: "off"}, {head: "line", drop: 3}, {head: "Gunther", drop: 2},
-		{head: "host", left: true, drop: 1}}
-	var rows []tableRow
-	off := func(said, seen model.Number) string {
-		if math.IsNaN(float64(said)) {
-			return "-"
-		}
-		return fmt.Sprintf("%+.1f%%", 100*(float64(said/seen)-1))
-	}
-	for i, h := range c.Check.Held {
-		row := tableRow{paint: t.style.plain, cells: []string{fmt.Sprint(h.Instances), units.Bytes(uint64(h.Memory)),
-			units.Rate(float64(h.Seen)), rateOrNone(h.Said.Value),
-			ends(h.Said, units.Rate), off(h.Said.Value, h.Seen), off(h.Linear, h.Seen), off(h.Gunther, h.Seen),
-			c.Points[i].Host.Beside(c.Measured())}}
-		if h.Seen < h.Said.Low || h.Seen > h.Said.High {
-			row.paint = t.style.warn
-		}
-		rows = append(rows, row)
-	}
-	t.table(columns, rows)
-}
-
-// rateOrNone is a rate; "-" for none.
-func rateOrNone(n model.Number) string {
-	if math.IsNaN(float64(n)) {
-		return answer.None
-	}
-	return units.Rate(float64(n))
-}
-
 // ends is an interval, by its ends; one that is so wide that it says nothing is not known.
 func ends(e model.Estimate, format func(float64) string) string {
 	low, high := float64(e.Low), float64(e.High)
@@ -326,78 +327,30 @@ func (t *terminal) outside(a *model.Answer) {
 	}
 }
 
-// Curve is answers over a factor.
-type Curve struct {
-	Over    model.Over      `json:"over"`
-	Answers []CurvePoint    `json:"answers"`
-	Line    *model.LoadLine `json:"load_line,omitempty"`
-}
-
-// CurvePoint is an answer at a value of the factor; why there is none otherwise.
-type CurvePoint struct {
-	Value  float64       `json:"value"`
-	Answer *model.Answer `json:"answer,omitempty"`
-	Why    string        `json:"why,omitempty"`
-}
-
 // PredictedOver prints answers over a factor for people.
-func PredictedOver(w io.Writer, ask model.Ask, c Curve, opt TerminalOptions) error {
+func PredictedOver(w io.Writer, m *model.Model, ask model.Ask, c model.Curve, opt TerminalOptions) error {
 	out := bufio.NewWriter(w)
 	t := newTerminal(out, opt)
 	if c.Line != nil {
-		t.text("", "  ", wouldCarry(*c.Line)+".", t.style.bold)
+		t.text("", "  ", WouldCarry(*c.Line)+".", t.style.bold)
 	}
 	t.text("", "  ", "Predicted, not measured; on a host of "+ask.Kind().Describe()+". Intervals are of 90%.", t.style.dim)
-	head := c.Over.Factor
-	if head == "n" {
-		head = "instances"
-	}
-	columns := []column{{head: head}, {head: "ops/s"}, {head: "90% interval", left: true, drop: 2}, {head: "mean"},
-		{head: "p99"}, {head: "90% interval", left: true, drop: 1}, {head: "binds", left: true}, {head: "", left: true}}
-	var rows []tableRow
 	var rates []float64
-	var refused []string
 	for _, p := range c.Answers {
-		if p.Answer == nil {
-			refused = append(refused, c.Over.Text(p.Value)+": "+p.Why)
-			continue
+		if p.Answer != nil {
+			rates = append(rates, float64(p.Answer.Rate.Value))
 		}
-		a := p.Answer
-		worst := a.Tenants[0]
-		for _, n := range a.Tenants {
-			if n.P99.Value > worst.P99.Value {
-				worst = n
-			}
-		}
-		mark := ""
-		if len(a.Outside) > 0 {
-			mark = "extrapolated"
-		}
-		if c.Line != nil && int(p.Value) == c.Line.Instances {
-			mark = strings.Trim("load line "+mark, " ")
-		}
-		binds := string(a.Binds)
-		if a.Binds == model.Clients {
-			binds = "-"
-		}
-		rates = append(rates, float64(a.Rate.Value))
-		rows = append(rows, tableRow{paint: t.style.plain, cells: []string{c.Over.Text(p.Value),
-			units.Rate(float64(a.Rate.Value)), ends(a.Rate, units.Rate), secondsText(float64(worst.Mean.Value)),
-			secondsText(float64(worst.P99.Value)), ends(worst.P99, secondsText), binds, mark}})
 	}
-	t.line("")
 	if len(rates) > 1 {
+		t.line("")
 		t.line("  ops/s " + sparkline(rates, false))
 	}
-	t.table(columns, rows)
-	for _, why := range refused {
-		t.text("  ! ", "    ", why, t.style.warn)
-	}
+	t.draw([]*answer.Section{m.Section(ask, c)})
 	return out.Flush()
 }
 
-// wouldCarry is a predicted load line in a sentence.
-func wouldCarry(l model.LoadLine) string {
+// WouldCarry is a predicted load line in a sentence.
+func WouldCarry(l model.LoadLine) string {
 	if l.Instances == 0 {
 		return fmt.Sprintf("No number of instances of %s, of 1 to %d, would meet the limit of p99", l.Class, l.Most)
 	}

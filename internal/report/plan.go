@@ -26,27 +26,30 @@ func Planned(w io.Writer, p *placement.Plan, opt TerminalOptions) error {
 	return out.Flush()
 }
 
-// answerPage is a page of sections alone, below a verdict.
+// Answer is what a page shows that is of no run: its verdict first, then its sections.
+type Answer struct {
+	Kind     string // "plan of fleet.yaml"
+	Title    string
+	Verdict  string
+	Meta     []string
+	Sections []*answer.Section
+}
+
+// answerPage is what the template shows of it.
 type answerPage struct {
 	shell
-	Kind    string // "plan of fleet.yaml"
+	Kind    string
 	Verdict string
 	Meta    []string
 }
 
-// PlanHTML writes a plan as one page that needs nothing else. of is the fleet's file; version is plimsoll's own.
-func PlanHTML(w io.Writer, p *placement.Plan, of, version string) error {
-	page := answerPage{Kind: "plan of " + of, Verdict: p.Verdict(), Meta: []string{"predicted by a model, not measured"},
-		shell: newShell("Which container on which host: "+of, version, p.Sections())}
+// AnswerHTML writes an answer as one page that needs nothing else. version is plimsoll's own.
+func AnswerHTML(w io.Writer, a Answer, version string) error {
+	page := answerPage{Kind: a.Kind, Verdict: a.Verdict, Meta: a.Meta, shell: shell{Title: a.Title, Version: version,
+		CSS: template.CSS(web.ReportCSS), Sections: identified(pageSections(&result.Run{}, a.Sections))}}
 	page.addScript(web.ReportScript)
 	if err := pageTemplate().ExecuteTemplate(w, "answer-page", page); err != nil {
-		return fmt.Errorf("write the page of the plan: %w", err)
+		return fmt.Errorf("write the page of the %s: %w", a.Kind, err)
 	}
 	return nil
-}
-
-// newShell returns the frame of a page with those sections.
-func newShell(title, version string, all []*answer.Section) shell {
-	return shell{Title: title, Version: version, CSS: template.CSS(web.ReportCSS),
-		Sections: identified(pageSections(&result.Run{}, all))}
 }
