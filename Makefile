@@ -136,7 +136,8 @@ bench-report: setup-test ## open the report of a run of 200 trials in Chromium: 
 
 .PHONY: bench-plan
 bench-plan: setup-test ## plan 500 small fleets beside brute force, and large ones: how far from the bound, and how long it takes
-	FLEETS=500 $(GO) test -count=1 -run SmallFleets -bench Plan -benchtime 1x ./internal/placement
+	python3 -c "import highspy" 2>/dev/null && export HIGHS_PYTHON=python3; \
+		FLEETS=500 $(GO) test -count=1 -run 'SmallFleets|HiGHS' -v -bench Plan -benchtime 1x ./internal/placement
 
 .PHONY: bench-trace
 bench-trace: setup-test ## analyse captures of many shapes beside blkparse and btt: CPU time and memory

@@ -22,9 +22,9 @@ const mostFleet = 32 << 20
 
 // planFlags are the flags of plan.
 type planFlags struct {
-	out, page string
-	seed      uint64
-	time      time.Duration
+	out, page, mps string
+	seed           uint64
+	time           time.Duration
 }
 
 func newPlanCommand(a *app) *cobra.Command {
@@ -61,6 +61,7 @@ EXIT STATUS
 	}
 	f := cmd.Flags()
 	f.StringVarP(&flags.out, "output", "o", "", "`file` to write the plan to, as JSON")
+	f.StringVar(&flags.mps, "mps", "", "`file` to write the linear program of the bound to, for other solvers")
 	f.StringVar(&flags.page, "page", "", "`file` to write the plan to, as a page")
 	f.Uint64Var(&flags.seed, "seed", flags.seed, "seed of the search")
 	f.DurationVar(&flags.time, "time", 0, "`longest` that the search may take, such as 30s; without it, as long as "+
@@ -103,6 +104,12 @@ func (f *planFlags) plan(a *app, file string) error {
 	if err != nil {
 		return err
 	}
+	if f.mps != "" {
+		program := func(w io.Writer) error { return placement.WriteMPS(w, m, fleet) }
+		if err := writeTo(a.data(), f.mps, program); err != nil {
+			return &exitError{exitFailure, fmt.Errorf("write the linear program: %w", err)}
+		}
+	}
 	options := placement.Options{Seed: f.seed}
 	if f.time > 0 {
 		end := time.Now().Add(f.time)
@@ -118,11 +125,11 @@ func (f *planFlags) plan(a *app, file string) error {
 			return &exitError{exitFailure, fmt.Errorf("write the plan: %w", err)}
 		}
 	}
+	answer := report.Answer{Kind: "plan of " + filepath.Base(file), Title: "Which container on which host: " +
+		filepath.Base(file), Verdict: plan.Verdict(), Meta: []string{"predicted by a model, not measured"},
+		Sections: plan.Sections()}
 	if f.page != "" {
-		page := report.Answer{Kind: "plan of " + filepath.Base(file), Title: "Which container on which host: " +
-			filepath.Base(file),
-			Verdict: plan.Verdict(), Meta: []string{"predicted by a model, not measured"}, Sections: plan.Sections()}
-		if err := writePage(f.page, page); err != nil {
+		if err := writePage(f.page, answer); err != nil {
 			return err
 		}
 	}
@@ -131,7 +138,7 @@ func (f *planFlags) plan(a *app, file string) error {
 	case a.jsonOutput:
 		err = made.Write(a.data())
 	default:
-		err = report.Planned(a.styled(), plan, a.terminalOptions())
+		err = report.AnswerText(a.styled(), answer, len(plan.Left) > 0, a.terminalOptions())
 	}
 	if err == nil && len(plan.Left) > 0 {
 		err = fmt.Errorf("%s: not every container has a place", file)

@@ -59,20 +59,25 @@ func (a *Answer) slowest() TenantAnswer {
 	return worst
 }
 
-// between is an interval; "not known" where it is so wide that it says nothing, or is none.
-func between(q section.Quantity, e Estimate, scale float64) section.Cell {
+// Interval is an estimate's as a table has it; "not known" where it is so wide that it says nothing, or is none.
+func Interval(q section.Quantity, e Estimate, scale float64) section.Cell {
 	low, high := scale*float64(e.Low), scale*float64(e.High)
-	if !(high <= section.WidestKnown*low) {
+	if !e.Told() {
 		return section.Text(section.NotKnown)
 	}
 	return section.Cell{Of: section.Words, Text: q.Format(low) + " to " + q.Format(high)}
 }
 
+// Told reports whether the interval of an estimate says anything: it is known, and its ends are not worlds apart.
+func (e Estimate) Told() bool {
+	return float64(e.High) <= section.WidestKnown*float64(e.Low) && e.High > 0
+}
+
 // predicted is an estimate as a mark of a figure, with its interval where one is known.
 func predicted(x float64, e Estimate, scale float64, text string) section.Mark {
 	m := section.Mark{X: x, Y: scale * float64(e.Value), Text: text}
-	if low, high := scale*float64(e.Low), scale*float64(e.High); high <= section.WidestKnown*low {
-		m.Low, m.High = low, high
+	if e.Told() {
+		m.Low, m.High = scale*float64(e.Low), scale*float64(e.High)
 	}
 	return m
 }
@@ -115,9 +120,9 @@ func (m *Model) Section(ask Ask, c Curve) *section.Section {
 			binds = section.None
 		}
 		t.Rows = append(t.Rows, section.Row{Strong: line, Cells: []section.Cell{section.Text(c.Over.Text(p.Value)),
-			section.Text(units.Rate(float64(a.Rate.Value))), between(rateOf, a.Rate, 1),
+			section.Text(units.Rate(float64(a.Rate.Value))), Interval(rateOf, a.Rate, 1),
 			section.Latency.Positive(1e9 * float64(worst.Mean.Value)), section.Latency.Positive(1e9 * float64(worst.P99.Value)),
-			between(section.Latency, worst.P99, 1e9), section.Text(binds), section.Text(mark)}})
+			Interval(section.Latency, worst.P99, 1e9), section.Text(binds), section.Text(mark)}})
 		at := c.Over.Text(p.Value)
 		rates.Marks = append(rates.Marks, predicted(p.Value, a.Rate, 1,
 			fmt.Sprintf("%s %s: %s operations a second predicted", at,
@@ -230,7 +235,7 @@ func (f *Fitted) Held() *section.Section {
 		t.Rows = append(t.Rows, section.Row{Warn: h.Seen < h.Said.Low || h.Seen > h.Said.High, Cells: []section.Cell{
 			section.Count.Cell(float64(h.Instances)), section.Bytes.Cell(float64(h.Memory)),
 			section.Text(units.Rate(float64(h.Seen))),
-			said, between(rateOf, h.Said, 1), off(h.Said.Value, h.Seen), off(h.Linear, h.Seen), off(h.Gunther, h.Seen),
+			said, Interval(rateOf, h.Said, 1), off(h.Said.Value, h.Seen), off(h.Linear, h.Seen), off(h.Gunther, h.Seen),
 			section.Text(f.Points[i].Host.Beside(f.Measured()))}})
 	}
 	return &section.Section{Title: f.Name + ": what was said of points that were left out",
@@ -289,10 +294,10 @@ func (a *Answer) Sections() []*section.Section {
 			Drop: 1}}}
 	for i, n := range a.Tenants {
 		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{section.Text(n.Class), section.Count.Cell(float64(n.Count)),
-			section.Bytes.Positive(float64(a.Memories[i])), section.Text(units.Rate(float64(n.Rate.Value))), between(rateOf,
+			section.Bytes.Positive(float64(a.Memories[i])), section.Text(units.Rate(float64(n.Rate.Value))), Interval(rateOf,
 				n.Rate, 1),
 			section.Latency.Positive(1e9 * float64(n.Mean.Value)), section.Latency.Positive(1e9 * float64(n.P99.Value)),
-			between(section.Latency, n.P99, 1e9)}})
+			Interval(section.Latency, n.P99, 1e9)}})
 	}
 	each := &section.Section{Title: "Each class", Tables: []section.Table{t}}
 	for _, what := range a.Unknown {

@@ -21,6 +21,7 @@ type hostKey[T any] struct {
 var hostKeys = []hostKey[Host]{
 	{"speed", amount(func(h *Host) *float64 { return &h.Speed })},
 	{"network", rated(func(h *Host) *float64 { return &h.NIC })},
+	{"machine", amount(func(h *Host) *float64 { return &h.Machine })},
 }
 
 var targetKeys = []hostKey[Target]{

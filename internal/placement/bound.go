@@ -1,125 +1,192 @@
 package placement
 
 import (
+	"bufio"
 	"fmt"
+	"io"
+	"maps"
 	"math"
+	"slices"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/result"
 )
 
 // levels is how many sizes of memory the relaxation tells apart.
 const levels = 16
 
-// relaxed returns what no plan can be beyond: the most operations a second of all, or, with price, the least that
-// hosts cost. It is the value of a linear program in which containers and hosts come in parts, each container
-// does at most what it would do alone with the memory that it has, and all on the hosts of a kind use no more of
-// each resource than these have together. What a container uses, it uses of as many operations as least cost it:
-// alone, with the most memory of its level, while it takes the least of it.
-func (s *search) relaxed(counts []int, price bool) float64 {
-	var c []float64
-	var a []map[int]float64
-	rows := map[string]int{}
-	var b []float64
-	row := func(name string, bound float64) int {
-		if at, ok := rows[name]; ok {
-			return at
-		}
-		rows[name] = len(b)
-		b = append(b, bound)
-		return len(b) - 1
+// program is a linear program: maximize the sum of values of columns, where the rows that they take are within bounds.
+type program struct {
+	names   []string // of columns
+	values  []float64
+	takes   []map[int]float64 // by row
+	rows    []string
+	bounds  []float64
+	numbers map[string]int // of rows
+
+	placed float64 // what a container is worth beyond what it does, so that none is left out that has room
+	of     []int   // demands of columns, each of which takes one container; -1 for those that are hosts
+}
+
+// row returns the number of a row.
+func (p *program) row(name string, bound float64) int {
+	if at, ok := p.numbers[name]; ok {
+		return at
 	}
-	add := func(value float64, takes map[int]float64) { c, a = append(c, value), append(a, takes) }
-	placed := 4 * s.penalty // of a container: no relaxed plan leaves one out that has room
+	p.numbers[name] = len(p.rows)
+	p.rows, p.bounds = append(p.rows, name), append(p.bounds, bound)
+	return len(p.rows) - 1
+}
+
+func (p *program) add(name string, demand int, value float64, takes map[int]float64) {
+	p.names, p.of = append(p.names, name), append(p.of, demand)
+	p.values, p.takes = append(p.values, value), append(p.takes, takes)
+}
+
+// relaxation returns a linear program that no plan can be beyond: in it containers and hosts come in parts, each
+// container does at most what it would do alone with the memory that it has, and all on the hosts of a kind use no more
+// of each resource than these have together. What a container uses, it uses of as many operations as least cost it:
+// alone, with the most memory of its level, while it takes the least of it. Its value is the most operations a
+// second of all, or, with price, the least that hosts cost, below zero.
+func (s *search) relaxation(counts []int, price bool) *program {
+	p := &program{numbers: map[string]int{}, placed: 4 * s.penalty}
 	for d, n := range counts {
-		row(fmt.Sprint("containers ", d), float64(n))
+		p.row("containers_"+s.fleet.Containers[d].Name, float64(n))
 	}
 	for k, kind := range s.kinds {
 		if kind.Count == 0 {
 			continue
 		}
-		each := float64(kind.Count)
+		hosts := float64(kind.Count)
+		paid := map[int]float64{}
 		if price { // what hosts have, they have as far as they are paid for
-			add(-kind.price(), map[int]float64{row(fmt.Sprint("hosts ", k), each): 1, row(fmt.Sprint("whole ", k), 0): 0})
+			paid[p.row("hosts_"+kind.Name, hosts)] = 1
+			p.add("hosts_"+kind.Name, -1, -kind.price(), paid)
 		}
-		paid := len(a) - 1
 		of := func(name string) int {
 			if !price {
-				return row(name, each)
+				return p.row(name, hosts)
 			}
-			at := row(name, 0)
-			a[paid][at] = -1
+			at := p.row(name, 0)
+			paid[at] = -1
 			return at
 		}
-		memory := float64(kind.is.Host.MemoryBytes)
-		for d, one := range s.fleet.Containers {
-			if counts[d] == 0 {
-				continue
-			}
-			for _, drive := range kind.able {
-				least := 0.0
-				for level := range levels {
-					p := model.Placed{Class: one.Class, Drive: drive, Count: 1, Own: one.Limits}
-					most := memory
-					if memory > 0 {
-						most = memory * math.Pow(2, float64(level+1-levels)/2)
-						if own := float64(one.Limits.MemoryBytes); own == 0 || most < own {
-							p.Own.MemoryBytes = int64(most)
-						}
-					}
-					solved, err := s.kinds[k].model.Solve(kind.is, []model.Placed{p})
-					if err == nil && solved.Rate >= one.LeastRate*(1-slack) {
-						uses, _ := kind.model.Uses(kind.is, []model.Placed{p})
-						full := map[int]float64{d: 1}
-						if memory > 0 {
-							full[of(fmt.Sprint("memory ", k))] += least / memory
-						}
-						idle := map[int]float64{}
-						for at, v := range full {
-							idle[at] = v
-						}
-						for i, u := range uses {
-							if u.Share > 0 {
-								at := of(fmt.Sprint(k, u.Resource, u.Name, i))
-								full[at] += float64(u.Share)
-								idle[at] += float64(u.Share) * one.LeastRate / solved.Rate
-							}
-						}
-						if !price {
-							add(placed+solved.Rate, full)
-						}
-						add(placed*truth(price)+(placed+one.LeastRate)*truth(!price), idle)
-					}
-					least = most
-					if memory == 0 {
-						break
-					}
+		for d := range counts {
+			if counts[d] > 0 {
+				for _, drive := range kind.able {
+					s.relaxOn(p, k, d, drive, price, of)
 				}
 			}
 		}
 	}
-	columns := make([][]float64, len(a))
-	for j, takes := range a {
-		columns[j] = make([]float64, len(b))
+	return p
+}
+
+// relaxOn adds a demand on a drive of hosts of a kind: at each level of memory, with as much as it can do and as
+// little as it has to.
+func (s *search) relaxOn(p *program, k, d, drive int, price bool, row func(string) int) {
+	kind, one := s.kinds[k], s.fleet.Containers[d]
+	memory, least := float64(kind.is.Host.MemoryBytes), 0.0
+	for level := range levels {
+		placed := model.Placed{Class: one.Class, Drive: drive, Count: 1, Own: one.Limits}
+		most := memory * math.Pow(2, float64(level+1-levels)/2)
+		if own := float64(one.Limits.MemoryBytes); memory > 0 && (own == 0 || most < own) {
+			placed.Own = one.Limits.With(result.Limits{MemoryBytes: int64(most)})
+		}
+		solved, err := kind.model.Solve(kind.is, []model.Placed{placed})
+		if err == nil && solved.Rate >= one.LeastRate*(1-slack) {
+			uses, _ := kind.model.Uses(kind.is, []model.Placed{placed}) // it was solved
+			full := map[int]float64{d: 1}
+			if memory > 0 {
+				full[row("memory_"+kind.Name)] = least / memory
+			}
+			idle := maps.Clone(full)
+			for i, u := range uses {
+				if u.Share > 0 {
+					at := row(fmt.Sprintf("%s_%d_%s_%s", kind.Name, i, u.Resource, u.Name))
+					full[at] = float64(u.Share)
+					idle[at] = float64(u.Share) * one.LeastRate / solved.Rate
+				}
+			}
+			name := fmt.Sprintf("%s_on_%s_%d_%d", one.Name, kind.Name, drive+1, level)
+			if price {
+				p.add(name, d, p.placed, idle)
+			} else {
+				p.add(name+"_most", d, p.placed+solved.Rate, full)
+				p.add(name+"_least", d, p.placed+one.LeastRate, idle)
+			}
+		}
+		if least = most; memory == 0 { // there is no end of it
+			return
+		}
+	}
+}
+
+// relaxed returns what no plan can be beyond: the most operations a second of all, or, with price, the least that
+// hosts cost.
+func (s *search) relaxed(counts []int, price bool) float64 {
+	p := s.relaxation(counts, price)
+	x, value := p.solve()
+	for j, d := range p.of {
+		if d >= 0 {
+			value -= p.placed * x[j]
+		}
+	}
+	if price {
+		return -value
+	}
+	return value
+}
+
+// solve returns how much of each column the best has, and what that is worth.
+func (p *program) solve() (x []float64, value float64) {
+	columns := make([][]float64, len(p.takes))
+	for j, takes := range p.takes {
+		columns[j] = make([]float64, len(p.rows))
 		for at, v := range takes {
 			columns[j][at] = v
 		}
 	}
-	x, _, value := maximize(c, columns, b)
-	n := 0.0
-	for j, takes := range a {
-		for d := range counts {
-			n += takes[d] * x[j]
-		}
-	}
-	if price {
-		return placed*n - value
-	}
-	return value - placed*n
+	x, _, value = maximize(p.values, columns, p.bounds)
+	return x, value
 }
 
-func truth(b bool) float64 {
-	if b {
-		return 1
+// WriteMPS writes the linear program that bounds what plans of a fleet can reach, for other solvers: the most
+// operations a second of all, or, for FewHosts, the least that hosts cost, below zero. What it is worth that a
+// container stands somewhere, so that none is left out, is in the objective, too.
+func WriteMPS(w io.Writer, m *model.Model, fleet *Fleet) error {
+	s, err := newSearch(m, fleet, Options{})
+	if err != nil {
+		return err
 	}
-	return 0
+	s.assume(s.users(nil))
+	return s.relaxation(s.counts(), fleet.Objective == FewHosts).writeMPS(w)
+}
+
+func (p *program) writeMPS(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "* %v a container of each column but those of hosts is worth to stand somewhere\nNAME "+
+		"plimsoll\nOBJSENSE\n    MAX\nROWS\n N "+
+		"worth\n", p.placed)
+	for i := range p.rows {
+		fmt.Fprintf(out, " L r%d\n", i)
+	}
+	fmt.Fprintln(out, "COLUMNS")
+	for j, name := range p.names {
+		fmt.Fprintf(out, "* %q\n    c%d worth %.17g\n", name, j, p.values[j])
+		for _, at := range slices.Sorted(maps.Keys(p.takes[j])) {
+			if v := p.takes[j][at]; v != 0 {
+				fmt.Fprintf(out, "    c%d r%d %.17g\n", j, at, v)
+			}
+		}
+	}
+	fmt.Fprintln(out, "RHS")
+	for i, b := range p.bounds {
+		fmt.Fprintf(out, "* %q\n", p.rows[i])
+		if b != 0 {
+			fmt.Fprintf(out, "    RHS r%d %.17g\n", i, b)
+		}
+	}
+	fmt.Fprintln(out, "ENDATA")
+	return out.Flush()
 }

@@ -12,6 +12,7 @@ import (
 // Moves lead from where containers stand to a plan.
 type Moves struct {
 	Now   model.Number `json:"rate_now"` // operations a second, of all that stand
+	From  []Filled     `json:"from"`     // the hosts as they are filled now, without intervals
 	Steps []Move       `json:"steps"`    // in an order that breaks no limit on the way, where there is one
 	Bytes int64        `json:"bytes"`    // that are copied
 	Joins int          `json:"joins"`    // containers that stood nowhere

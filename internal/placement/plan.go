@@ -7,8 +7,11 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/plural"
@@ -123,7 +126,11 @@ func Best(m *model.Model, fleet *Fleet, o Options) (*Plan, error) {
 	if now != nil {
 		var becomes []standingHost
 		p.Moves, becomes = s.moves(now, f)
-		p.rename(becomes)
+		p.Hosts = named(p.Hosts, becomes)
+		for _, c := range grouped(now) {
+			p.Moves.From = append(p.Moves.From, s.filled(c, false))
+		}
+		p.Moves.From = named(p.Moves.From, now)
 	}
 	if len(p.Left) > 0 {
 		p.Clash = s.clash()
@@ -214,17 +221,18 @@ func (s *search) assume(users map[*model.Target]float64) {
 	s.effort += s.asked()
 }
 
-// rename gives hosts the names of those that become them.
-func (p *Plan) rename(becomes []standingHost) {
-	for i := range p.Hosts {
-		h := &p.Hosts[i]
+// named gives groups of hosts the names of those that are filled so.
+func named(groups []Filled, hosts []standingHost) []Filled {
+	for i := range groups {
+		h := &groups[i]
 		h.Hosts = nil
-		for _, b := range becomes {
-			if b.kind == h.kind && slices.Equal(b.f, h.f) {
-				h.Hosts = append(h.Hosts, b.name)
+		for _, one := range hosts {
+			if one.kind == h.kind && slices.Equal(one.f, h.f) {
+				h.Hosts = append(h.Hosts, one.name)
 			}
 		}
 	}
+	return groups
 }
 
 // clash names the fewest containers that cannot all stand: each is left out in turn, and stays out where what is left
@@ -399,9 +407,18 @@ func (s *search) plan(f found) *Plan {
 	next := make([]int, len(s.kinds)) // number of the next host of each kind
 	p99, kept := s.worst(f)
 	p.P99, p.Kept = alone(p99), model.Number(kept)
+	groups := make([]Filled, len(f.all)) // what is predicted of each is known now, so that it is only read
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
 	for i, c := range f.all {
-		k := s.kinds[c.kind]
-		h := s.filled(c, i < mostIntervals)
+		all.Go(func() error {
+			groups[i] = s.filled(c, i < mostIntervals)
+			return nil
+		})
+	}
+	_ = all.Wait() // none fails
+	for i, c := range f.all {
+		k, h := s.kinds[c.kind], groups[i]
 		for range c.count {
 			next[c.kind]++
 			h.Hosts = append(h.Hosts, hostName(k.Hosts, next[c.kind]))

@@ -1,8 +1,15 @@
 package placement
 
 import (
+	"bytes"
+	"math"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"plimsoll/internal/model"
@@ -90,6 +97,49 @@ func TestBoundsHold(t *testing.T) {
 		bound := s.relaxed(s.counts(), price)
 		if got := p.reached(f.Objective); !price && got > bound*(1+1e-9) || price && -got < bound*(1-1e-6) {
 			t.Errorf("%d, %s: the best, %v, is beyond the bound %v", i, f.Objective, got, bound)
+		}
+	}
+}
+
+// The bound is the optimum that HiGHS finds of the program as a file: make bench-plan, where python3 has highspy.
+func TestTheBoundIsHiGHSs(t *testing.T) {
+	python := os.Getenv("HIGHS_PYTHON")
+	if python == "" {
+		t.Skip("HIGHS_PYTHON names no python with highspy")
+	}
+	m := someModel()
+	r := rand.New(rand.NewPCG(8, 8))
+	for i := range 20 {
+		f := someFleet(m, r, Objective(Objectives()[i%2][0]))
+		if i == 19 {
+			m, f = largeFleet(1000, 100)
+		}
+		s, err := newSearch(m, f, Options{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := s.relaxation(s.counts(), f.Objective == FewHosts)
+		file := filepath.Join(t.TempDir(), "bound.mps")
+		var text bytes.Buffer
+		if err := p.writeMPS(&text); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command(python, "-c",
+			"import highspy, sys\nh = highspy.Highs()\nh.setOptionValue('output_flag', False)\n"+
+				"h.readModel(sys.argv[1])\nh.run()\nprint(h.getInfo().objective_function_value)", file).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		lines := strings.Fields(string(out))
+		want, err := strconv.ParseFloat(lines[len(lines)-1], 64)
+		if err != nil {
+			t.Fatalf("%s", out)
+		}
+		if _, got := p.solve(); math.Abs(got-want) > 1e-6*math.Abs(want) {
+			t.Errorf("%d: %v, and HiGHS has %v", i, got, want)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package placement
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -42,7 +41,7 @@ func seconds(v float64) string { return units.Latency(1e9 * v) }
 
 // interval is that of an estimate, in brackets; "" for none.
 func interval(e model.Estimate, text func(float64) string) string {
-	if !(e.High > 0) || math.IsInf(float64(e.High), 0) {
+	if !e.Told() {
 		return ""
 	}
 	return fmt.Sprintf(" (%s to %s)", text(float64(e.Low)), text(float64(e.High)))
@@ -136,9 +135,9 @@ func (p *Plan) stands() *section.Section {
 			t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{section.Text(hostsText(h.Hosts)),
 				section.Text(st.Containers),
 				section.Count.Cell(float64(st.Count)), section.Text(drive), section.Count.Positive(float64(st.Rate.Value)),
-				section.Count.Between(float64(st.Rate.Low), float64(st.Rate.High)),
+				model.Interval(section.Count, st.Rate, 1),
 				section.Latency.Positive(1e9 * float64(st.P99.Value)),
-				section.Latency.Between(1e9*float64(st.P99.Low), 1e9*float64(st.P99.High)),
+				model.Interval(section.Latency, st.P99, 1e9),
 				section.Share.Cell(st.Kept), section.Bytes.Positive(st.Memory), section.Text(st.Why)}})
 		}
 	}
@@ -156,16 +155,9 @@ func (p *Plan) fills() *section.Section {
 		{Head: "ops/s", Means: "operations a second of all that stands on one"}, {Head: "interval", Drop: 2},
 		{Head: "binds", Text: true, Means: "what a percent more of would let them do most more"},
 		{Head: "memory"}, {Head: "processors"}, {Head: "fullest of the rest", Text: true, Drop: 1}}}
-	fill := section.Fill{Caption: "What fills the hosts"}
-	largest, series := 0.0, map[string]int{}
-	for _, h := range shown {
-		largest = max(largest, h.memory)
-		for _, st := range h.Stands {
-			if _, ok := series[st.Containers]; !ok {
-				series[st.Containers] = len(series)
-				fill.Series = append(fill.Series, st.Containers)
-			}
-		}
+	if p.Moves != nil {
+		before := p.Moves.From[:min(len(p.Moves.From), mostGroups)]
+		s.Parts = []*section.Section{{Title: "Before, as they are filled now", Fill: []section.Fill{drawn(before)}}}
 	}
 	for _, h := range shown {
 		binds := string(h.Binds)
@@ -192,21 +184,39 @@ func (p *Plan) fills() *section.Section {
 			restText = useName(rest) + " " + units.Percent(float64(rest.Share))
 		}
 		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{section.Text(hostsText(h.Hosts)),
-			section.Count.Cell(float64(h.Rate.Value)), section.Count.Between(float64(h.Rate.Low), float64(h.Rate.High)),
+			section.Count.Cell(float64(h.Rate.Value)), model.Interval(section.Count, h.Rate, 1),
 			section.Text(binds), section.Share.Cell(float64(memory.Share)), section.Share.Cell(float64(cpus.Share)),
 			section.Text(restText)}})
-		fill.Rows = append(fill.Rows, h.fill(largest, series))
 		for _, why := range h.Outside {
 			s.Remarks = append(s.Remarks, section.Remark{Warn: true, Text: hostsText(h.Hosts) + ": extrapolated: " + why})
 		}
 	}
-	if slices.ContainsFunc(shown, func(h Filled) bool { return !(h.Rate.High > 0) }) {
-		s.Remarks = append(s.Remarks, section.Remark{Text: "Where no interval stands, the model knows none: those " +
-			"containers were not " +
+	if slices.ContainsFunc(shown, func(h Filled) bool { return !h.Rate.Told() }) {
+		s.Remarks = append(s.Remarks, section.Remark{Text: "Where an interval is not known, those containers were " +
+			"hardly or never " +
 			"measured beside each other. plimsoll predict --next writes the run that would tell."})
 	}
-	s.Fill, s.Tables = []section.Fill{fill}, []section.Table{t}
+	s.Fill, s.Tables = []section.Fill{drawn(shown)}, []section.Table{t}
 	return s
+}
+
+// drawn draws groups of hosts to one scale.
+func drawn(groups []Filled) section.Fill {
+	fill := section.Fill{Caption: "What fills the hosts"}
+	largest, series := 0.0, map[string]int{}
+	for _, h := range groups {
+		largest = max(largest, h.memory)
+		for _, st := range h.Stands {
+			if _, ok := series[st.Containers]; !ok {
+				series[st.Containers] = len(series)
+				fill.Series = append(fill.Series, st.Containers)
+			}
+		}
+	}
+	for _, h := range groups {
+		fill.Rows = append(fill.Rows, h.fill(largest, series))
+	}
+	return fill
 }
 
 func useName(u model.Use) string {

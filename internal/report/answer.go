@@ -6,27 +6,26 @@ import (
 	"html/template"
 	"io"
 
-	"plimsoll/internal/placement"
 	"plimsoll/internal/result"
 	answer "plimsoll/internal/section"
 	"plimsoll/web"
 )
 
-// Planned prints a plan for people: its verdict first.
-func Planned(w io.Writer, p *placement.Plan, opt TerminalOptions) error {
+// AnswerText prints an answer for people: its verdict first, as a warning where it is one.
+func AnswerText(w io.Writer, a Answer, warn bool, opt TerminalOptions) error {
 	out := bufio.NewWriter(w)
 	t := newTerminal(out, opt)
 	paint := t.style.bold
-	if len(p.Left) > 0 {
+	if warn {
 		paint = t.style.warn
 	}
-	t.text("", "  ", p.Verdict(), paint)
-	t.draw(p.Sections())
+	t.text("", "  ", a.Verdict, paint)
+	t.draw(a.Sections)
 	t.line("")
 	return out.Flush()
 }
 
-// Answer is what a page shows that is of no run: its verdict first, then its sections.
+// Answer is what is told of no run: its verdict first, then its sections.
 type Answer struct {
 	Kind     string // "plan of fleet.yaml"
 	Title    string

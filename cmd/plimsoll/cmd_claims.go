@@ -1,0 +1,103 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/export"
+	"plimsoll/internal/finding"
+	"plimsoll/internal/finding/published"
+	"plimsoll/internal/report"
+	"plimsoll/internal/result/store"
+)
+
+func newClaimsCommand(a *app) *cobra.Command {
+	page := ""
+	cmd := &cobra.Command{
+		Use:   "claims [DIRECTORY]",
+		Short: "List what the papers published, what tests it, and what runs here said of it",
+		Long: `List the results of three papers that this program tests again: what was published
+and where, which built-in experiment tests it, or why none can, and what the runs in
+./` + store.RunsDir + `, or in DIRECTORY, said of it: the newest run that decides.
+
+"confirmed here" and "contradicted here" take the paper's own database; what stands
+in for it shows the same shape or another. docs/results.md has the words.
+
+EXIT STATUS
+  0  listed
+  1  the list could not be printed
+  2  the command line is wrong, or there is no such directory`,
+		Example: `  plimsoll claims
+  plimsoll claims --json | jq -r '.[] | select(.experiment == "density") | .id'
+  plimsoll claims --page claims.html`,
+		Args: atMostOne("one directory of runs"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			all, err := claimsHere(args)
+			if err != nil {
+				return err
+			}
+			answer := report.Answer{Kind: "published results", Title: "What papers published, and what runs here said of it",
+				Verdict: published.Summary(all), Sections: published.ListSections(all)}
+			if page != "" {
+				if err := writePage(page, answer); err != nil {
+					return err
+				}
+			}
+			if a.jsonOutput {
+				err = export.Indented(a.data(), all)
+			} else {
+				err = report.AnswerText(a.styled(), answer, false, a.terminalOptions())
+			}
+			if err != nil {
+				return &exitError{exitFailure, err}
+			}
+			return nil
+		},
+		ValidArgsFunction: completeDirectories,
+	}
+	cmd.Flags().StringVar(&page, "page", "", "`file` to write the list to, as a page")
+	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print JSON")
+	return cmd
+}
+
+// claimsHere lists the published results with what runs said of them. A run that cannot be read says nothing.
+func claimsHere(args []string) ([]published.Listed, error) {
+	runs, _, err := listRuns(args)
+	if err != nil && len(args) > 0 {
+		return nil, err
+	}
+	all := published.List()
+	at := map[string]int{}
+	for i, l := range all {
+		at[l.ID] = i
+	}
+	for _, r := range runs { // the newest first
+		run, err := store.Read(r.Dir)
+		if err != nil {
+			continue
+		}
+		for _, f := range finding.All(run) {
+			if f.Claim == nil {
+				continue
+			}
+			i, known := at[f.Claim.ID]
+			if !known {
+				continue
+			}
+			about := fmt.Sprint(f.Stacks)
+			if f.Workload != "" {
+				about += " under " + f.Workload
+			}
+			all[i].Said = append(all[i].Said, published.Said{Run: cmp.Or(run.ID, r.Dir), Started: run.Started,
+				Verdict:  f.Claim.Verdict,
+				Measured: f.Claim.Measured, About: about, Why: f.Claim.Why})
+		}
+	}
+	for i := range all {
+		slices.SortStableFunc(all[i].Said, func(a, b published.Said) int { return b.Started.Compare(a.Started) })
+	}
+	return all, nil
+}

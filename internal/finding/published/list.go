@@ -1,0 +1,115 @@
+package published
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"plimsoll/internal/claims"
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/plural"
+	"plimsoll/internal/section"
+)
+
+// Listed is a published result, how it is tested, and what runs of this host said of it.
+type Listed struct {
+	ID         string `json:"id"`
+	Paper      string `json:"paper"`
+	Where      string `json:"where"`
+	Statement  string `json:"statement"`
+	Published  string `json:"published,omitempty"` // the number; "" for an order
+	Note       string `json:"note,omitempty"`
+	Experiment string `json:"experiment,omitempty"` // built-in one that tests it
+	Untested   string `json:"untested,omitempty"`   // why none does
+	Said       []Said `json:"said,omitempty"`       // the newest run first
+}
+
+// Said is what a run said of a published result.
+type Said struct {
+	Run      string            `json:"run"`
+	Started  time.Time         `json:"started,omitzero"`
+	Verdict  fact.ClaimVerdict `json:"verdict"`
+	Measured string            `json:"measured,omitempty"`
+	About    string            `json:"about,omitempty"` // stacks and workload, where one run tests it of several
+	Why      string            `json:"why,omitempty"`
+}
+
+// List returns every published result, in the order of the papers' sections.
+func List() (all []Listed) {
+	for _, c := range claims.All() {
+		one := Listed{ID: c.ID, Paper: c.Paper.String(), Where: c.Where, Untested: c.Untested,
+			Statement: cmp.Or(Tested{Subject: c.Subject, Baseline: c.Baseline,
+				Ordering: c.Kind == claims.Ordering}.statement(), c.ID),
+			Note: c.Note}
+		if c.Value != nil {
+			one.Published = valueOf(c).String()
+		}
+		if c.Test != nil {
+			one.Experiment = c.Test.Experiment
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// Decided reports whether some run decided it.
+func (l Listed) Decided() *Said {
+	for i := range l.Said {
+		if l.Said[i].Verdict != fact.ClaimNotTestable {
+			return &l.Said[i]
+		}
+	}
+	return nil
+}
+
+// Summary says in a sentence what became of all.
+func Summary(all []Listed) string {
+	tested, decided := 0, 0
+	held := map[fact.ClaimVerdict]int{}
+	for _, l := range all {
+		if l.Untested == "" {
+			tested++
+		}
+		if said := l.Decided(); said != nil {
+			decided++
+			held[said.Verdict]++
+		}
+	}
+	text := fmt.Sprintf("%s, of which experiments test %d", plural.Count(len(all), "published result"), tested)
+	if decided == 0 {
+		return text + "; no run here has decided any."
+	}
+	return text + fmt.Sprintf("; runs here have decided %d: %d confirmed, %d of the same shape, %d of another, %d "+
+		"contradicted.",
+		decided, held[fact.ClaimConfirmed], held[fact.ClaimSameShape], held[fact.ClaimOtherShape],
+		held[fact.ClaimContradicted])
+}
+
+// ListSections have a table for each paper.
+func ListSections(all []Listed) (sections []*section.Section) {
+	for _, paper := range claims.Papers() {
+		t := section.Table{Caption: "what it published, and what runs here said: the newest that decides",
+			Columns: []section.Column{
+				{Head: "id", Text: true}, {Head: "published result", Text: true}, {Head: "published", Text: true},
+				{Head: "where", Text: true, Drop: 3}, {Head: "tested by", Text: true, Means: "plimsoll run with that name"},
+				{Head: "here", Text: true}, {Head: "measured", Text: true, Drop: 2}, {Head: "in run", Text: true, Drop: 1}}}
+		for _, l := range all {
+			if l.Paper != paper.String() {
+				continue
+			}
+			row := section.Row{Cells: []section.Cell{section.Text(l.ID), section.Text(l.Statement), section.Text(l.Published),
+				section.Text(l.Where), section.Text(l.Experiment), {}, {}, {}}}
+			if said := l.Decided(); said != nil {
+				row.Warn = said.Verdict == fact.ClaimContradicted
+				row.Cells[5], row.Cells[6], row.Cells[7] = section.Text(string(said.Verdict)), section.Text(said.Measured),
+					section.Text(said.Run)
+			}
+			t.Rows = append(t.Rows, row)
+			if l.Untested != "" {
+				t.Rows = append(t.Rows, section.Row{Words: "  not tested: " + l.Untested})
+			}
+		}
+		sections = append(sections, &section.Section{Title: paper.String(), Tables: []section.Table{t}})
+	}
+	return sections
+}
