@@ -74,6 +74,10 @@ func (s *search) strategy(name string, f found) Strategy {
 	return out
 }
 
+// inSteps is how full a host is that gets one container at a time; a fuller one gets as large a part of what it has
+// at once.
+const inSteps = 16
+
 // sequence fills one host after the other, a container of each demand in turn, each on the drive where the host
 // does most, until it is full or enough is said.
 func (s *search) sequence(counts []int, enough func(before, after *filled) bool) (out found) {
@@ -95,10 +99,11 @@ func (s *search) sequence(counts []int, enough func(before, after *filled) bool)
 					var most *filled
 					for drive := range kind.able {
 						slot := kind.slot(d, drive)
-						if left[d] == 0 || f[slot] == mostOfOne {
+						more := min(1+f.total()/inSteps, left[d], mostOfOne-int(f[slot]))
+						if more == 0 {
 							continue
 						}
-						to := f.with(slot, 1)
+						to := f.with(slot, more)
 						if known := kind.fill(to, s.alone); known.solved.Rate > 0 && (most == nil || known.rate > most.rate) {
 							best, most = to, known
 						}
@@ -107,8 +112,8 @@ func (s *search) sequence(counts []int, enough func(before, after *filled) bool)
 						stuck++
 						continue
 					}
+					left[d] -= best.total() - f.total()
 					f, before, stuck = best, most, 0
-					left[d]--
 				}
 				same = f
 			}
