@@ -238,3 +238,26 @@ func TestRemoteDrivesAreShared(t *testing.T) {
 		t.Errorf("a target of 5,000 I/Os: %+v", s)
 	}
 }
+
+// A host that stands for several which use a target alike does what each of them does when all are predicted together.
+func TestInitiatorsAreAlike(t *testing.T) {
+	m, host := onDrives()
+	for _, target := range []Target{{Name: "net", NIC: 1e8}, {Name: "cpus", CPUs: 1, CPUSeconds: 2e-5}, {Name: "drive"}} {
+		host.Drives[0].Target, host.Drives[0].Delay = &target, 3e-5
+		placed := []Placed{{Class: 0, Drive: 0, Count: 4}, {Class: 1, Drive: 0, Count: 2}}
+		all, err := m.SolveTogether([]HostKind{host, host, host}, [][]Placed{placed, placed, placed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		target.Initiators = 3
+		one, err := m.Solve(host, placed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, tenant := range one.Tenants {
+			if each := all[2].Tenants[i]; math.Abs(tenant.Rate/each.Rate-1) > 1e-6 || math.Abs(tenant.Mean/each.Mean-1) > 1e-6 {
+				t.Errorf("%s: %+v for three, and %+v of each of them", target.Name, tenant, each)
+			}
+		}
+	}
+}

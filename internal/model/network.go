@@ -24,10 +24,12 @@ const (
 )
 
 // use is what an operation of a flow does to a station: for how many seconds it keeps it busy, and for
-// how many more with each write; and how late waiting begins there (see wait).
+// how many more with each write; and how late waiting begins there (see wait). So many others use the station
+// alike: it is as busy as with all of them, and an operation waits for its own service only.
 type use struct {
 	station              int
 	sharp, fixed, writes float64
+	others               float64
 }
 
 // flow is the clients of some instances of one class, as the network sees them.
@@ -136,7 +138,7 @@ func (s *search) rewrite(part float64) (far float64) {
 		for j := range f.uses {
 			u := &f.uses[j]
 			s.each[at] = u.fixed + u.writes*writes
-			s.busy[i*stations+u.station] += s.each[at]
+			s.busy[i*stations+u.station] += (1 + u.others) * s.each[at]
 			at++
 		}
 	}
@@ -149,9 +151,9 @@ func (s *search) utilize(rates, used []float64) (most float64) {
 	at := 0
 	for i := range s.flows {
 		for j := range s.flows[i].uses {
-			station := s.flows[i].uses[j].station
-			used[station] += rates[i] * s.each[at]
-			most = max(most, used[station])
+			u := &s.flows[i].uses[j]
+			used[u.station] += rates[i] * (1 + u.others) * s.each[at]
+			most = max(most, used[u.station])
 			at++
 		}
 	}

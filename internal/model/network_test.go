@@ -103,7 +103,7 @@ func TestMoreIsNeverWorse(t *testing.T) {
 
 // Where waiting begins late, the rate is the least of the bounds.
 func TestTheRateIsTheLeastBound(t *testing.T) {
-	f := flow{base: 2e-3, count: 1, uses: []use{{0, 2000, 1e-4, 0}, {3, 2000, 4e-4, 0}}}
+	f := flow{base: 2e-3, count: 1, uses: []use{{0, 2000, 1e-4, 0, 0}, {3, 2000, 4e-4, 0, 0}}}
 	for clients, want := range map[float64]float64{1: 500, 4: 2000, 8: 2500, 80: 2500} {
 		f.clients = clients
 		if rates, _ := solve([]flow{f}, 4); math.Abs(rates[0]/want-1) > 0.01 {

@@ -34,7 +34,8 @@ type station struct {
 type network struct {
 	stations []station
 	flows    []flow
-	uses     []use // of all flows
+	uses     []use   // of all flows
+	others   float64 // hosts that use what is added next as this one does
 
 	drives  []sharedDrive
 	targets []sharedTarget
@@ -96,7 +97,7 @@ func (n *network) add(station int, sharp, capacity, fixed, writes float64) {
 		writes = 0
 	}
 	if fixed+writes > 0 {
-		n.uses = append(n.uses, use{station, sharp, fixed, writes})
+		n.uses = append(n.uses, use{station, sharp, fixed, writes, n.others})
 	}
 }
 
@@ -157,18 +158,18 @@ func (n *network) place(in *instances) flow {
 
 // serve notes what an operation does to a drive, and to what it is reached over.
 func (n *network) serve(in *instances, d *HostDrive, reads, readBytes, writeBytes float64) {
-	times := 1.0
 	if t := d.Target; t != nil {
-		times = max(1, t.Initiators)
 		first := in.at * len(ofHost)
 		n.add(first+atNetworkIn, networkLate, in.host.Host.NIC, readBytes, 0)
 		n.add(first+atNetworkOut, networkLate, in.host.Host.NIC, 0, writeBytes)
 		at := n.targetAt(t)
-		n.add(at, networkLate, t.CPUs, times*reads*t.CPUSeconds, times*t.CPUSeconds)
-		n.add(at+1, networkLate, t.NIC, times*readBytes, 0)
-		n.add(at+2, networkLate, t.NIC, 0, times*writeBytes)
+		n.others = max(0, t.Initiators-1)
+		n.add(at, networkLate, t.CPUs, reads*t.CPUSeconds, t.CPUSeconds)
+		n.add(at+1, networkLate, t.NIC, readBytes, 0)
+		n.add(at+2, networkLate, t.NIC, 0, writeBytes)
 	}
-	n.drive(n.driveAt(in.at, d), &d.Is, demanded{times * reads, times * readBytes, times, times * writeBytes}, true)
+	n.drive(n.driveAt(in.at, d), &d.Is, demanded{reads, readBytes, 1, writeBytes}, true)
+	n.others = 0
 }
 
 // demanded is what an operation asks of a drive; its writes are of each write where they depend on the rate.

@@ -228,8 +228,8 @@ func TestMovesLeadToThePlan(t *testing.T) {
 	}
 }
 
-// Hosts that share a target do no more than it lets all of them do. A plan takes it that they wait for it longer
-// than they do when they are predicted together.
+// Hosts that share a target do no more than it lets all of them do. A plan takes it that all use it as each does, which
+// it leaves less of than they do where they are filled unlike each other.
 func TestTargetsAreShared(t *testing.T) {
 	m := someModel()
 	target := &model.Target{Name: "array", NIC: 2e8}
