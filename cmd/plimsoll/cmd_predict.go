@@ -156,7 +156,7 @@ func (f *predictFlags) predict(a *app, m *model.Model) error {
 			return &exitError{exitFailure, err}
 		}
 		answer = curve
-		page.Title, page.Verdict = "What "+f.mix+" would do over "+f.over, "Throughput and p99 over "+f.over+"."
+		page.Title, page.Verdict = "What "+f.mix+" would do over "+f.over, curve.Verdict()
 		if curve.Line != nil {
 			page.Verdict = report.WouldCarry(*curve.Line) + "."
 		}

@@ -3,7 +3,9 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 
+	"plimsoll/internal/plural"
 	"plimsoll/internal/section"
 	"plimsoll/internal/units"
 )
@@ -57,6 +59,29 @@ func (a *Answer) slowest() TenantAnswer {
 		}
 	}
 	return worst
+}
+
+// Verdict says in a sentence what a curve over a limit comes to: the most, and with how little nine tenths of that
+// are done.
+func (c Curve) Verdict() string {
+	var best, enough *CurvePoint
+	for i := range c.Answers {
+		if p := &c.Answers[i]; p.Answer != nil && (best == nil || p.Answer.Rate.Value > best.Answer.Rate.Value) {
+			best = p
+		}
+	}
+	for i := range c.Answers {
+		if p := &c.Answers[i]; p.Answer != nil && float64(p.Answer.Rate.Value) >= asMuch*float64(best.Answer.Rate.Value) {
+			enough = p
+			break
+		}
+	}
+	text := fmt.Sprintf("Most would be done with %s of %s: %s operations a second", c.Over.Text(best.Value), c.Over.Factor,
+		units.Rate(float64(best.Answer.Rate.Value)))
+	if enough != best {
+		text += fmt.Sprintf("; nine tenths of that with %s", c.Over.Text(enough.Value))
+	}
+	return text + "."
 }
 
 // Interval is an estimate's as a table has it; "not known" where it is so wide that it says nothing, or is none.
@@ -218,14 +243,21 @@ func (f *Fitted) Held() *section.Section {
 		}
 		return section.Text(fmt.Sprintf("%+.1f%%", 100*(float64(said/seen)-1)))
 	}
+	// Over what differs between the points: their instances, or else their memory.
+	x, at := section.Axis{Label: "instances", Of: section.Count}, func(h Held) float64 { return float64(h.Instances) }
+	if !slices.ContainsFunc(f.Check.Held, func(h Held) bool { return h.Instances != f.Check.Held[0].Instances }) {
+		x = section.Axis{Label: "memory each", Of: section.Bytes, Log: true}
+		at = func(h Held) float64 { return max(1, float64(h.Memory)) }
+	}
 	inner, outer := section.Series{Name: "between others"}, section.Series{Name: "beyond all others"}
 	for i, h := range f.Check.Held {
 		said := section.Cell{}
 		if !math.IsNaN(float64(h.Said.Value)) {
 			said = section.Text(units.Rate(float64(h.Said.Value)))
-			m := predicted(float64(h.Instances), h.Said, 1/float64(h.Seen),
-				fmt.Sprintf("%d instances, %s of memory each: %s said, %s measured",
-					h.Instances, units.Bytes(uint64(h.Memory)), units.Rate(float64(h.Said.Value)), units.Rate(float64(h.Seen))))
+			m := predicted(at(h), h.Said, 1/float64(h.Seen),
+				fmt.Sprintf("%s, %s of memory each: %s said, %s measured",
+					plural.Count(h.Instances, "instance"), units.Bytes(uint64(h.Memory)), units.Rate(float64(h.Said.Value)),
+					units.Rate(float64(h.Seen))))
 			if h.Beyond {
 				outer.Marks = append(outer.Marks, m)
 			} else {
@@ -241,7 +273,7 @@ func (f *Fitted) Held() *section.Section {
 	return &section.Section{Title: f.Name + ": what was said of points that were left out",
 		Tables: []section.Table{t.Known()},
 		Figures: []section.Figure{{Title: "Said over measured", Note: "1 is what was measured; intervals are of 90%",
-			X: section.Axis{Label: "instances", Of: section.Count}, Y: section.Axis{Label: "said / measured",
+			X: x, Y: section.Axis{Label: "said / measured",
 				Of: section.Times, Log: true},
 			Series: withMarks(inner, outer), Levels: []section.Level{{Class: section.Alone, Y: 1, Text: "what was measured"}},
 			Wide: true}}}
@@ -273,7 +305,8 @@ func (a *Answer) WorthSection(title string) *section.Section {
 		value := float64(w.Power.Value)
 		said := fmt.Sprintf("%.2f%%", value)
 		if value > 0 && most > 0 {
-			fill.Rows = append(fill.Rows, section.FillRow{Name: name, Bars: []section.FillBar{{Size: 1, Text: said,
+			fill.Rows = append(fill.Rows, section.FillRow{Name: name, Bars: []section.FillBar{{Of: "more by", Size: 1,
+				Text:  said,
 				Parts: []section.FillPart{{Share: value / most, Text: name + ": " + said}}}}})
 		}
 		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{section.Text(name), section.Text(said),

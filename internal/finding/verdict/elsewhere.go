@@ -39,8 +39,16 @@ func elsewhere(v *measured.View) (f fact.Finding, ok bool) {
 			}
 			one.Points++
 			host := *m.Host
-			memories = with(memories, host.MemoryBytes)
-			counts, hosts, own = with(counts, of.Count), with(hosts, host), with(own, of.Limits.MemoryBytes)
+			counts = with(counts, of.Count)
+			if host != (result.Limits{}) { // else nobody knows which
+				hosts = with(hosts, host)
+			}
+			if host.MemoryBytes > 0 {
+				memories = with(memories, host.MemoryBytes)
+			}
+			if of.Limits.MemoryBytes > 0 {
+				own = with(own, of.Limits.MemoryBytes)
+			}
 		}
 		one.Hosts = len(hosts)
 		for _, differs := range []struct {
@@ -81,6 +89,9 @@ func (v Facts) tells() (title, why string) {
 		most = max(most, e.Hosts)
 	}
 	title = "Measured elsewhere: " + strings.Join(all, ", ")
-	return title, fmt.Sprintf("A table says so, of %s; nothing of it was checked, and nothing can be measured again here.",
-		plural.Count(most, "host"))
+	of := ""
+	if most > 0 {
+		of = ", of " + plural.Count(most, "host")
+	}
+	return title, "A table says so" + of + "; nothing of it was checked, and nothing can be measured again here."
 }
