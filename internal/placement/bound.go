@@ -100,6 +100,9 @@ func (s *search) relaxOn(p *program, k, d, drive int, price bool, row func(strin
 			if memory > 0 {
 				full[row("memory_"+kind.Name)] = least / memory
 			}
+			if one.Apart { // one on each host
+				full[row(fmt.Sprintf("%s_apart_%s", kind.Name, one.Name))] = 1
+			}
 			idle := maps.Clone(full)
 			for i, u := range uses {
 				if u.Share > 0 {

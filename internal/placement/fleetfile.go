@@ -171,6 +171,10 @@ func (p *fleetParser) containers(all *yaml.Node) {
 		if read != nil && !read["class"] {
 			p.Problem(n, of+" have no class", "write class: "+p.Model.Classes[0].Name)
 		}
+		if p.fleet.Objective == FewHosts && read != nil && c.LeastRate == 0 && c.MostP99 == 0 {
+			p.Problem(n, of+" are to do nothing in particular: on the fewest hosts they would do next to nothing",
+				"write least-throughput or p99-limit")
+		}
 		at[name] = i
 		p.fleet.Containers = append(p.fleet.Containers, c)
 	})

@@ -33,8 +33,8 @@ containers:
     limits: {memory: 2GiB, cpus: 2}
     data: 100GB
     apart: true
-  web: {class: computes, count: 4, beside: orders}
-  batch: {class: writes, away-from: [orders, web]}
+  web: {class: computes, count: 4, beside: orders, p99-limit: 1s}
+  batch: {class: writes, away-from: [orders, web], least-throughput: 10}
 moves: 5
 now:
   big-1: {orders: 1 on far, web: [1 on nvme, 1 on far]}
@@ -99,7 +99,9 @@ func TestBadFleetsAreRefused(t *testing.T) {
 		head + "containers:\n  c: {class: reads, data: lots}":              {"data of containers c is a size"},
 		head + "containers:\n  c: {class: reads, limits: {memory: -1GiB}}": {"fleet.yaml:4: "},
 		head + "containers:\n  \"a b\": {class: reads}":                    {`"a b" is no name`},
-		head + "containers: {c: {class: reads}}\nheadroom: 100%":           {"headroom is a share"},
+		head + "containers: {c: {class: reads}}\nobjective: hosts": {"fleet.yaml:3: containers c are to " +
+			"do nothing in particular"},
+		head + "containers: {c: {class: reads}}\nheadroom: 100%": {"headroom is a share"},
 		head + "containers: {c: {class: reads}}\nobjective: beauty": {"a plan is for one of throughput, " +
 			"hosts, p99 and fairness"},
 		head + "containers: {c: {class: reads}}\nnow: {b: {c: 1}}": {"the fleet has no host b"},
