@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -15,6 +13,7 @@ import (
 	"plimsoll/internal/owner"
 	"plimsoll/internal/placement"
 	"plimsoll/internal/report"
+	"plimsoll/internal/result"
 )
 
 // mostFleet is more than any fleet's file has.
@@ -84,7 +83,8 @@ func (f *planFlags) plan(a *app, file string) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	made := placement.Document{Fleet: placement.Source{File: file, Sum: sum(text)}, Version: version, Seed: f.seed}
+	made := placement.Document{Fleet: result.NewInputFile(file, text), Version: version, Seed: f.seed}
+	made.Fleet.Text = string(text)
 	open := func(name string) (*model.Model, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(file), name)
@@ -93,7 +93,7 @@ func (f *planFlags) plan(a *app, file string) error {
 		if err != nil {
 			return nil, &exitError{exitUsage, fmt.Errorf("the model of %s: %w", file, err)}
 		}
-		made.Model = placement.Source{File: name, Sum: sum(text)}
+		made.Model = result.NewInputFile(name, text)
 		m, err := model.Read(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -119,7 +119,7 @@ func (f *planFlags) plan(a *app, file string) error {
 	if err != nil {
 		return &exitError{exitFailure, err}
 	}
-	made.Text, made.Plan = string(text), plan
+	made.Plan = plan
 	if f.out != "" {
 		if err := writeTo(a.data(), f.out, made.Write); err != nil {
 			return &exitError{exitFailure, fmt.Errorf("write the plan: %w", err)}
@@ -155,9 +155,4 @@ func writePage(path string, page report.Answer) error {
 		return &exitError{exitFailure, fmt.Errorf("write the page of the %s: %w", page.Kind, err)}
 	}
 	return nil
-}
-
-func sum(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }

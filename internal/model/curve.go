@@ -90,7 +90,7 @@ func Interval(q section.Quantity, e Estimate, scale float64) section.Cell {
 	if !e.Told() {
 		return section.Text(section.NotKnown)
 	}
-	return section.Cell{Of: section.Words, Text: q.Format(low) + " to " + q.Format(high)}
+	return q.Between(low, high)
 }
 
 // Told reports whether the interval of an estimate says anything: it is known, and its ends are not worlds apart.
@@ -145,7 +145,7 @@ func (m *Model) Section(ask Ask, c Curve) *section.Section {
 			binds = section.None
 		}
 		t.Rows = append(t.Rows, section.Row{Strong: line, Cells: []section.Cell{section.Text(c.Over.Text(p.Value)),
-			section.Text(units.Rate(float64(a.Rate.Value))), Interval(rateOf, a.Rate, 1),
+			section.Text(units.Rate(float64(a.Rate.Value))), Interval(section.Count, a.Rate, 1),
 			section.Latency.Positive(1e9 * float64(worst.Mean.Value)), section.Latency.Positive(1e9 * float64(worst.P99.Value)),
 			Interval(section.Latency, worst.P99, 1e9), section.Text(binds), section.Text(mark)}})
 		at := c.Over.Text(p.Value)
@@ -175,9 +175,6 @@ func (m *Model) Section(ask Ask, c Curve) *section.Section {
 	s.Figures, s.Tables = []section.Figure{rate, wait}, []section.Table{t}
 	return s
 }
-
-// rateOf is how rates are written: with few digits, as predictions have.
-const rateOf = section.Count
 
 func withMarks(all ...section.Series) (some []section.Series) {
 	for _, s := range all {
@@ -267,7 +264,7 @@ func (f *Fitted) Held() *section.Section {
 		t.Rows = append(t.Rows, section.Row{Warn: h.Seen < h.Said.Low || h.Seen > h.Said.High, Cells: []section.Cell{
 			section.Count.Cell(float64(h.Instances)), section.Bytes.Cell(float64(h.Memory)),
 			section.Text(units.Rate(float64(h.Seen))),
-			said, Interval(rateOf, h.Said, 1), off(h.Said.Value, h.Seen), off(h.Linear, h.Seen), off(h.Gunther, h.Seen),
+			said, Interval(section.Count, h.Said, 1), off(h.Said.Value, h.Seen), off(h.Linear, h.Seen), off(h.Gunther, h.Seen),
 			section.Text(f.Points[i].Host.Beside(f.Measured()))}})
 	}
 	return &section.Section{Title: f.Name + ": what was said of points that were left out",
@@ -327,7 +324,8 @@ func (a *Answer) Sections() []*section.Section {
 			Drop: 1}}}
 	for i, n := range a.Tenants {
 		t.Rows = append(t.Rows, section.Row{Cells: []section.Cell{section.Text(n.Class), section.Count.Cell(float64(n.Count)),
-			section.Bytes.Positive(float64(a.Memories[i])), section.Text(units.Rate(float64(n.Rate.Value))), Interval(rateOf,
+			section.Bytes.Positive(float64(a.Memories[i])), section.Text(units.Rate(float64(n.Rate.Value))),
+			Interval(section.Count,
 				n.Rate, 1),
 			section.Latency.Positive(1e9 * float64(n.Mean.Value)), section.Latency.Positive(1e9 * float64(n.P99.Value)),
 			Interval(section.Latency, n.P99, 1e9)}})

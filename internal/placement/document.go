@@ -3,16 +3,12 @@ package placement
 import (
 	"encoding/json"
 	"io"
+
+	"plimsoll/internal/result"
 )
 
 // SchemaVersion is the version of a plan's file, which grows where what was written before reads otherwise.
 const SchemaVersion = 1
-
-// Source is a file that a plan was made from.
-type Source struct {
-	File string `json:"file"`
-	Sum  string `json:"sha256"`
-}
 
 // Document is a plan's file: the plan, and what it was made from.
 type Document struct {
@@ -20,10 +16,10 @@ type Document struct {
 	Schema  int    `json:"schema"`
 	Version string `json:"version"` // of plimsoll
 	Seed    uint64 `json:"seed"`
-	Fleet   Source `json:"fleet"`
-	Model   Source `json:"model"`
-	Text    string `json:"fleet_text"`
 	Plan    *Plan  `json:"plan"`
+
+	Fleet result.InputFile `json:"fleet"` // with its text
+	Model result.InputFile `json:"model"`
 }
 
 // Write writes the document, indented.

@@ -52,7 +52,6 @@ type filled struct {
 	least   float64 // share of what one would do alone, of the one that keeps least
 	p99     float64 // greatest; NaN where one is not known
 	clash   string  // what it breaks, beside limits that objectives set; "" for nothing
-	broken  int     // the demand that it breaks most of; -1 for none
 	at      []int   // slots of solved's tenants
 	unknown bool    // the model cannot say
 }
@@ -81,9 +80,9 @@ func (k *kind) fill(f filling, alone []float64) *filled {
 	if known := k.known[key]; known != nil {
 		return known
 	}
-	out := &filled{p99: 0, least: math.Inf(1), broken: -1}
+	out := &filled{p99: 0, least: math.Inf(1)}
 	k.known[key] = out
-	if out.clash, out.broken = k.apart(f); out.clash != "" {
+	if out.clash = k.apart(f); out.clash != "" {
 		return out
 	}
 	placed := k.placed(f)
@@ -110,9 +109,9 @@ func (k *kind) fill(f filling, alone []float64) *filled {
 	}
 	out.worth = out.rate * (1 - evenly*full*full)
 	worst := 1.0
-	break_ := func(demand int, by float64, format string, args ...any) {
+	breaks := func(demand int, by float64, format string, args ...any) {
 		if by > worst {
-			worst, out.broken = by, demand
+			worst = by
 			out.clash = k.fleet.Containers[demand].Name + " " + fmt.Sprintf(format, args...)
 		}
 	}
@@ -125,15 +124,15 @@ func (k *kind) fill(f filling, alone []float64) *filled {
 		}
 		out.p99 = max(out.p99, t.P99) // NaN stays
 		if d.LeastRate > 0 && each < d.LeastRate*(1-slack) {
-			break_(demand, d.LeastRate/each, "would do %s operations a second each, and are to do %s", units.Rate(each),
+			breaks(demand, d.LeastRate/each, "would do %s operations a second each, and are to do %s", units.Rate(each),
 				units.Rate(d.LeastRate))
 		}
 		switch {
 		case d.MostP99 == 0:
 		case math.IsNaN(t.P99):
-			break_(demand, math.Inf(1), "have a limit of p99, and no p99 was measured of their class")
+			breaks(demand, math.Inf(1), "have a limit of p99, and no p99 was measured of their class")
 		case t.P99 > d.MostP99*(1+slack):
-			break_(demand, t.P99/d.MostP99, "would have a p99 of %s, and may have %s", units.Latency(1e9*t.P99),
+			breaks(demand, t.P99/d.MostP99, "would have a p99 of %s, and may have %s", units.Latency(1e9*t.P99),
 				units.Latency(1e9*d.MostP99))
 		}
 	}
@@ -160,7 +159,7 @@ const evenly = 1e-4
 const slack = 1e-9
 
 // apart says which wishes of who stands beside whom a filling breaks; "" for none.
-func (k *kind) apart(f filling) (string, int) {
+func (k *kind) apart(f filling) string {
 	counts := k.counts(f)
 	for i, n := range counts {
 		d := &k.fleet.Containers[i]
@@ -168,16 +167,16 @@ func (k *kind) apart(f filling) (string, int) {
 			continue
 		}
 		if d.Apart && n > 1 {
-			return fmt.Sprintf("two of %s stand on one host, and are to be apart", d.Name), i
+			return fmt.Sprintf("two of %s stand on one host, and are to be apart", d.Name)
 		}
 		for _, other := range d.Away {
 			if counts[other] > 0 {
-				return fmt.Sprintf("%s and %s stand on one host, and are to be apart", d.Name, k.fleet.Containers[other].Name), i
+				return fmt.Sprintf("%s and %s stand on one host, and are to be apart", d.Name, k.fleet.Containers[other].Name)
 			}
 		}
 		if len(d.Beside) > 0 && !slices.ContainsFunc(d.Beside, func(other int) bool { return counts[other] > 0 }) {
-			return fmt.Sprintf("%s stands where none of those are that it is to be beside", d.Name), i
+			return fmt.Sprintf("%s stands where none of those are that it is to be beside", d.Name)
 		}
 	}
-	return "", -1
+	return ""
 }

@@ -87,6 +87,10 @@ func (p *fleetParser) file(root *yaml.Node, open func(string) (*model.Model, err
 	if n := nodes["containers"]; n != nil {
 		p.containers(n)
 	}
+	if o := p.fleet.Objective; p.fleet.MostMoves > 0 && (o == WorstP99 || o == Fairness) {
+		p.Problem(root, fmt.Sprintf("moves: a plan for %s is not made of single moves", o),
+			"leave moves out, or plan for throughput or hosts")
+	}
 	if n := nodes["now"]; n != nil {
 		p.now(n)
 	}

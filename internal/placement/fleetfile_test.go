@@ -101,7 +101,8 @@ func TestBadFleetsAreRefused(t *testing.T) {
 		head + "containers:\n  \"a b\": {class: reads}":                    {`"a b" is no name`},
 		head + "containers: {c: {class: reads}}\nobjective: hosts": {"fleet.yaml:3: containers c are to " +
 			"do nothing in particular"},
-		head + "containers: {c: {class: reads}}\nheadroom: 100%": {"headroom is a share"},
+		head + "containers: {c: {class: reads}}\nmoves: 2\nobjective: p99": {"a plan for p99 is not made of single moves"},
+		head + "containers: {c: {class: reads}}\nheadroom: 100%":           {"headroom is a share"},
 		head + "containers: {c: {class: reads}}\nobjective: beauty": {"a plan is for one of throughput, " +
 			"hosts, p99 and fairness"},
 		head + "containers: {c: {class: reads}}\nnow: {b: {c: 1}}": {"the fleet has no host b"},

@@ -130,8 +130,8 @@ func (s *search) rebuild(out *found, hosts []int, g goal) bool {
 	next.all = merged(next.all)
 	s.insert(&next, free(hosts, next.all), g)
 	next.value = s.value(next.all, g)
-	was := out.value - s.penalty*float64(out.unplaced())
-	if is := next.value - s.penalty*float64(next.unplaced()); is <= was+1e-9*math.Abs(was) {
+	more := out.unplaced() - next.unplaced() // that stand
+	if more < 0 || more == 0 && next.value <= out.value+1e-9*math.Abs(out.value) {
 		return false
 	}
 	next.mixed = out.mixed

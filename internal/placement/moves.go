@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"plimsoll/internal/model"
@@ -90,7 +91,7 @@ func (s *search) rearrange(now []standingHost, moves int, g goal) found {
 		}
 	}
 	out.value = s.value(out.all, g)
-	out.mixed = out.value
+	out.mixed = math.NaN()
 	return out
 }
 

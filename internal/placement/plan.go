@@ -38,7 +38,7 @@ type Plan struct {
 	Price     float64        `json:"price"`       // of the hosts that are used
 	Bound     model.Number   `json:"bound"`       // that no plan is beyond, of what the objective counts
 	Gap       model.Number   `json:"gap"`         // share by which the best plan may be better than this one
-	// and by which one may be that has no other fillings than were looked at
+	// and by which one may be that has no other fillings than the search kept; null where it kept to few moves
 	Near   model.Number `json:"searched_gap"`
 	Proven bool         `json:"bound_proven"`   // the bound is of every plan, and not only of what was looked at
 	Left   []Left       `json:"left,omitempty"` // containers that stand nowhere
@@ -117,7 +117,7 @@ func Best(m *model.Model, fleet *Fleet, o Options) (*Plan, error) {
 	}
 	if now != nil && fleet.MostMoves > 0 {
 		f = s.shared(func([]int) found {
-			return s.rearrange(now, fleet.MostMoves, goal{price: fleet.Objective == FewHosts})
+			return s.rearrange(now, fleet.MostMoves, s.usual())
 		})
 	} else {
 		f = s.shared(s.reach)
@@ -244,7 +244,7 @@ func (s *search) clash() (names []string) {
 		counts[d] = 0
 		some := *s
 		some.effort = s.asked() + s.effort/8
-		if some.best(counts, goal{}).unplaced() == 0 {
+		if some.best(counts, s.usual()).unplaced() == 0 {
 			counts[d] = n
 		}
 	}
@@ -318,15 +318,16 @@ func (s *search) standalone() error {
 		most += s.alone[d] * float64(c.Count)
 		fastest = max(fastest, s.alone[d])
 	}
-	cheapest, dearest := math.Inf(1), 0.0
+	cheapest, dearest, hosts := math.Inf(1), 0.0, 0
 	for _, k := range s.kinds {
+		hosts += k.Count
 		price := k.price()
 		cheapest, dearest = min(cheapest, price), max(dearest, price)
 	}
 	s.cheap = 1e-3 * cheapest / max(most, 1)
-	s.penalty = 2 * fastest
+	s.penalty, s.all = 2*fastest, most+1
 	if s.fleet.Objective == FewHosts {
-		s.penalty = 4 * dearest
+		s.penalty, s.all = 4*dearest, dearest*float64(hosts)+1
 	}
 	return errors.Join(unknown...)
 }
@@ -335,8 +336,7 @@ func (s *search) standalone() error {
 // more of each, and keeps the plan that has most.
 func (s *search) reach(counts []int) found {
 	objective := s.fleet.Objective
-	g := goal{price: objective == FewHosts}
-	best := s.best(counts, g)
+	best := s.best(counts, s.usual())
 	if objective != WorstP99 && objective != Fairness || best.unplaced() > 0 {
 		return best
 	}
@@ -548,7 +548,7 @@ func (s *search) bound(p *Plan, f found) {
 		bound := rate / (1 - evenly)
 		if !f.proven {
 			bound = max(rate, s.relaxed(counts, false))
-			p.Near = model.Number(max(0, 1-rate/f.mixed))
+			p.Near = model.Number(max(0, 1-rate/f.mixed)) // NaN stays
 		}
 		p.Bound, p.Gap = model.Number(bound), model.Number(1-rate/bound)
 	case FewHosts:
@@ -556,7 +556,7 @@ func (s *search) bound(p *Plan, f found) {
 		if !f.proven {
 			bound = max(0, s.relaxed(counts, true))
 			p.Near = model.Number(max(0, 1+f.mixed/p.Price))
-			if same := s.price1(); same > 0 {
+			if same := s.samePrice(); same > 0 {
 				bound = same * math.Ceil(bound/same-1e-6)
 			}
 		}
@@ -570,8 +570,8 @@ func (s *search) bound(p *Plan, f found) {
 	}
 }
 
-// price1 is the price that all hosts have; 0 where they have several.
-func (s *search) price1() float64 {
+// samePrice is the price that all hosts have; 0 where they have several.
+func (s *search) samePrice() float64 {
 	price := s.kinds[0].price()
 	if slices.ContainsFunc(s.kinds, func(k *kind) bool { return k.price() != price }) {
 		return 0

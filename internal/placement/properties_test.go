@@ -261,3 +261,33 @@ func TestTargetsAreShared(t *testing.T) {
 		t.Errorf("the plan says %v operations a second, and together they do %v", got, rate)
 	}
 }
+
+// A container that has a place stands there, however much that costs the others: nine, where the data of eight fit
+// into memory and the drive does next to nothing.
+func TestWhatHasAPlaceStands(t *testing.T) {
+	m := someModel()
+	drive := model.HostDrive{Name: "d", Is: m.Drives[0]}
+	drive.Is.Read.IOPS = 500
+	is := model.HostKind{Host: model.Host{CPUs: 64, MemoryBytes: 8 << 30}, Drives: []model.HostDrive{drive}}
+	rate := func(n int) float64 {
+		s, err := m.Solve(is, []model.Placed{{Class: 0, Drive: 0, Count: n}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Rate
+	}
+	if rate(8)-rate(9) < 2*rate(1) {
+		t.Fatalf("%v of eight and %v of nine: the test shows nothing", rate(8), rate(9))
+	}
+	for _, hosts := range []int{1, 40} { // exactly, and by column generation
+		f := &Fleet{Objective: Throughput, Hosts: []Hosts{{Name: "h", Count: hosts, Is: is}},
+			Containers: []Containers{{Name: "c", Class: 0, Count: 9 * hosts}, {Name: "d", Class: 2, Count: hosts - 1}}}
+		p, err := Best(m, f, Options{Seed: 1, Effort: 4000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Left) > 0 {
+			t.Errorf("%d hosts: left over: %+v", hosts, p.Left)
+		}
+	}
+}

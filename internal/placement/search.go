@@ -19,7 +19,7 @@ type found struct {
 	all    []chosen
 	left   []int   // of each demand, that stand nowhere
 	value  float64 // of what stands
-	mixed  float64 // no plan of fillings that were looked at is worth more
+	mixed  float64 // no plan of the fillings that the search kept is worth more; NaN where it kept to few moves
 	proven bool    // no filling was left out
 }
 
@@ -43,12 +43,16 @@ type search struct {
 	kinds   []*kind
 	alone   []float64 // operations a second that one of each demand does alone, on its best host
 	quick   []float64 // s: the least p99 of each alone
-	penalty float64   // of a container that stands nowhere: more than anything else is worth
+	penalty float64   // of a container that stands nowhere, in linear programs
+	all     float64   // more than all plans are apart: what it is to let one stand nowhere that has a place
 	effort  int       // predictions that may be made
 	stop    func() bool
 	random  *rand.Rand
 	cheap   float64 // what an operation a second is worth beside prices
 }
+
+// usual is the goal of a search where no container is the one that counts.
+func (s *search) usual() goal { return goal{price: s.fleet.Objective == FewHosts} }
 
 // worth is what a filling of a host is worth for a goal. ok is false where it breaks something.
 func (s *search) worth(k int, f filling, g goal) (v float64, ok bool) {
@@ -225,7 +229,7 @@ func (s *search) exact(counts []int, g goal) (out found, ok bool) {
 	best, bestValue := 0, math.Inf(-1)
 	for state, v := range value {
 		for i := range counts {
-			v += s.penalty * float64(has(state, i))
+			v += s.all * float64(has(state, i))
 		}
 		if v > bestValue {
 			best, bestValue = state, v
@@ -324,10 +328,9 @@ func (s *search) generate(counts []int, g goal) found {
 	for _, c := range s.deal(counts) {
 		add(c.kind, c.f)
 	}
-	steps, mixed := fewSteps, 0.0
+	steps := fewSteps
 	for !s.spent() {
 		x, worth, value := s.master(columns, hosts, counts)
-		mixed = value
 		rent, prices := worth[:len(hosts)], worth[len(hosts):]
 		better := make([][]priced, len(s.kinds))
 		var all sync.WaitGroup
@@ -353,6 +356,7 @@ func (s *search) generate(counts []int, g goal) found {
 			steps = mostSteps
 		}
 	}
+	_, _, mixed := s.master(columns, hosts, counts) // of all that was kept
 	out := s.round(columns, hosts, counts, g)
 	s.improve(&out, hosts, g)
 	placed := 0
@@ -512,7 +516,7 @@ func (s *search) round(columns []column, hosts, counts []int, g goal) (out found
 	for {
 		fit := make([]column, 0, len(columns))
 		for _, c := range columns {
-			if hosts[c.kind] > 0 && !slices.ContainsFunc(indices(c.n), func(i int) bool { return c.n[i] > left[i] }) {
+			if hosts[c.kind] > 0 && s.has(s.kinds[c.kind], c.f, left) {
 				fit = append(fit, c)
 			}
 		}
@@ -554,14 +558,6 @@ func (s *search) round(columns []column, hosts, counts []int, g goal) (out found
 	s.insert(&out, hosts, g)
 	out.value = s.value(out.all, g)
 	return out
-}
-
-func indices(n []int) []int {
-	all := make([]int, len(n))
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }
 
 func (s *search) value(all []chosen, g goal) (sum float64) {

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ func (p *Plan) Verdict() string {
 		if p.Used == p.Of {
 			whole = plural.Count(p.Used, "host")
 		}
-		fmt.Fprintf(&b, "%s carry %s, which", whole, plural.Count(all, "container"))
+		fmt.Fprintf(&b, "%s %s %s, which", whole, plural.Choose(p.Used, "carries", "carry"), plural.Count(all, "container"))
 	}
 	fmt.Fprintf(&b, " would do %s operations a second together%s", units.Rate(float64(p.Rate.Value)), interval(p.Rate,
 		units.Rate))
@@ -53,11 +54,14 @@ func (p *Plan) near() string {
 	switch {
 	case p.Proven && float64(p.Gap) < 2*evenly:
 		return "No plan is noticeably better, by the model."
+	case p.Proven && math.IsNaN(float64(p.Near)):
+		return fmt.Sprintf("However many moves are made, no plan is better by more than %s.", gap)
 	case p.Proven && float64(p.Near) > evenly:
-		return fmt.Sprintf("No plan is better by more than %s, and none of those that were looked at by more than %s.", gap,
-			near)
+		return fmt.Sprintf("No plan is better by more than %s, and none of the fillings that the search kept by more "+
+			"than %s.",
+			gap, near)
 	case p.Proven:
-		return fmt.Sprintf("No plan is better by more than %s, and none of those that were looked at is.", gap)
+		return fmt.Sprintf("No plan is better by more than %s, and none of the fillings that the search kept is.", gap)
 	case float64(p.Gap) < 2*within:
 		return "No plan that was looked at is noticeably better; of others nothing is proven."
 	}
@@ -299,7 +303,7 @@ func (p *Plan) others() *section.Section {
 	return &section.Section{Title: "Other ways to place them", Tables: []section.Table{t}}
 }
 
-// mostSteps is how many moves are shown.
+// mostShownSteps is how many moves are shown.
 const mostShownSteps = 60
 
 func (p *Plan) moves() *section.Section {

@@ -50,7 +50,7 @@ func (s *search) strategies() (all []Strategy) {
 				some.kinds = append(some.kinds, &one)
 			}
 		}
-		all = append(all, some.strategy(only.name, some.best(counts, goal{})))
+		all = append(all, some.strategy(only.name, some.best(counts, s.usual())))
 	}
 	return all
 }

@@ -16,7 +16,7 @@ func (s *search) explain(p *Plan, f found) {
 			groups = append(groups, chosen{k, n, make(filling, s.kinds[k].slots())})
 		}
 	}
-	g := goal{price: s.fleet.Objective == FewHosts}
+	g := s.usual()
 	for i := range min(len(p.Hosts), mostIntervals) {
 		c := f.all[i]
 		kind := s.kinds[c.kind]

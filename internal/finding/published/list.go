@@ -52,7 +52,7 @@ func List() (all []Listed) {
 	return all
 }
 
-// Decided reports whether some run decided it.
+// Decided returns what the newest run that decides it said; nil for none.
 func (l Listed) Decided() *Said {
 	for i := range l.Said {
 		if l.Said[i].Verdict != fact.ClaimNotTestable {
