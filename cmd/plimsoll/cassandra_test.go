@@ -24,7 +24,8 @@ workloads:
   A:
     ycsb:
       {workload: A, records: 5000, threads: 4,
-       database: {cassandra: {heap: 128MiB, memtable_heap_space: 16MiB, commitlog_sync: group}}}
+       database: {cassandra: {heap: 128MiB, memtable_heap_space: 16MiB, commitlog_sync: group,
+        set: {concurrent_compactors: 2}}}}
 mixes:
   two: {A: {count: 2, limits: {memory: 640MiB}}}
 host: {cpus: 2, memory: 2GiB}
@@ -43,6 +44,9 @@ func TestCassandraIsMeasured(t *testing.T) {
 	if of := run.Workloads[0].Image; of == nil || !strings.HasPrefix(of.Name, "cassandra:5.0.") ||
 		!strings.HasPrefix(of.Version, "5.0.") {
 		t.Errorf("it runs from %+v", of)
+	}
+	if said := run.Workloads[0].Settings; said["concurrent_compactors"] != "2" {
+		t.Errorf("what was set is kept as %v", said)
 	}
 	if diff := before.Settle(0); diff != "" {
 		t.Errorf("the host is not as it was:\n%s", diff)

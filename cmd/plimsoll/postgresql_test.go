@@ -36,7 +36,7 @@ workloads:
   A:
     ycsb:
       {workload: A, records: 5000, threads: 4, cache: cold,
-       database: {postgresql: {shared_buffers: 16MiB, max_wal_size: 32MiB}}}
+       database: {postgresql: {shared_buffers: 16MiB, max_wal_size: 32MiB, set: {work_mem: 8192kB}}}}
   own: {ycsb: {workload: C, records: 5000}}
 mixes:
   all: {C: {count: 1, limits: {memory: 256MiB}}, A: 1, own: 1}
@@ -66,6 +66,10 @@ func TestPostgresqlIsMeasured(t *testing.T) {
 			!strings.HasPrefix(of.Version, "15.") || !strings.HasPrefix(of.Digest, "sha256:")) {
 			t.Errorf("%s runs from %+v", w.Name, of)
 		}
+	}
+	a := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == "A" })
+	if said := run.Workloads[a].Settings; said["work_mem"] != "8MB" {
+		t.Errorf("what was set is kept as %v", said)
 	}
 	if code, out, _ := p.run("show", run.ID); code != 0 && !strings.Contains(out, "which says that it is 15.") {
 		t.Errorf("showing it ends with %d: %s", code, out)

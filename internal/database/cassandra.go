@@ -25,16 +25,17 @@ var cassandraKind = Kind{
 
 // CassandraParams are the parameters of Cassandra, by its own names where it has one. Sizes are in bytes.
 type CassandraParams struct {
-	Image      string `yaml:"image,omitempty" jsonschema:"default=cassandra" jsonschema_description:"what it runs from: an image that is kept (plimsoll image list), by its name or the beginning of its digest"`
-	Heap       int64  `yaml:"heap,omitempty" jsonschema:"oneof_type=string;integer,default=256MiB" jsonschema_description:"of the Java virtual machine, which it holds from the start"`
-	Memtable   int64  `yaml:"memtable_heap_space,omitempty" jsonschema:"oneof_type=string;integer,default=48MiB" jsonschema_description:"writes that are gathered in the heap before they become files"`
-	Compaction string `yaml:"compaction,omitempty" jsonschema:"enum=size-tiered,enum=leveled,enum=unified,default=size-tiered" jsonschema_description:"how files are merged; unified since 5.0"`
-	Sync       string `yaml:"commitlog_sync,omitempty" jsonschema:"enum=periodic,enum=batch,enum=group,default=periodic" jsonschema_description:"batch and group: a write is answered once it is on the device; periodic: at once, and the log is written every ten seconds"`
-	KeyCache   int64  `yaml:"key_cache_size,omitempty" jsonschema:"oneof_type=string;integer,default=8MiB" jsonschema_description:"positions of keys in files"`
-	RowCache   int64  `yaml:"row_cache_size,omitempty" jsonschema:"oneof_type=string;integer,default=0B" jsonschema_description:"records, outside of the heap"`
-	Reads      int    `yaml:"concurrent_reads,omitempty" jsonschema:"minimum=2,maximum=1024,default=32" jsonschema_description:"reads at a time"`
-	Writes     int    `yaml:"concurrent_writes,omitempty" jsonschema:"minimum=2,maximum=1024,default=32" jsonschema_description:"writes at a time"`
-	JIT        string `yaml:"jit,omitempty" jsonschema:"enum=c1,enum=full,default=c1" jsonschema_description:"c1: the simple compiler alone, which is steady at once; full: the optimizing one too, which takes a minute and more to be"`
+	Image      string   `yaml:"image,omitempty" jsonschema:"default=cassandra" jsonschema_description:"what it runs from: an image that is kept (plimsoll image list), by its name or the beginning of its digest"`
+	Heap       int64    `yaml:"heap,omitempty" jsonschema:"oneof_type=string;integer,default=256MiB" jsonschema_description:"of the Java virtual machine, which it holds from the start"`
+	Memtable   int64    `yaml:"memtable_heap_space,omitempty" jsonschema:"oneof_type=string;integer,default=48MiB" jsonschema_description:"writes that are gathered in the heap before they become files"`
+	Compaction string   `yaml:"compaction,omitempty" jsonschema:"enum=size-tiered,enum=leveled,enum=unified,default=size-tiered" jsonschema_description:"how files are merged; unified since 5.0"`
+	Sync       string   `yaml:"commitlog_sync,omitempty" jsonschema:"enum=periodic,enum=batch,enum=group,default=periodic" jsonschema_description:"batch and group: a write is answered once it is on the device; periodic: at once, and the log is written every ten seconds"`
+	KeyCache   int64    `yaml:"key_cache_size,omitempty" jsonschema:"oneof_type=string;integer,default=8MiB" jsonschema_description:"positions of keys in files"`
+	RowCache   int64    `yaml:"row_cache_size,omitempty" jsonschema:"oneof_type=string;integer,default=0B" jsonschema_description:"records, outside of the heap"`
+	Reads      int      `yaml:"concurrent_reads,omitempty" jsonschema:"minimum=2,maximum=1024,default=32" jsonschema_description:"reads at a time"`
+	Writes     int      `yaml:"concurrent_writes,omitempty" jsonschema:"minimum=2,maximum=1024,default=32" jsonschema_description:"writes at a time"`
+	JIT        string   `yaml:"jit,omitempty" jsonschema:"enum=c1,enum=full,default=c1" jsonschema_description:"c1: the simple compiler alone, which is steady at once; full: the optimizing one too, which takes a minute and more to be"`
+	Set        Settings `yaml:"set,omitempty" jsonschema_description:"options of the server that have no parameter here, by its own names; what a promise of Plimsoll depends on is refused"`
 }
 
 // cassandraParams are all, in the order of CassandraParams.
@@ -50,7 +51,24 @@ var cassandraParams = table[CassandraParams]{
 	count("concurrent_reads", 2, 1024, func(p *CassandraParams) *int { return &p.Reads }),
 	count("concurrent_writes", 2, 1024, func(p *CassandraParams) *int { return &p.Writes }),
 	choice("jit", []string{"c1", "full"}, func(p *CassandraParams) *string { return &p.JIT }),
+	settings(cassandraSettable, func(p *CassandraParams) *Settings { return &p.Set }),
 }
+
+// ofCassandraSize is why other names of a parameter are refused.
+const ofCassandraSize = "it is another name of a parameter"
+
+// cassandraSettable is what may be set of Cassandra: keys of cassandra.yaml.
+var cassandraSettable = settable{refused: map[string]string{
+	ofPlimsoll: "cluster_name endpoint_snitch seed_provider listen_* rpc_* broadcast_* start_native_transport " +
+		"native_transport_port* storage_* internode_* cdc_* auto_bootstrap",
+	ofLayout: "partitioner num_tokens initial_token",
+	ofDurability + "; commitlog_sync, a parameter, says it": "commitlog_sync*",
+	ofDurability: "commitlog_disk_access_mode disk_failure_policy commit_failure_policy ideal_consistency_level",
+	ofAccess: "auth* role_manager network_authorizer cidr_* internode_authenticator client_encryption* " +
+		"server_encryption*",
+	ofPrograms:      "crypto_provider row_cache_class_name diagnostic_* audit_*",
+	ofCassandraSize: "memtable_heap_space_* memtable_offheap_space* key_cache_size_* row_cache_size_*",
+}}
 
 // cassandra is a server of Cassandra, one node that is alone.
 type cassandra struct{ CassandraParams }
@@ -100,6 +118,12 @@ func (c *cassandra) Layout() string {
 	return fmt.Sprintf("cassandra-1-%s-%s", c.Compaction, c.CassandraParams.Image)
 }
 
+// Settings implements Server.
+func (c *cassandra) Settings() Settings { return c.Set }
+
+// NeedMemory implements Server. Clients share connections.
+func (c *cassandra) NeedMemory(int) int64 { return c.Heap + c.RowCache + cassandraBeside }
+
 // Client implements Server.
 func (c *cassandra) Client() string { return "cassandra" }
 
@@ -144,7 +168,7 @@ var cassandraClasses = map[string]string{"size-tiered": "SizeTieredCompactionStr
 func (c *cassandra) Load(dir string, d Dataset) workload.Step {
 	loading := *c
 	loading.Heap, loading.Memtable, loading.RowCache = max(c.Heap, 512<<20), max(c.Memtable, 128<<20), 0
-	loading.Sync, loading.JIT = "periodic", "full"
+	loading.Sync, loading.JIT, loading.Set = "periodic", "full", nil
 	served := loading.serve(DataDir, "-Dcassandra.jmx.local.port="+strconv.Itoa(cassandraManage))
 	tool := func(args ...string) []string {
 		argv := append([]string{"java", "-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"}, openCassandra()...)
@@ -211,7 +235,7 @@ func (c *cassandra) serve(dir string, options ...string) workload.Step {
 		"-Dcassandra.storagedir="+dir, "-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.ring_delay_ms=1")
 	argv = append(append(argv, options...), "-cp", cassandraJars, "org.apache.cassandra.service.CassandraDaemon")
 	return workload.Step{Argv: argv, EndCodes: []int{143}, Patience: cassandraPatience,
-		MemoryBytes: c.Heap + c.RowCache + cassandraBeside, Warms: c.JIT == "full",
+		Warms: c.JIT == "full",
 		Files: map[string][]byte{cassandraConfig: []byte(c.config(dir)), cassandraLogs: []byte(cassandraLogging),
 			cassandraHosts: []byte("127.0.0.1 localhost\n")}}
 }
@@ -219,7 +243,11 @@ func (c *cassandra) serve(dir string, options ...string) workload.Step {
 // config is cassandra.yaml. What is not in it is as Cassandra has it.
 func (c *cassandra) config(dir string) string {
 	var text strings.Builder
-	set := func(key string, value any) { fmt.Fprintf(&text, "%s: %v\n", key, value) }
+	set := func(key string, value any) {
+		if _, other := c.Set[key]; !other {
+			fmt.Fprintf(&text, "%s: %v\n", key, value)
+		}
+	}
 	set("cluster_name", "plimsoll")
 	set("partitioner", "org.apache.cassandra.dht.Murmur3Partitioner")
 	set("num_tokens", 1)
@@ -263,6 +291,9 @@ func (c *cassandra) config(dir string) string {
 	set("auto_snapshot", false)
 	set("batch_size_fail_threshold", "64MiB")
 	set("batch_size_warn_threshold", "64MiB")
+	for _, name := range c.Set.names() {
+		fmt.Fprintf(&text, "%s: %s\n", name, c.Set[name])
+	}
 	return text.String()
 }
 
@@ -298,8 +329,8 @@ var cassandraCauses = []cause{
 	{"could not create the java virtual machine", "its Java does not start", "take an image of Cassandra 5.0 or 4.1"},
 	{"could not find or load main class", "the image has no Cassandra in /opt/cassandra", "take the official image, " +
 		"or the one that plimsoll image build cassandra makes"},
-	{"please remove properties", "its version does not have a parameter", "take an image of Cassandra 5.0 or 4.1"},
-	{"invalid yaml", "it does not take its configuration", "take an image of Cassandra 5.0 or 4.1"},
+	{"please remove properties", "its version does not have an option", otherOption},
+	{"invalid yaml", "it does not take its configuration", otherOption},
 	{"unsupported sstable version", "another version made its data", cassandraVersion},
 	{"cannot downgrade", "another version made its data", cassandraVersion},
 	{"corrupt", "its data is damaged",

@@ -53,6 +53,10 @@ type Server interface {
 	// NeedBytes is the space that the data takes with room to be written to.
 	// Written data is what the server may add to and compact; the other is only read.
 	NeedBytes(d Dataset, written bool) int64
+	// Settings are options that it is given beyond its parameters, by its own names.
+	Settings() Settings
+	// NeedMemory is the least memory that it can run in with so many clients; 0 where that is not known.
+	NeedMemory(clients int) int64
 	// Image is what it runs from; nil for this program.
 	Image() *workload.Image
 	// Load lays out the data in a new directory at path, which no server has open. Its

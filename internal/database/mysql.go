@@ -12,16 +12,17 @@ import (
 
 // MysqlParams are the parameters of MySQL and MariaDB, by their own names. Sizes are in bytes.
 type MysqlParams struct {
-	Image       string `yaml:"image,omitempty" jsonschema_description:"what it runs from: an image that is kept (plimsoll image list), by its name or the beginning of its digest"`
-	BufferPool  int64  `yaml:"innodb_buffer_pool_size,omitempty" jsonschema:"oneof_type=string;integer,default=64MiB" jsonschema_description:"pages that the server itself caches; what it misses is read from the device, past the page cache unless innodb_flush_method says otherwise"`
-	FlushLog    int    `yaml:"innodb_flush_log_at_trx_commit,omitempty" jsonschema:"minimum=0,maximum=2,default=1" jsonschema_description:"1: a write is answered once it is on the device; 2: once the kernel has it; 0: before"`
-	Doublewrite bool   `yaml:"innodb_doublewrite,omitempty" jsonschema:"default=true" jsonschema_description:"pages are written twice, which file systems that write in place need"`
-	FlushMethod string `yaml:"innodb_flush_method,omitempty" jsonschema:"enum=O_DIRECT,enum=fsync,default=O_DIRECT" jsonschema_description:"O_DIRECT: data files are read and written past the page cache"`
-	LogSize     int64  `yaml:"innodb_log_file_size,omitempty" jsonschema:"oneof_type=string;integer,default=96MiB" jsonschema_description:"redo log in all"`
-	IOCapacity  int    `yaml:"innodb_io_capacity,omitempty" jsonschema:"minimum=100,maximum=1000000,default=200" jsonschema_description:"I/Os per second that writing back dirty pages takes"`
-	Connections int    `yaml:"max_connections,omitempty" jsonschema:"minimum=10,maximum=100000,default=300" jsonschema_description:"clients at a time"`
-	Schema      bool   `yaml:"performance_schema,omitempty" jsonschema:"default=false" jsonschema_description:"the server's own instruments, which take some 200 MiB of memory in MySQL"`
-	Binlog      bool   `yaml:"log_bin,omitempty" jsonschema:"default=false" jsonschema_description:"a log for replicas and for recovery to a point in time, which each commit writes too"`
+	Image       string   `yaml:"image,omitempty" jsonschema_description:"what it runs from: an image that is kept (plimsoll image list), by its name or the beginning of its digest"`
+	BufferPool  int64    `yaml:"innodb_buffer_pool_size,omitempty" jsonschema:"oneof_type=string;integer,default=64MiB" jsonschema_description:"pages that the server itself caches; what it misses is read from the device, past the page cache unless innodb_flush_method says otherwise"`
+	FlushLog    int      `yaml:"innodb_flush_log_at_trx_commit,omitempty" jsonschema:"minimum=0,maximum=2,default=1" jsonschema_description:"1: a write is answered once it is on the device; 2: once the kernel has it; 0: before"`
+	Doublewrite bool     `yaml:"innodb_doublewrite,omitempty" jsonschema:"default=true" jsonschema_description:"pages are written twice, which file systems that write in place need"`
+	FlushMethod string   `yaml:"innodb_flush_method,omitempty" jsonschema:"enum=O_DIRECT,enum=fsync,default=O_DIRECT" jsonschema_description:"O_DIRECT: data files are read and written past the page cache"`
+	LogSize     int64    `yaml:"innodb_log_file_size,omitempty" jsonschema:"oneof_type=string;integer,default=96MiB" jsonschema_description:"redo log in all"`
+	IOCapacity  int      `yaml:"innodb_io_capacity,omitempty" jsonschema:"minimum=100,maximum=1000000,default=200" jsonschema_description:"I/Os per second that writing back dirty pages takes"`
+	Connections int      `yaml:"max_connections,omitempty" jsonschema:"minimum=10,maximum=100000,default=300" jsonschema_description:"clients at a time"`
+	Schema      bool     `yaml:"performance_schema,omitempty" jsonschema:"default=false" jsonschema_description:"the server's own instruments, which take some 200 MiB of memory in MySQL"`
+	Binlog      bool     `yaml:"log_bin,omitempty" jsonschema:"default=false" jsonschema_description:"a log for replicas and for recovery to a point in time, which each commit writes too"`
+	Set         Settings `yaml:"set,omitempty" jsonschema_description:"options of the server that have no parameter here, by its own names; what a promise of Plimsoll depends on is refused"`
 }
 
 // mysqlParams are all, in the order of MysqlParams.
@@ -36,7 +37,31 @@ var mysqlParams = table[MysqlParams]{
 	count("max_connections", 10, 100_000, func(p *MysqlParams) *int { return &p.Connections }),
 	toggle("performance_schema", func(p *MysqlParams) *bool { return &p.Schema }),
 	toggle("log_bin", func(p *MysqlParams) *bool { return &p.Binlog }),
+	settings(mysqlSettable, func(p *MysqlParams) *Settings { return &p.Set }),
 }
+
+// ofLog is why other names of the redo log are refused.
+const ofLog = "innodb_log_file_size, a parameter, says how large the redo log is"
+
+// mysqlSettable is what may be set of either. Options may be abbreviated, and some words before them change
+// what they mean.
+var mysqlSettable = settable{abbreviates: true, foldsDashes: true, exact: []string{"general_log", "slow_query_log"},
+	refused: map[string]string{
+		ofPlimsoll: "datadir socket pid_file port bind_address basedir chroot networking name_resolve log_error* " +
+			"general_log_file slow_query_log_file log_basename relay_log* server_id named_pipe loose_* skip_* " +
+			"disable_* enable_* maximum_* mysqlx* external_locking old_* tmpdir innodb_tmpdir slave_load_tmpdir " +
+			"replica_load_tmpdir character_sets_dir lc_messages_dir aria_log_dir_path",
+		ofAccess: "user secure_* ssl* tls_* admin_* authentication_*",
+		ofDurability: "log_bin* sync_binlog sync_* innodb_force_recovery innodb_read_only read_only super_read_only " +
+			"innodb_force_load_corrupted tc_heuristic_recover transaction_read_only innodb_flush_log_at_timeout",
+		ofPrograms: "defaults_* no_* print_* help verbose version initialize* bootstrap daemonize validate_* init_* " +
+			"plugin_* early_plugin_* wsrep_* upgrade feedback* gdb core_file debug* replicate_*",
+		ofLayout: "innodb_page_size innodb_data_file_path innodb_data_home_dir innodb_temp_data_file_path " +
+			"innodb_undo_* innodb_doublewrite_* lower_case_table_names innodb_checksum_algorithm " +
+			"innodb_log_group_home_dir",
+		ofLog: "innodb_redo_log_* innodb_log_files_in_group",
+		"innodb_buffer_pool_size and innodb_log_file_size, parameters, say what it would": "innodb_dedicated_server",
+	}}
 
 // mysqlFlavour is one of the two that have MySQL's protocol and InnoDB.
 type mysqlFlavour struct {
@@ -107,6 +132,20 @@ func (m *mysql) Layout() string {
 	return fmt.Sprintf("%s-1-%d-%s", m.name, m.LogSize, m.MysqlParams.Image)
 }
 
+// Settings implements Server.
+func (m *mysql) Settings() Settings { return m.Set }
+
+// NeedMemory of each client is what a thread has of its own when it has done little.
+func (m *mysql) NeedMemory(clients int) int64 {
+	return m.BufferPool + mysqlBeside + int64(clients)*mysqlOwn
+}
+
+// What either takes of memory at the least beside its buffer pool, and for each client.
+const (
+	mysqlBeside = 48 << 20
+	mysqlOwn    = 1 << 19
+)
+
 // Client implements Server.
 func (m *mysql) Client() string { return "mysql" }
 
@@ -162,6 +201,9 @@ func (m *mysql) Serve(dir string) workload.Step {
 	if m.Binlog {
 		options = append(options, "--server-id=1", "--log-bin=binlog", "--sync-binlog=1")
 	}
+	options = append(options, m.Set.each(func(name, value string) []string {
+		return []string{"--" + name + "=" + value}
+	})...)
 	return workload.Step{Argv: options}
 }
 
@@ -187,8 +229,8 @@ var mysqlCauses = []cause{
 	{"cannot allocate memory for the buffer pool", "it got no memory for its buffers",
 		"raise the memory limit, or lower innodb_buffer_pool_size"},
 	{"out of memory", "it got no memory", mysqlMemory},
-	{"unknown variable", "its version does not have an option", "take an image of another version"},
-	{"unknown option", "its version does not have an option", "take an image of another version"},
+	{"unknown variable", "its version does not have an option", otherOption},
+	{"unknown option", "its version does not have an option", otherOption},
 	{"invalid mysql server upgrade", "another version made its data", mysqlVersion},
 	{"invalid mysql server downgrade", "another version made its data", mysqlVersion},
 	{"upgrade after a crash is not supported", "another version made its data", mysqlVersion},

@@ -19,51 +19,53 @@ type param[P any] struct {
 	key string
 	set func(p *P, text string) error // the error says what to write instead
 	get func(p P) string              // as set reads it
+	// nested reads a value that is more than a text; nil for one that is. Keys are those of the table.
+	nested func(p *P, kind string, keys []string, node *yaml.Node) problem.List
 }
 
 // table is all parameters of a database, in the order of its documentation.
 type table[P any] []param[P]
 
 func size[P any](key string, low, high int64, field func(*P) *int64) param[P] {
-	return param[P]{key, func(p *P, text string) error {
+	return param[P]{key: key, set: func(p *P, text string) error {
 		n, err := units.ParseSize(text)
 		if err != nil || n < low || n > high {
 			return fmt.Errorf("write a size from %s to %s, such as 64MiB", units.FormatSize(low), units.FormatSize(high))
 		}
 		*field(p) = n
 		return nil
-	}, func(p P) string { return units.FormatSize(*field(&p)) }}
+	}, get: func(p P) string { return units.FormatSize(*field(&p)) }}
 }
 
 func count[P any](key string, low, high int, field func(*P) *int) param[P] {
-	return param[P]{key, func(p *P, text string) error {
+	return param[P]{key: key, set: func(p *P, text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < low || n > high {
 			return fmt.Errorf("write a whole number from %d to %d", low, high)
 		}
 		*field(p) = n
 		return nil
-	}, func(p P) string { return strconv.Itoa(*field(&p)) }}
+	}, get: func(p P) string { return strconv.Itoa(*field(&p)) }}
 }
 
 func choice[P any](key string, known []string, field func(*P) *string) param[P] {
-	return param[P]{key, func(p *P, text string) error {
+	return param[P]{key: key, set: func(p *P, text string) error {
 		if !slices.Contains(known, text) {
 			return errors.New(suggest.DidYouMean(text, known))
 		}
 		*field(p) = text
 		return nil
-	}, func(p P) string { return *field(&p) }}
+	}, get: func(p P) string { return *field(&p) }}
 }
 
 func toggle[P any](key string, field func(*P) *bool) param[P] {
-	return param[P]{key, func(p *P, text string) error {
+	return param[P]{key: key, set: func(p *P, text string) error {
 		if text != "true" && text != "false" {
 			return errors.New("write true or false")
 		}
 		*field(p) = text == "true"
 		return nil
-	}, func(p P) string { return strconv.FormatBool(*field(&p)) }}
+	}, get: func(p P) string { return strconv.FormatBool(*field(&p)) }}
 }
 
 // mostWord is the longest text that a parameter takes.
@@ -71,14 +73,14 @@ const mostWord = 256
 
 // word is a parameter of one word, such as the name of an image.
 func word[P any](key string, field func(*P) *string) param[P] {
-	return param[P]{key, func(p *P, text string) error {
+	return param[P]{key: key, set: func(p *P, text string) error {
 		odd := func(r rune) bool { return r <= ' ' || r > '~' }
 		if text == "" || len(text) > mostWord || strings.HasPrefix(text, "-") || strings.ContainsFunc(text, odd) {
 			return errors.New("write one word of letters, digits and signs")
 		}
 		*field(p) = text
 		return nil
-	}, func(p P) string { return *field(&p) }}
+	}, get: func(p P) string { return *field(&p) }}
 }
 
 func (t table[P]) keys() []string {
@@ -131,12 +133,15 @@ func (t table[P]) decode(kind, example string, node *yaml.Node, p P) (P, problem
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], resolved(node.Content[i+1])
 		line, twice := first[key.Value]
+		at := slices.Index(t.keys(), key.Value)
 		switch {
-		case !slices.Contains(t.keys(), key.Value):
+		case at < 0:
 			problems.InLine(key.Line, fmt.Sprintf("unknown parameter %q of %s", key.Value, kind),
 				suggest.DidYouMean(key.Value, t.keys()))
 		case twice:
 			problems.InLine(key.Line, key.Value+" is given twice", fmt.Sprintf("the first is in line %d", line))
+		case t[at].nested != nil:
+			problems = append(problems, t[at].nested(&p, kind, t.keys(), value)...)
 		case value.Kind != yaml.ScalarNode || value.Tag == "!!null":
 			problems.InLine(key.Line, key.Value+" needs one value", "")
 		default:

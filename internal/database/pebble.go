@@ -47,6 +47,12 @@ func PebbleLayout(p PebbleParams) string {
 	return fmt.Sprintf("pebble-%d-%s-%s", PebbleFormat, p.Compression, units.FormatSize(p.FileSize))
 }
 
+// Settings implements Server: all that it takes has a parameter.
+func (p *pebble) Settings() Settings { return nil }
+
+// NeedMemory implements Server: its heap is held to what there is.
+func (p *pebble) NeedMemory(int) int64 { return 0 }
+
 // Client implements Server.
 func (p *pebble) Client() string { return "pebble" }
 

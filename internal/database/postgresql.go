@@ -23,14 +23,15 @@ var postgresqlKind = Kind{
 
 // PostgresqlParams are the parameters of PostgreSQL, by its own names. Sizes are in bytes.
 type PostgresqlParams struct {
-	Image             string `yaml:"image,omitempty" jsonschema:"default=postgresql" jsonschema_description:"what it runs from: an image that is kept (plimsoll image list), by its name or the beginning of its digest"`
-	SharedBuffers     int64  `yaml:"shared_buffers,omitempty" jsonschema:"oneof_type=string;integer,default=64MiB" jsonschema_description:"pages that the server itself caches; what it misses is read through the page cache"`
-	SynchronousCommit bool   `yaml:"synchronous_commit,omitempty" jsonschema:"default=true" jsonschema_description:"a write is answered once it is on the device; without, what ends the server at once loses the last ones, and no more"`
-	MaxWALSize        int64  `yaml:"max_wal_size,omitempty" jsonschema:"oneof_type=string;integer,default=256MiB" jsonschema_description:"log after which a checkpoint is due; the log takes about as much room"`
-	CheckpointTimeout int    `yaml:"checkpoint_timeout,omitempty" jsonschema:"minimum=30,maximum=86400,default=300" jsonschema_description:"seconds between checkpoints at most"`
-	FullPageWrites    bool   `yaml:"full_page_writes,omitempty" jsonschema:"default=true" jsonschema_description:"the first change of a page after a checkpoint logs all of it, which file systems that write in place need"`
-	MaxConnections    int    `yaml:"max_connections,omitempty" jsonschema:"minimum=10,maximum=10000,default=300" jsonschema_description:"clients at a time"`
-	Fillfactor        int    `yaml:"fillfactor,omitempty" jsonschema:"minimum=10,maximum=100,default=100" jsonschema_description:"share of the table's pages that loading fills, in percent: room for updates in place"`
+	Image             string   `yaml:"image,omitempty" jsonschema:"default=postgresql" jsonschema_description:"what it runs from: an image that is kept (plimsoll image list), by its name or the beginning of its digest"`
+	SharedBuffers     int64    `yaml:"shared_buffers,omitempty" jsonschema:"oneof_type=string;integer,default=64MiB" jsonschema_description:"pages that the server itself caches; what it misses is read through the page cache"`
+	SynchronousCommit bool     `yaml:"synchronous_commit,omitempty" jsonschema:"default=true" jsonschema_description:"a write is answered once it is on the device; without, what ends the server at once loses the last ones, and no more"`
+	MaxWALSize        int64    `yaml:"max_wal_size,omitempty" jsonschema:"oneof_type=string;integer,default=256MiB" jsonschema_description:"log after which a checkpoint is due; the log takes about as much room"`
+	CheckpointTimeout int      `yaml:"checkpoint_timeout,omitempty" jsonschema:"minimum=30,maximum=86400,default=300" jsonschema_description:"seconds between checkpoints at most"`
+	FullPageWrites    bool     `yaml:"full_page_writes,omitempty" jsonschema:"default=true" jsonschema_description:"the first change of a page after a checkpoint logs all of it, which file systems that write in place need"`
+	MaxConnections    int      `yaml:"max_connections,omitempty" jsonschema:"minimum=10,maximum=10000,default=300" jsonschema_description:"clients at a time"`
+	Fillfactor        int      `yaml:"fillfactor,omitempty" jsonschema:"minimum=10,maximum=100,default=100" jsonschema_description:"share of the table's pages that loading fills, in percent: room for updates in place"`
+	Set               Settings `yaml:"set,omitempty" jsonschema_description:"options of the server that have no parameter here, by its own names; what a promise of Plimsoll depends on is refused"`
 }
 
 // postgresqlParams are all, in the order of PostgresqlParams.
@@ -43,7 +44,18 @@ var postgresqlParams = table[PostgresqlParams]{
 	toggle("full_page_writes", func(p *PostgresqlParams) *bool { return &p.FullPageWrites }),
 	count("max_connections", 10, 10000, func(p *PostgresqlParams) *int { return &p.MaxConnections }),
 	count("fillfactor", 10, 100, func(p *PostgresqlParams) *int { return &p.Fillfactor }),
+	settings(postgresqlSettable, func(p *PostgresqlParams) *Settings { return &p.Set }),
 }
+
+// postgresqlSettable is what may be set of PostgreSQL.
+var postgresqlSettable = settable{refused: map[string]string{
+	ofDurability: "fsync zero_damaged_pages ignore_checksum_failure ignore_invalid_pages data_sync_retry " +
+		"synchronous_standby_names default_transaction_read_only",
+	ofPlimsoll: "port listen_addresses unix_socket_* external_pid_file temp_tablespaces default_tablespace " +
+		"log_destination logging_collector log_filename stats_temp_directory huge_page_size search_path",
+	ofPrograms: "jit_provider primary_* archive_* restore_* recovery_* local_preload_libraries",
+	ofAccess:   "ssl* krb_* password_encryption role session_*",
+}}
 
 // postgresql is a server of PostgreSQL.
 type postgresql struct{ PostgresqlParams }
@@ -73,6 +85,20 @@ func (p *postgresql) Parameters() map[string]string { return postgresqlParams.al
 func (p *postgresql) Layout() string {
 	return fmt.Sprintf("postgresql-1-%d-%s", p.Fillfactor, p.PostgresqlParams.Image)
 }
+
+// Settings implements Server.
+func (p *postgresql) Settings() Settings { return p.Set }
+
+// NeedMemory of each client is what its process has of its own when it has done little.
+func (p *postgresql) NeedMemory(clients int) int64 {
+	return p.SharedBuffers + postgresqlBeside + int64(clients)*postgresqlOwn
+}
+
+// What PostgreSQL takes of memory at the least beside its buffers, and for each client.
+const (
+	postgresqlBeside = 24 << 20
+	postgresqlOwn    = 2 << 20
+)
 
 // Client implements Server.
 func (p *postgresql) Client() string { return "postgresql" }
@@ -129,14 +155,16 @@ const PostgresqlUser = "plimsoll"
 
 // Serve implements Server.
 func (p *postgresql) Serve(dir string) workload.Step {
-	return workload.Step{Argv: append(p.serve(dir),
+	argv := append(p.serve(dir),
 		"-c", "shared_buffers="+kilobytes(p.SharedBuffers),
 		"-c", "synchronous_commit="+onOff(p.SynchronousCommit),
 		"-c", "full_page_writes="+onOff(p.FullPageWrites),
 		"-c", "max_wal_size="+strconv.FormatInt(p.MaxWALSize>>20, 10)+"MB",
 		"-c", "checkpoint_timeout="+strconv.Itoa(p.CheckpointTimeout)+"s",
 		"-c", "max_connections="+strconv.Itoa(p.MaxConnections),
-	), Ends: postgresqlEnds}
+	)
+	argv = append(argv, p.Set.each(func(name, value string) []string { return []string{"-c", name + "=" + value} })...)
+	return workload.Step{Argv: argv, Ends: postgresqlEnds}
 }
 
 // serve is the command line that loading and serving share.
@@ -168,8 +196,8 @@ var postgresqlCauses = []cause{
 		"name the image that the data was loaded with, or have it loaded anew: plimsoll data remove"},
 	{"was initialized by postgresql version", "another version of PostgreSQL made its data",
 		"name the image that the data was loaded with, or have it loaded anew: plimsoll data remove"},
-	{"invalid value for parameter", "it does not take a parameter", "correct it below database"},
-	{"unrecognized configuration parameter", "its version does not have a parameter", "take an image of another version"},
+	{"invalid value for parameter", "it does not take an option's value", "correct it below database"},
+	{"unrecognized configuration parameter", "its version does not have an option", otherOption},
 	{"lock file \"postmaster.pid\" already exists", "another server has its directory open",
 		"end that server (plimsoll clean does, if a run left it), then run the trial again"},
 	{"could not create lock file", "it may not write where its socket goes", "see the trial's artifacts"},

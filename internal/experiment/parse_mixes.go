@@ -552,7 +552,8 @@ func (p *parser) checkMemory() {
 			units.FormatSize(has), units.FormatSize(least))
 		if !said[what] {
 			p.Problem(cmp.Or(p.mixNode, p.hostNode, p.workloadNode), what,
-				fmt.Sprintf("give it %s or more, or its servers less, such as a smaller heap", units.FormatSize(least)))
+				fmt.Sprintf("give it %s or more, or its servers smaller heaps or buffers, or fewer clients",
+					units.FormatSize(least)))
 		}
 		said[what] = true
 	}

@@ -316,6 +316,14 @@ func answers(ctx context.Context, plan *ycsb.Plan, dial Dial) (said ycsb.Answere
 	if v, ok := c.(client.Versioned); ok {
 		said.Version = v.Version()
 	}
+	if v, ok := c.(client.Settable); ok && len(plan.Settings) > 0 {
+		said.Settings = map[string]string{}
+		for _, name := range plan.Settings {
+			if said.Settings[name], err = v.Setting(ctx, name); err != nil {
+				return said, fmt.Errorf("ask what the server has set %s to: %w", name, err)
+			}
+		}
+	}
 	_, err = c.Read(ctx, appendKey(nil, 0), client.AllFields)
 	return said, err
 }

@@ -197,8 +197,10 @@ type Workload struct {
 
 	Levels map[string]string `json:"levels,omitempty"` // of each factor that the workload depends on, its level's name
 
-	Image        *Image `json:"image,omitempty"`         // that the server runs from which it drives; nil for none
-	ServerMemory int64  `json:"server_memory,omitempty"` // the least that this server can run in; 0 where not known
+	Image *Image `json:"image,omitempty"` // that the server runs from which it drives; nil for none
+	// Settings are options that its server was given beyond its parameters, as the server said it has them.
+	Settings     map[string]string `json:"settings,omitempty"`
+	ServerMemory int64             `json:"server_memory,omitempty"` // the least that this server can run in; 0 where not known
 }
 
 // Environment is what may change a result and is not part of a stack.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -196,7 +197,7 @@ func (r *runner) serverDir(in *instance) error {
 }
 
 // answered notes what the server of an instance said of itself when it answered first.
-func (r *runner) answered(in *instance, version string) error {
+func (r *runner) answered(in *instance, version string, settings map[string]string) error {
 	if version == "" || r.rootOf[in.Workload] == nil {
 		return nil
 	}
@@ -205,12 +206,12 @@ func (r *runner) answered(in *instance, version string) error {
 	run := *r.store.Run()
 	run.Workloads = slices.Clone(run.Workloads)
 	for i, w := range run.Workloads {
-		if w.Name != in.Workload || w.Image == nil || w.Image.Version == version {
+		if w.Name != in.Workload || w.Image == nil || w.Image.Version == version && maps.Equal(w.Settings, settings) {
 			continue
 		}
 		said := *w.Image
 		said.Version = version
-		run.Workloads[i].Image = &said
+		run.Workloads[i].Image, run.Workloads[i].Settings = &said, settings
 		return r.store.SaveHeader(run)
 	}
 	return nil

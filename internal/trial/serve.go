@@ -101,11 +101,11 @@ func (r *runner) serve(ctx context.Context, s *site, all together) error {
 		alive, kill := context.WithCancel(context.WithoutCancel(ctx))
 		in.server = &server{process: in.place.Serve(alive, step, in.scratch), step: step, kill: kill}
 		in.server.bind(ctx)
-		version, err := in.ready(ctx, serving)
+		version, settings, err := in.ready(ctx, serving)
 		if err != nil {
 			return err
 		}
-		return r.answered(in, version)
+		return r.answered(in, version, settings)
 	})
 }
 
@@ -122,14 +122,16 @@ func (r *runner) outside(ctx context.Context, s *site) (*stack.Outside, error) {
 
 // ready waits until the server of an instance answers, and returns the version that it says
 // it is of.
-func (in *instance) ready(ctx context.Context, serving *workload.Serving) (version string, err error) {
+func (in *instance) ready(
+	ctx context.Context, serving *workload.Serving,
+) (version string, settings map[string]string, err error) {
 	step, err := serving.Ready(in.place.Target)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	step, err = in.reaching(step)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	limit := step.Awaited() + noticeLimit
 	waiting, cancel := context.WithTimeout(ctx, limit)
@@ -143,22 +145,23 @@ func (in *instance) ready(ctx context.Context, serving *workload.Serving) (versi
 	}()
 	outputs, exit, err := in.outside.RunBehind(waiting, nil, step, in.scratch, nil)
 	if lost := in.lost(); lost != nil {
-		return "", lost
+		return "", nil, lost
 	}
 	switch {
 	case ctx.Err() != nil:
-		return "", ctx.Err()
+		return "", nil, ctx.Err()
 	case waiting.Err() != nil || err == nil && exit.Code != 0:
 		why := "it did not answer within " + limit.String()
 		if exit.Stderr != "" {
 			why = exit.Stderr
 		}
-		return "", problem.New(problem.Failed, "the server of "+in.load.Name, why,
+		return "", nil, problem.New(problem.Failed, "the server of "+in.load.Name, why,
 			"look into "+in.scratch+", where it leaves what it says")
 	case err != nil:
-		return "", err
+		return "", nil, err
 	}
-	return serving.Version(outputs), nil
+	version, settings = serving.Said(outputs)
+	return version, settings, nil
 }
 
 // lost is why the server of an instance has ended, though nobody asked it to; nil while

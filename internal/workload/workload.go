@@ -71,8 +71,6 @@ type Step struct {
 	Ends     string        // the signal that ends it well: "INT"; "" for "TERM"
 	EndCodes []int         // what it may exit with then, beside 0
 	Patience time.Duration // how long it may take until it is ready; 0 for DefaultPatience
-	// MemoryBytes is the least memory that it can run in; 0 where that is not known.
-	MemoryBytes int64
 	// Warms tells that it gets faster with what it is asked, for longer than a ramp takes, as what compiles itself does.
 	Warms bool
 }
@@ -168,8 +166,9 @@ type Serving struct {
 	Serve func(Target) (*Step, error)
 	// Ready is a process on the host that ends well as soon as the server answers.
 	Ready func(Target) (*Step, error)
-	// Version reads the outputs of Ready: which version the server says it is of; "" for none.
-	Version func(outputs map[string][]byte) string
+	// Said reads the outputs of Ready: which version the server says it is of, "" for none, and what it
+	// says of options that it was given beyond its parameters.
+	Said func(outputs map[string][]byte) (version string, settings map[string]string)
 	// Failed is why a server, or the process that Prepare made, ended as it did; its Exit
 	// is not that of one that went well.
 	Failed func(Exit) *problem.Problem

@@ -130,6 +130,12 @@ func (c *cassandraClient) Version() string {
 	return plainVersion(string(value))
 }
 
+// Setting implements Settable.
+func (c *cassandraClient) Setting(ctx context.Context, name string) (string, error) {
+	value, err := c.read(ctx, 1, "SELECT value FROM system_views.settings WHERE name = ?", name)
+	return string(value), err
+}
+
 // records is the table of records.
 const records = database.CassandraKeyspace + "." + recordsTable
 

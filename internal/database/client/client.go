@@ -67,6 +67,11 @@ type Loader func(ctx context.Context, at database.Address, d database.Dataset, o
 // Versioned is a client that knows the version of its server: "15.20".
 type Versioned interface{ Version() string }
 
+// Settable is a client that can ask its server for the value of an option.
+type Settable interface {
+	Setting(ctx context.Context, name string) (string, error)
+}
+
 // protocol is how one kind of database is spoken to.
 type protocol struct {
 	dial Dialer

@@ -67,6 +67,13 @@ func (m *mysqlClient) Version() string {
 	return plainVersion(string(value))
 }
 
+// Setting implements Settable. Names are those that package database lets through.
+func (m *mysqlClient) Setting(ctx context.Context, name string) (string, error) {
+	text := "SELECT CAST(@@GLOBAL.`" + strings.ReplaceAll(name, ".", "`.`") + "` AS CHAR)"
+	value, err := m.read(ctx, text)
+	return string(value), err
+}
+
 // Read implements Client.
 func (m *mysqlClient) Read(ctx context.Context, key []byte, field int) ([]byte, error) {
 	return m.read(ctx, "SELECT "+m.table.named(field)+" FROM "+recordsTable+" WHERE ycsb_key = ?", key)

@@ -88,6 +88,12 @@ func (p *postgresqlClient) Version() string {
 	return plainVersion(p.conn.ParameterStatus("server_version"))
 }
 
+// Setting implements Settable.
+func (p *postgresqlClient) Setting(ctx context.Context, name string) (string, error) {
+	value, err := p.read(ctx, "SELECT current_setting($1)", []byte(name))
+	return string(value), err
+}
+
 // Read implements Client.
 func (p *postgresqlClient) Read(ctx context.Context, key []byte, field int) ([]byte, error) {
 	return p.read(ctx, "SELECT "+p.table.named(field)+" FROM "+recordsTable+" WHERE ycsb_key = $1", key)

@@ -36,16 +36,21 @@ type counts struct{ reads, updates, inserts int64 }
 
 // databases are those that have an image here.
 var databases = []known{
-	{name: "postgresql", open: openPostgresql, counted: postgresqlCounts},
-	{name: "mariadb", open: openMysql, counted: mysqlCounts, checks: 1},
-	{name: "mysql", open: openMysql, counted: mysqlCounts, checks: 1},
-	{name: "cassandra", counted: cassandraCounts, upserts: true, unordered: true,
+	{name: "postgresql", option: [3]string{"work_mem", "8192kB", "8MB"},
+		open: openPostgresql, counted: postgresqlCounts},
+	{name: "mariadb", option: [3]string{"innodb_lru_scan_depth", "512", "512"},
+		open: openMysql, counted: mysqlCounts, checks: 1},
+	{name: "mysql", option: [3]string{"innodb_lru_scan_depth", "512", "512"},
+		open: openMysql, counted: mysqlCounts, checks: 1},
+	{name: "cassandra", option: [3]string{"concurrent_compactors", "2", "2"},
+		counted: cassandraCounts, upserts: true, unordered: true,
 		durable: func(c *yaml.Node) { parameter(c, "commitlog_sync", "batch") }},
 }
 
 // known is what a test knows of a database.
 type known struct {
 	name      string
+	option    [3]string                                    // a name, what it is set to, and what the server says then
 	open      func(at database.Address, in string) *sql.DB // nil where it has no SQL
 	counted   func(t *testing.T, at database.Address) counts
 	checks    int64                  // reads that count with which each connection begins
@@ -115,6 +120,10 @@ func lay(t *testing.T, name string, d database.Dataset) *bed {
 	kinds := database.All()
 	kind := kinds[slices.IndexFunc(kinds, func(k database.Kind) bool { return k.Name == name })]
 	below := &yaml.Node{Kind: yaml.MappingNode}
+	option := named(name).option
+	set := &yaml.Node{Kind: yaml.MappingNode}
+	parameter(set, option[0], option[1])
+	below.Content = append(below.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "set"}, set)
 	if of := named(name); of.durable != nil {
 		of.durable(below)
 	}
@@ -207,6 +216,9 @@ func operations(t *testing.T, of known, name string, at database.Address) {
 		return
 	}
 	defer func() { _ = c.Close() }()
+	if said, err := c.(client.Settable).Setting(t.Context(), of.option[0]); err != nil || said != of.option[2] {
+		t.Errorf("what was set of %v is %q, %v", of.option, said, err)
+	}
 	if v, ok := c.(client.Versioned); !ok || v.Version() == "" {
 		t.Error("it does not say which version it is")
 	}

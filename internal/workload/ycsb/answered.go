@@ -1,20 +1,28 @@
 package ycsb
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+)
 
 // Answered is what a server said of itself when it answered first.
 type Answered struct {
-	Version string `json:"version,omitempty"` // "15.20"
+	Version  string            `json:"version,omitempty"`  // "15.20"
+	Settings map[string]string `json:"settings,omitempty"` // that the plan asks for, as it has them
 }
 
-// mostVersion is the most bytes of a version that is believed.
-const mostVersion = 100
+// The most bytes of a version, and of a setting, that are believed.
+const (
+	mostVersion = 100
+	mostSetting = 1000
+)
 
 // ReadAnswered reads it; what cannot be read says nothing.
 func ReadAnswered(text []byte) (a Answered) {
 	if json.Unmarshal(text, &a) != nil || len(a.Version) > mostVersion {
 		return Answered{}
 	}
+	maps.DeleteFunc(a.Settings, func(name, value string) bool { return len(name)+len(value) > mostSetting })
 	return a
 }
 

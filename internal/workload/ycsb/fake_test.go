@@ -37,6 +37,8 @@ type fakeParams struct {
 func (f fake) Parameters() map[string]string              { return map[string]string{"cache": f.cache} }
 func (f fake) Layout() string                             { return "v1" }
 func (f fake) NeedBytes(d database.Dataset, _ bool) int64 { return 2 * d.Bytes() }
+func (f fake) Settings() database.Settings                { return nil }
+func (f fake) NeedMemory(int) int64                       { return 0 }
 func (f fake) Client() string                             { return "fake" }
 func (f fake) Load(path string, d database.Dataset) workload.Step {
 	return workload.Step{Argv: []string{"fake", "load", path, fmt.Sprint(d.Records)}, Outputs: []string{"log"}}

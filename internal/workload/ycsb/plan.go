@@ -48,6 +48,8 @@ type Plan struct {
 	Gate   string `json:"gate,omitempty"` // base name of a file to read before it begins; "" for none
 	Output string `json:"output"`         // base name
 
+	// Settings are names of options that a server which is to answer is asked for.
+	Settings []string `json:"settings,omitempty"`
 	// Patience is how long a server that is to answer may take until it does.
 	Patience time.Duration `json:"patience,omitempty"`
 }

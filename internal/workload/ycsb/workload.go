@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"path"
 	"slices"
 	"time"
@@ -31,7 +32,7 @@ type driven struct {
 // Info implements workload.Workload.
 func (w *driven) Info() result.Workload {
 	return result.Workload{Kind: w.name, Summary: w.summary(w.kind.Title), Declared: w.declared,
-		ServerMemory: w.server.Serve("").MemoryBytes}
+		ServerMemory: w.server.NeedMemory(w.Threads)}
 }
 
 // Programs implements workload.Workload.
@@ -186,6 +187,7 @@ func (w *driven) Abilities() workload.Abilities {
 			Ready: func(workload.Target) (*workload.Step, error) {
 				plan := w.plan()
 				plan.Client, plan.At = w.server.Client(), w.server.Address()
+				plan.Settings = slices.Sorted(maps.Keys(w.server.Settings()))
 				plan.Runtime, plan.Patience, plan.Output = minTime, served.Awaited(), answeredName
 				return &workload.Step{
 					Name: "ready", Patience: plan.Patience,
@@ -193,8 +195,11 @@ func (w *driven) Abilities() workload.Abilities {
 					Files: map[string][]byte{readyName: plan.text()}, Outputs: []string{answeredName},
 				}, nil
 			},
-			Version: func(outputs map[string][]byte) string { return ReadAnswered(outputs[answeredName]).Version },
-			Failed:  w.server.Failed,
+			Said: func(outputs map[string][]byte) (string, map[string]string) {
+				said := ReadAnswered(outputs[answeredName])
+				return said.Version, said.Settings
+			},
+			Failed: w.server.Failed,
 		},
 	}
 }
