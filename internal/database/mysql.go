@@ -40,17 +40,19 @@ var mysqlParams = table[MysqlParams]{
 	settings(mysqlSettable, func(p *MysqlParams) *Settings { return &p.Set }),
 }
 
-// ofLog is why other names of the redo log are refused.
-const ofLog = "innodb_log_file_size, a parameter, says how large the redo log is"
+// Reasons why names are refused of either alone.
+const (
+	ofLog   = "innodb_log_file_size, a parameter, says how large the redo log is"
+	ofWords = "its first word would change what another option does; write that option"
+)
 
 // mysqlSettable is what may be set of either. Options may be abbreviated, and some words before them change
 // what they mean.
 var mysqlSettable = settable{abbreviates: true, foldsDashes: true, exact: []string{"general_log", "slow_query_log"},
 	refused: map[string]string{
 		ofPlimsoll: "datadir socket pid_file port bind_address basedir chroot networking name_resolve log_error* " +
-			"general_log_file slow_query_log_file log_basename relay_log* server_id named_pipe loose_* skip_* " +
-			"disable_* enable_* maximum_* mysqlx* external_locking old_* tmpdir innodb_tmpdir slave_load_tmpdir " +
-			"replica_load_tmpdir character_sets_dir lc_messages_dir aria_log_dir_path",
+			"general_log_file slow_query_log_file log_basename relay_log* named_pipe mysqlx* " +
+			"tmpdir innodb_tmpdir slave_load_tmpdir replica_load_tmpdir character_sets_dir lc_messages_dir aria_log_dir_path",
 		ofAccess: "user secure_* ssl* tls_* admin_* authentication_*",
 		ofDurability: "log_bin* sync_binlog sync_* innodb_force_recovery innodb_read_only read_only super_read_only " +
 			"innodb_force_load_corrupted tc_heuristic_recover transaction_read_only innodb_flush_log_at_timeout",
@@ -59,7 +61,8 @@ var mysqlSettable = settable{abbreviates: true, foldsDashes: true, exact: []stri
 		ofLayout: "innodb_page_size innodb_data_file_path innodb_data_home_dir innodb_temp_data_file_path " +
 			"innodb_undo_* innodb_doublewrite_* lower_case_table_names innodb_checksum_algorithm " +
 			"innodb_log_group_home_dir",
-		ofLog: "innodb_redo_log_* innodb_log_files_in_group",
+		ofWords: "loose_* skip_* disable_* enable_* maximum_*",
+		ofLog:   "innodb_redo_log_* innodb_log_files_in_group",
 		"innodb_buffer_pool_size and innodb_log_file_size, parameters, say what it would": "innodb_dedicated_server",
 	}}
 

@@ -19,7 +19,7 @@ type param[P any] struct {
 	key string
 	set func(p *P, text string) error // the error says what to write instead
 	get func(p P) string              // as set reads it
-	// nested reads a value that is more than a text; nil for one that is. Keys are those of the table.
+	// nested reads, in place of set, a value that is more than a text. Keys are those of the table.
 	nested func(p *P, kind string, keys []string, node *yaml.Node) problem.List
 }
 

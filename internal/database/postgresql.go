@@ -52,7 +52,7 @@ var postgresqlSettable = settable{refused: map[string]string{
 	ofDurability: "fsync zero_damaged_pages ignore_checksum_failure ignore_invalid_pages data_sync_retry " +
 		"synchronous_standby_names default_transaction_read_only",
 	ofPlimsoll: "port listen_addresses unix_socket_* external_pid_file temp_tablespaces default_tablespace " +
-		"log_destination logging_collector log_filename stats_temp_directory huge_page_size search_path",
+		"log_destination logging_collector log_filename stats_temp_directory search_path",
 	ofPrograms: "jit_provider primary_* archive_* restore_* recovery_* local_preload_libraries",
 	ofAccess:   "ssl* krb_* password_encryption role session_*",
 }}

@@ -2,7 +2,6 @@ package database
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -17,9 +16,6 @@ import (
 
 // Settings are options of a server that Plimsoll has no parameter for, by the server's own names.
 type Settings map[string]string
-
-// settingsKey is the parameter that has them.
-const settingsKey = "set"
 
 // Bounds of what is handed to a server. Nothing that begins with a sign can be taken for another
 // option, and no value names a file elsewhere, closes a quotation, or goes on in another line.
@@ -141,8 +137,7 @@ func (s Settings) each(text func(name, value string) []string) (all []string) {
 
 // settings is the parameter set of a database's parameters.
 func settings[P any](s settable, field func(*P) *Settings) param[P] {
-	return param[P]{key: settingsKey,
-		set: func(*P, string) error { return errors.New("write set: {name: value}") },
+	return param[P]{key: "set",
 		get: func(p P) string {
 			return cmp.Or(strings.Join(field(&p).each(func(name, value string) []string {
 				return []string{name + "=" + value}

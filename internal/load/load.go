@@ -304,6 +304,23 @@ func Wait(ctx context.Context, plan *ycsb.Plan, dial Dial) (ycsb.Answered, error
 	}
 }
 
+// settings asks for options by their names; those that the server does not tell are left out.
+func settings(ctx context.Context, of client.SettingReader, names []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, name := range names {
+		value, err := of.Setting(ctx, name)
+		var said *client.ServerError
+		switch {
+		case errors.As(err, &said), errors.Is(err, client.ErrNotFound):
+		case err != nil:
+			return nil, fmt.Errorf("ask what the server has set %s to: %w", name, err)
+		default:
+			all[name] = value
+		}
+	}
+	return all, nil
+}
+
 // answers asks for the first record.
 func answers(ctx context.Context, plan *ycsb.Plan, dial Dial) (said ycsb.Answered, err error) {
 	ctx, cancel := context.WithTimeout(ctx, plan.Timeout)
@@ -316,12 +333,9 @@ func answers(ctx context.Context, plan *ycsb.Plan, dial Dial) (said ycsb.Answere
 	if v, ok := c.(client.Versioned); ok {
 		said.Version = v.Version()
 	}
-	if v, ok := c.(client.Settable); ok && len(plan.Settings) > 0 {
-		said.Settings = map[string]string{}
-		for _, name := range plan.Settings {
-			if said.Settings[name], err = v.Setting(ctx, name); err != nil {
-				return said, fmt.Errorf("ask what the server has set %s to: %w", name, err)
-			}
+	if r, ok := c.(client.SettingReader); ok && len(plan.Settings) > 0 {
+		if said.Settings, err = settings(ctx, r, plan.Settings); err != nil {
+			return said, err
 		}
 	}
 	_, err = c.Read(ctx, appendKey(nil, 0), client.AllFields)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -349,5 +350,34 @@ func TestWait(t *testing.T) {
 	s.answer = func(context.Context, string, int) error { return errBroken }
 	if _, err := Wait(t.Context(), p, s.dial); !errors.Is(err, errBroken) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("of one that never answers: %v", err)
+	}
+}
+
+// told are options that a server tells, and how it fails at others.
+type told struct {
+	values map[string]string
+	fails  error
+}
+
+func (o told) Setting(_ context.Context, name string) (string, error) {
+	if value, ok := o.values[name]; ok {
+		return value, nil
+	}
+	return "", o.fails
+}
+
+// What a server does not tell of its options is left out; a server that is lost is not one that does not tell.
+func TestSettings(t *testing.T) {
+	values := map[string]string{"work_mem": "8MB"}
+	names := []string{"console", "work_mem"}
+	for _, silent := range []error{&client.ServerError{Said: "unknown system variable"}, client.ErrNotFound} {
+		got, err := settings(t.Context(), told{values, silent}, names)
+		if err != nil || !maps.Equal(got, values) {
+			t.Errorf("%v: %v, %v", silent, got, err)
+		}
+	}
+	got, err := settings(t.Context(), told{values, client.ErrClosed}, names)
+	if !errors.Is(err, client.ErrClosed) || got != nil {
+		t.Errorf("a lost server tells %v, %v", got, err)
 	}
 }

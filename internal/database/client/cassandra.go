@@ -130,7 +130,7 @@ func (c *cassandraClient) Version() string {
 	return plainVersion(string(value))
 }
 
-// Setting implements Settable.
+// Setting implements SettingReader.
 func (c *cassandraClient) Setting(ctx context.Context, name string) (string, error) {
 	value, err := c.read(ctx, 1, "SELECT value FROM system_views.settings WHERE name = ?", name)
 	return string(value), err

@@ -67,8 +67,10 @@ type Loader func(ctx context.Context, at database.Address, d database.Dataset, o
 // Versioned is a client that knows the version of its server: "15.20".
 type Versioned interface{ Version() string }
 
-// Settable is a client that can ask its server for the value of an option.
-type Settable interface {
+// SettingReader is a client that can ask its server for the value of an option.
+type SettingReader interface {
+	// Setting returns the value as the server writes it. The error is a *ServerError or ErrNotFound where
+	// the server does not tell that of this option.
 	Setting(ctx context.Context, name string) (string, error)
 }
 

@@ -67,7 +67,7 @@ func (m *mysqlClient) Version() string {
 	return plainVersion(string(value))
 }
 
-// Setting implements Settable. Names are those that package database lets through.
+// Setting implements SettingReader. Names are those that package database lets through.
 func (m *mysqlClient) Setting(ctx context.Context, name string) (string, error) {
 	text := "SELECT CAST(@@GLOBAL.`" + strings.ReplaceAll(name, ".", "`.`") + "` AS CHAR)"
 	value, err := m.read(ctx, text)

@@ -88,7 +88,7 @@ func (p *postgresqlClient) Version() string {
 	return plainVersion(p.conn.ParameterStatus("server_version"))
 }
 
-// Setting implements Settable.
+// Setting implements SettingReader.
 func (p *postgresqlClient) Setting(ctx context.Context, name string) (string, error) {
 	value, err := p.read(ctx, "SELECT current_setting($1)", []byte(name))
 	return string(value), err

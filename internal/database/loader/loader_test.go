@@ -216,7 +216,7 @@ func operations(t *testing.T, of known, name string, at database.Address) {
 		return
 	}
 	defer func() { _ = c.Close() }()
-	if said, err := c.(client.Settable).Setting(t.Context(), of.option[0]); err != nil || said != of.option[2] {
+	if said, err := c.(client.SettingReader).Setting(t.Context(), of.option[0]); err != nil || said != of.option[2] {
 		t.Errorf("what was set of %v is %q, %v", of.option, said, err)
 	}
 	if v, ok := c.(client.Versioned); !ok || v.Version() == "" {
