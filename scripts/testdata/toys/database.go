@@ -29,6 +29,8 @@ func decodeToy(node *yaml.Node) (Server, problem.List) {
 func (t *toy) Parameters() map[string]string         { return toyParams.all(t.ToyParams) }
 func (t *toy) Layout() string                        { return "toy-1" }
 func (t *toy) NeedBytes(d Dataset, _ bool) int64     { return 2 * d.Bytes() }
+func (t *toy) Settings() Settings                    { return nil }
+func (t *toy) NeedMemory(int) int64                  { return 0 }
 func (t *toy) Image() *workload.Image                { return nil }
 func (t *toy) Address() Address                      { return Address{Socket: "toy.sock"} }
 func (t *toy) Client() string                        { return "toy" }
