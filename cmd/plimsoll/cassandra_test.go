@@ -17,6 +17,7 @@ question: What does Cassandra do beside another one?
 repeat: 1
 trials: 2
 runtime: %s
+ramp: 100ms
 seed: 1
 stacks:
   disk: %s

@@ -88,7 +88,7 @@ func (e *embedded) serve() (cmd *exec.Cmd, stderr *bytes.Buffer, c client.Client
 	e.t.Cleanup(func() { _ = cmd.Process.Kill() })
 	within(e.t, 20*time.Second, "the server answers", func() bool {
 		var err error
-		c, err = client.Dial(e.t.Context(), e.kind.Client(), e.client())
+		c, err = client.Dial(e.t.Context(), e.kind.Client().Name, e.client())
 		return err == nil
 	})
 	e.t.Cleanup(func() { _ = c.Close() })
@@ -127,7 +127,7 @@ func TestEmbeddedServerIsKilled(t *testing.T) {
 		done    []int64 // acknowledged
 	)
 	for w := range int64(8) {
-		conn, err := client.Dial(t.Context(), e.kind.Client(), e.client())
+		conn, err := client.Dial(t.Context(), e.kind.Client().Name, e.client())
 		if err != nil {
 			t.Fatal(err)
 		}

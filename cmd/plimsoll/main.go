@@ -159,6 +159,10 @@ Each command's help tells what these mean for it.`,
 		Version:       version, // printed by the template below
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
+			a.state, err = filepath.Abs(a.state) // containers and mounts have paths of their own
+			return err
+		},
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.state, "state-dir", defaultState(), "`directory` of journals and of what runs are working on "+

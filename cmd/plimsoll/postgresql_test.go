@@ -82,11 +82,7 @@ func TestPostgresqlIsMeasured(t *testing.T) {
 // keepImage makes the program's images those that tests keep, with the one of a name among them.
 func (p *program) keepImage(name string) {
 	p.t.Helper()
-	kept, images := hosttest.Kept(p.t, "images", "../../internal/image"), filepath.Join(p.state, "images")
-	if err := errors.Join(os.MkdirAll(p.state, 0o755), os.RemoveAll(images), os.Symlink(kept, images)); err != nil {
-		p.t.Fatal(err)
-	}
-	if _, err := image.In(images).Find(name); err == nil {
+	if _, err := p.keptImages().Find(name); err == nil {
 		return
 	}
 	code, _, errs := p.run("image", "build", name, "--quiet")
@@ -98,15 +94,26 @@ func (p *program) keepImage(name string) {
 	}
 }
 
+// keptImages makes the program's images those that tests keep.
+func (p *program) keptImages() *image.Store {
+	p.t.Helper()
+	kept, images := hosttest.Kept(p.t, "images", "../../internal/image"), filepath.Join(p.state, "images")
+	if err := errors.Join(os.MkdirAll(p.state, 0o755), os.RemoveAll(images), os.Symlink(kept, images)); err != nil {
+		p.t.Fatal(err)
+	}
+	return image.In(images)
+}
+
 // killedOnce runs an experiment of two trials, and kills a server in the first one: that one has
 // failed with the reason, and the other has measured so many instances.
 func (p *program) killedOnce(file, server string, instances int) *result.Run {
 	p.t.Helper()
-	killed := make(chan string, 1)
-	go func() { killed <- killServer(p.dir, server) }()
+	killed, over := make(chan string, 1), make(chan struct{})
+	go func() { killed <- killServer(p.dir, server, over) }()
 	code, out, errs := p.run("run", file, "--quiet")
+	close(over)
 	if why := <-killed; why != "" {
-		p.t.Fatal(why)
+		p.t.Fatalf("%s; it ends with %d: %s%s", why, code, out, errs)
 	}
 	if code != exitPartial {
 		p.t.Errorf("ends with %d: %s%s", code, out, errs)
@@ -134,10 +141,15 @@ func (p *program) killedOnce(file, server string, instances int) *result.Run {
 	return run
 }
 
-// killServer kills the first of two servers of a program that are measured. It returns why it could
-// not.
-func killServer(dir, program string) string {
-	for deadline := time.Now().Add(hang); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+// killServer kills the first of two servers of a program that are measured, before the run is over. It returns
+// why it could not.
+func killServer(dir, program string, over <-chan struct{}) string {
+	for {
+		select {
+		case <-over:
+			return "two servers were never measured together: " + program
+		case <-time.After(20 * time.Millisecond):
+		}
 		servers := servers(program)
 		if len(servers) < 2 || measuring(dir, 1) < 2 {
 			continue
@@ -147,7 +159,6 @@ func killServer(dir, program string) string {
 		}
 		return ""
 	}
-	return "no servers were measured in time: " + program
 }
 
 // servers are the processes of a program that serve data in containers, by what they were

@@ -125,7 +125,7 @@ func (c *cassandra) Settings() Settings { return c.Set }
 func (c *cassandra) NeedMemory(int) int64 { return c.Heap + c.RowCache + cassandraBeside }
 
 // Client implements Server.
-func (c *cassandra) Client() string { return "cassandra" }
+func (c *cassandra) Client() Client { return Client{Name: "cassandra"} }
 
 // Address implements Server.
 func (c *cassandra) Address() Address { return Address{Port: cassandraPort} }
@@ -177,7 +177,7 @@ func (c *cassandra) Load(dir string, d Dataset) workload.Step {
 		return append(argv, args...)
 	}
 	return LoadPlan{
-		Client: c.Client(), At: c.Address(), Dataset: d,
+		Client: c.Client().Name, At: c.Address(), Dataset: d,
 		Finish: [][]string{tool("compact", CassandraKeyspace), tool("drain")},
 		Options: map[string]string{CassandraTable: "compression = {'enabled': 'false'} AND caching = " +
 			"{'keys': 'ALL', 'rows_per_partition': 'ALL'} AND compaction = {'class': '" + cassandraClasses[c.Compaction] + "'}"},

@@ -66,11 +66,17 @@ type Server interface {
 	Serve(path string) workload.Step
 	// Address is where it answers; a socket is in its scratch directory.
 	Address() Address
-	// Client is the name of the client that speaks to it: see package client.
-	Client() string
+	// Client is the client that speaks to it.
+	Client() Client
 	// Failed is why a server ended that nobody asked to; cause and remedy are named
 	// where what it said tells them.
 	Failed(workload.Exit) *problem.Problem
+}
+
+// Client is a client that speaks to a server: see package client.
+type Client struct {
+	Name    string
+	Options map[string]string // of the client's own
 }
 
 // All returns every kind of database; the first is taken where none is named.
@@ -78,6 +84,7 @@ func All() []Kind {
 	all := []Kind{
 		pebbleKind,
 		cassandraKind,
+		mongodbKind,
 		postgresqlKind,
 	}
 	return append(all, mysqlKinds()...)

@@ -55,7 +55,7 @@ func tell(t *testing.T, k Kind) {
 				fmt.Fprintf(&said, "%s %s\n", k, p[k])
 			}
 			fmt.Fprintln(&said, "layout", s.Layout())
-			fmt.Fprintln(&said, "client", s.Client())
+			fmt.Fprintln(&said, "client", s.Client().Name)
 		case "load":
 			step := s.Load("/place/data", d)
 			said.WriteString(strings.Join(step.Argv, " ") + "\n")

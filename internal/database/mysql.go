@@ -150,7 +150,7 @@ const (
 )
 
 // Client implements Server.
-func (m *mysql) Client() string { return "mysql" }
+func (m *mysql) Client() Client { return Client{Name: "mysql"} }
 
 // Address implements Server.
 func (m *mysql) Address() Address { return Address{Socket: mysqlSocket} }
@@ -181,7 +181,7 @@ func (m *mysql) NeedBytes(d Dataset, written bool) int64 {
 // Load implements Server.
 func (m *mysql) Load(dir string, d Dataset) workload.Step {
 	return LoadPlan{
-		Client: m.Client(), At: m.Address(), Dataset: d, Make: m.initialize,
+		Client: m.Client().Name, At: m.Address(), Dataset: d, Make: m.initialize,
 		// Nothing is lost that could not be loaded again; and nothing is left to be done by who opens it.
 		Serve: append(m.serve(DataDir), "--innodb-flush-log-at-trx-commit=0", "--skip-innodb-doublewrite",
 			"--innodb-fast-shutdown=0", "--innodb-buffer-pool-size=256M", "--innodb-io-capacity=20000",

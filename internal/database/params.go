@@ -30,7 +30,7 @@ func size[P any](key string, low, high int64, field func(*P) *int64) param[P] {
 	return param[P]{key: key, set: func(p *P, text string) error {
 		n, err := units.ParseSize(text)
 		if err != nil || n < low || n > high {
-			return fmt.Errorf("write a size from %s to %s, such as 64MiB", units.FormatSize(low), units.FormatSize(high))
+			return fmt.Errorf("write a size from %s to %s", units.FormatSize(low), units.FormatSize(high))
 		}
 		*field(p) = n
 		return nil

@@ -54,7 +54,7 @@ func (p *pebble) Settings() Settings { return nil }
 func (p *pebble) NeedMemory(int) int64 { return 0 }
 
 // Client implements Server.
-func (p *pebble) Client() string { return "pebble" }
+func (p *pebble) Client() Client { return Client{Name: "pebble"} }
 
 // pebbleSocket is the base name of the socket that it answers on.
 const pebbleSocket = "server.sock"

@@ -101,7 +101,7 @@ const (
 )
 
 // Client implements Server.
-func (p *postgresql) Client() string { return "postgresql" }
+func (p *postgresql) Client() Client { return Client{Name: "postgresql"} }
 
 // Address implements Server.
 func (p *postgresql) Address() Address { return Address{Socket: postgresqlSocket} }
@@ -135,7 +135,7 @@ func (p *postgresql) NeedBytes(d Dataset, written bool) int64 {
 // Load implements Server.
 func (p *postgresql) Load(dir string, d Dataset) workload.Step {
 	plan := LoadPlan{
-		Client: p.Client(), At: p.Address(), Dataset: d,
+		Client: p.Client().Name, At: p.Address(), Dataset: d,
 		Make: [][]string{{"initdb", "--pgdata=" + DataDir, "--username=" + PostgresqlUser, "--auth=trust",
 			"--encoding=UTF8", "--no-locale", "--no-instructions"}},
 		// Nothing is lost that could not be loaded again.

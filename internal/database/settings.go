@@ -21,6 +21,7 @@ type Settings map[string]string
 // option, and no value names a file elsewhere, closes a quotation, or goes on in another line.
 var (
 	settingName  = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}(\.[a-z0-9_]{1,64})?$`)
+	mixedName    = regexp.MustCompile(`^[a-z][A-Za-z0-9_]{0,63}$`)
 	settingValue = regexp.MustCompile(`^(-?[0-9.]|[A-Za-z%])[A-Za-z0-9_.,:=+% -]{0,255}$`)
 )
 
@@ -32,6 +33,8 @@ type settable struct {
 	abbreviates bool
 	// exact are names that are the beginning of another.
 	exact []string
+	// mixedCase tells that names have capital letters, and no dots.
+	mixedCase bool
 	// foldsDashes tells that - and _ are the same to it.
 	foldsDashes bool
 }
@@ -50,7 +53,7 @@ const (
 
 // refusedEnds are ends of the names of what lies elsewhere, or runs.
 var refusedEnds = map[string]string{
-	"dir": ofPlimsoll, "directory": ofPlimsoll, "directories": ofPlimsoll, "_file": ofPlimsoll, "_path": ofPlimsoll,
+	"dir": ofPlimsoll, "directory": ofPlimsoll, "directories": ofPlimsoll, "_file": ofPlimsoll, "path": ofPlimsoll,
 	"_port": ofPlimsoll, "_address": ofPlimsoll, "_addresses": ofPlimsoll, "_socket": ofPlimsoll,
 	"_command": ofPrograms, "_library": ofPrograms, "_libraries": ofPrograms,
 }
@@ -62,11 +65,12 @@ func (s settable) shortens(name, other string) bool {
 
 // refusal is why a name may not be set; "" for one that may.
 func (s settable) refusal(name string) string {
+	name = strings.ToLower(name)
 	for _, why := range slices.Sorted(maps.Keys(s.refused)) {
 		for _, refused := range strings.Fields(s.refused[why]) {
-			start, open := strings.CutSuffix(refused, "*")
+			start, open := strings.CutSuffix(strings.ToLower(refused), "*")
 			switch {
-			case name == refused, open && strings.HasPrefix(name, start):
+			case name == start && !open, open && strings.HasPrefix(name, start):
 				return why
 			case s.shortens(name, start):
 				return "it is how " + start + " begins, which this server takes it for"
@@ -79,6 +83,14 @@ func (s settable) refusal(name string) string {
 		}
 	}
 	return ""
+}
+
+// isName reports whether an option can be called so.
+func (s settable) isName(name string) bool {
+	if s.mixedCase {
+		return mixedName.MatchString(name)
+	}
+	return settingName.MatchString(name)
 }
 
 // read reads the YAML below the key set. Keys are those of the database's parameters.
@@ -100,9 +112,9 @@ func (s settable) read(kind string, keys []string, node *yaml.Node) (Settings, p
 		case slices.ContainsFunc(keys, func(k string) bool { return k == name || s.shortens(name, k) }):
 			problems.InLine(key.Line, fmt.Sprintf("set: %s is a parameter of %s", name, kind),
 				"write that beside set, not below it")
-		case !settingName.MatchString(name):
+		case !s.isName(name):
 			problems.InLine(key.Line, fmt.Sprintf("set: %q is no name of an option", key.Value),
-				"write small letters, digits and _")
+				"write letters as the server does, digits and _")
 		case twice:
 			problems.InLine(key.Line, "set: "+name+" is given twice", "")
 		case why != "":

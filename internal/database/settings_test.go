@@ -35,6 +35,7 @@ func TestSettingsReachTheServer(t *testing.T) {
 		{"mysql", "{innodb-read-io-threads: 2, general_log: 0}", "--general_log=0 --innodb_read_io_threads=2"},
 		{"mariadb", "{sql_mode: 'STRICT_ALL_TABLES,ANSI_QUOTES'}", "--sql_mode=STRICT_ALL_TABLES,ANSI_QUOTES"},
 		{"cassandra", "{concurrent_compactors: 2}", "\nconcurrent_compactors: 2\n"},
+		{"mongodb", "{wiredTigerConcurrentReadTransactions: 64}", "--setParameter wiredTigerConcurrentReadTransactions=64"},
 	} {
 		s, problems := decodeSet(t, c.kind, c.set)
 		if s == nil {
@@ -97,6 +98,13 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		{"cassandra", "{native_transport_port: 1}", "where it answers"},
 		{"cassandra", "{key_cache_size_in_mb: 1}", "another name of a parameter"},
 		{"cassandra", "{concurrent_compactors: '1 # x'}", "cannot be used"},
+		{"mongodb", "{wiredTigerEngineRuntimeConfig: 'log=(enabled=false)'}", "laid out before"},
+		{"mongodb", "{journalCommitInterval: 1}", "is a parameter"},
+		{"mongodb", "{enableTestCommands: 1}", "who may connect"},
+		{"mongodb", "{unixSocketPermissions: 777}", "where it answers"},
+		{"mongodb", "{watchdogPeriodSeconds: 60}", "run or load"},
+		{"mongodb", "{'net.port': 1}", "no name of an option"},
+		{"mongodb", "{diagnosticDataCollectionDirectoryPath: x}", "where a server's data is"},
 		{"cassandra", "{concurrent_compactors: '{a: b}'}", "cannot be used"},
 	} {
 		s, problems := decodeSet(t, c.kind, c.set)

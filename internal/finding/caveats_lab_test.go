@@ -28,3 +28,29 @@ func TestTheLabIsACaveat(t *testing.T) {
 		}
 	}
 }
+
+// Numbers of a server that answers in the place of another one say so; those of the other itself do not.
+func TestAStandInIsACaveat(t *testing.T) {
+	for version, want := range map[string]string{
+		"FerretDB, in place of MongoDB 7.0.42": "FerretDB, in place of MongoDB 7.0.42: no number of A says how fast the other one is",
+		"8.0.4":                                "",
+	} {
+		run := &result.Run{
+			Stacks:    []result.Stack{{Name: "disk"}},
+			Workloads: []result.Workload{{Name: "A", Image: &result.Image{Name: "mongo:8", Version: version}}},
+			Trials: []result.Trial{{
+				Seq: 1, Block: 1, Repeat: 1, Stack: "disk", Mix: "A", Status: result.TrialDone,
+				Instances: result.One(&result.Measurement{Seconds: 60, Operations: result.ReadsWrites(result.Operation{Count: 10, Rate: 1, Latency: map[result.Stage]hist.Histogram{result.Total: {Count: 10, MaxNS: 7}}}, result.Operation{})}),
+			}},
+		}
+		said := ""
+		for _, f := range All(run) {
+			if f.ID == "caveats/stand-in" {
+				said = f.Title
+			}
+		}
+		if said != want {
+			t.Errorf("of %s it says %q, want %q", version, said, want)
+		}
+	}
+}

@@ -125,7 +125,8 @@ func newGenerator(p *ycsb.Plan, o Options) (*generator, error) {
 // configOf says where the database of a plan is, and what it holds.
 func configOf(p *ycsb.Plan) client.Config {
 	d := p.Dataset
-	return client.Config{At: p.At, Fields: d.Fields, FieldBytes: d.FieldBytes, Warehouses: d.Warehouses}
+	return client.Config{At: p.At, Options: p.Options,
+		Fields: d.Fields, FieldBytes: d.FieldBytes, Warehouses: d.Warehouses}
 }
 
 func randomBytes(seed uint64, n int) []byte {

@@ -12,6 +12,21 @@ type Image struct {
 	Version string `json:"version,omitempty"` // that the server said it is of, when it answered; "" where it did not
 }
 
+// InPlaceOf stands in a version between the name of a server and that of the one whose protocol it speaks:
+// "FerretDB, in place of MongoDB 7.0.42".
+const InPlaceOf = ", in place of "
+
+// StandsIn returns which server it is that speaks another's protocol; "" where it is that server itself.
+func (i *Image) StandsIn() (server string) {
+	if i == nil {
+		return ""
+	}
+	if server, _, found := strings.Cut(i.Version, InPlaceOf); found {
+		return server
+	}
+	return ""
+}
+
 // shownDigest is how much of a digest people are shown: enough to find the image by.
 const shownDigest = len("sha256:") + 12
 

@@ -203,10 +203,10 @@ func oomKills() uint64 {
 	return 0
 }
 
-// tail keeps the last 8 KiB of what is written to it.
+// tail keeps the last 32 KiB of what is written to it.
 type tail struct{ b []byte }
 
-const tailBytes = 8 << 10
+const tailBytes = 32 << 10 // MongoDB says why it ends before some 10 KiB of where it was
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.b = append(t.b, p...)

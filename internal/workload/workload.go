@@ -96,7 +96,7 @@ type Exit struct {
 	Signal    string // "killed"; "" when it exited by itself
 	OOMKilled bool   // the kernel's OOM killer ended a process of the step
 	Asked     bool   // the process was asked to end, with SIGINT, and did: Code and Signal are what it makes of that
-	Stderr    string // last 8 KiB
+	Stderr    string // last 32 KiB
 }
 
 // Workload is one declared workload.

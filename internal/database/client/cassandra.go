@@ -17,26 +17,15 @@ import (
 // cassandraClient is one of those that share a session of Cassandra's driver: a process has one
 // session for each server, with a few connections on which many requests are under way.
 type cassandraClient struct {
-	session *cassandraSession
+	session *session[*gocql.Session]
 	table   columns
 	parts   [][]byte
 	value   []byte // that the last read returned
 	broken  error  // why it is of no use any more
 }
 
-// cassandraSession is a session of the driver.
-type cassandraSession struct {
-	*gocql.Session
-	at    database.Address
-	users int  // clients that have not been closed
-	ended bool // no client gets it any more
-}
-
-// cassandraSessions are those of this process, by where their servers are.
-var cassandraSessions = struct {
-	sync.Mutex
-	by map[database.Address]*cassandraSession
-}{by: map[database.Address]*cassandraSession{}}
+// cassandraSessions are those of this process.
+var cassandraSessions = sessions[*gocql.Session]{close: (*gocql.Session).Close}
 
 const (
 	cassandraConnections = 4         // of a session
@@ -70,41 +59,8 @@ func openCassandra(ctx context.Context, at database.Address) (*gocql.Session, er
 	return cluster.CreateSession()
 }
 
-// takeCassandra returns the session for a server, opened for its first client.
-func takeCassandra(ctx context.Context, at database.Address) (*cassandraSession, error) {
-	cassandraSessions.Lock()
-	defer cassandraSessions.Unlock()
-	s := cassandraSessions.by[at]
-	if s == nil {
-		opened, err := openCassandra(ctx, at)
-		if err != nil {
-			return nil, err
-		}
-		s = &cassandraSession{Session: opened, at: at}
-		cassandraSessions.by[at] = s
-	}
-	s.users++
-	return s, nil
-}
-
-// release gives a session back; the last client of it closes it. Of one that broke nobody else
-// gets a share.
-func (s *cassandraSession) release(broke bool) {
-	cassandraSessions.Lock()
-	s.users--
-	s.ended = s.ended || broke || s.users == 0
-	if s.ended && cassandraSessions.by[s.at] == s {
-		delete(cassandraSessions.by, s.at)
-	}
-	last := s.users == 0
-	cassandraSessions.Unlock()
-	if last {
-		s.Close()
-	}
-}
-
 func dialCassandra(ctx context.Context, c Config) (Client, error) {
-	s, err := takeCassandra(ctx, c.At)
+	s, err := cassandraSessions.take(ctx, c.At, openCassandra)
 	if err != nil {
 		return nil, fmt.Errorf("connect to Cassandra: %w", err)
 	}
@@ -193,7 +149,7 @@ func (c *cassandraClient) query(
 	for i := range into {
 		into[i] = &c.parts[i]
 	}
-	rows := c.session.Query(text, args...).PageSize(most).IterContext(ctx)
+	rows := c.session.driver.Query(text, args...).PageSize(most).IterContext(ctx)
 	for rows.Scan(into...) {
 		came++
 		row(c.parts)
@@ -228,7 +184,7 @@ func (c *cassandraClient) exec(ctx context.Context, text string, args []any) err
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	if err := c.session.Query(text, args...).ExecContext(ctx); err != nil {
+	if err := c.session.driver.Query(text, args...).ExecContext(ctx); err != nil {
 		return c.failed(ctx, err)
 	}
 	return nil

@@ -51,9 +51,10 @@ func (e *ServerError) Error() string { return "the server says: " + e.Said }
 // Config is where a database answers, and what its records are like.
 type Config struct {
 	At         database.Address
-	Fields     int // of a record
-	FieldBytes int // of a field's value
-	Warehouses int // of TPC-C, whose clients are Transactors; 0 for records
+	Options    map[string]string // of the client's own: see database.Client
+	Fields     int               // of a record
+	FieldBytes int               // of a field's value
+	Warehouses int               // of TPC-C, whose clients are Transactors; 0 for records
 }
 
 // Dialer makes a connection. The context bounds the making alone; deadlines of
@@ -91,6 +92,7 @@ var protocols = map[string]protocol{
 	"postgresql": {dialPostgresql, loadPostgresql, postgresqlAnswers, postgresqlDialect},
 	"mysql":      {dialMysql, loadMysql, mysqlAnswers, mysqlDialect},
 	"cassandra":  {dialCassandra, loadCassandra, cassandraAnswers, nil},
+	"mongodb":    {dialMongodb, loadMongodb, mongodbAnswers, nil},
 }
 
 // Dial connects to a database with the client of that name.

@@ -273,7 +273,7 @@ func TestDial(t *testing.T) {
 		t.Errorf("another dataset: %v", err)
 	}
 	if _, err := Dial(t.Context(), "pebbel", Config{}); err == nil ||
-		!strings.Contains(err.Error(), "there are cassandra, mysql, pebble, postgresql") {
+		!strings.Contains(err.Error(), "there are cassandra, mongodb, mysql, pebble, postgresql") {
 		t.Errorf("another database: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -13,6 +13,7 @@ import (
 	"plimsoll/internal/database"
 	"plimsoll/internal/hosttest"
 	"plimsoll/internal/image"
+	"plimsoll/internal/image/imagetest"
 )
 
 // shell is a bed whose image has nothing but a shell and what a root has; its server is no
@@ -25,7 +26,7 @@ func shell(t *testing.T) *bed {
 	of, store := made(t, image.Recipe{Name: "shell",
 		Packages: []string{"dash", "coreutils", "base-files"}, Path: "/usr/bin:/bin", User: "nobody", UserID: 65534,
 		Versions: "dash"})
-	root, err := store.Root(t.Context(), of, quiet{})
+	root, err := store.Root(t.Context(), of, imagetest.Quiet{})
 	if err != nil {
 		t.Fatal(err)
 	}

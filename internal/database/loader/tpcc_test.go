@@ -68,7 +68,7 @@ func TestTPCC(t *testing.T) {
 			if err := Run(t.Context(), b.config); err != nil {
 				t.Fatalf("%v\n%s", err, b.said)
 			}
-			name := b.server.Client()
+			name := b.server.Client().Name
 			b.serve(func(ctx context.Context, at database.Address) {
 				c, err := client.Dial(ctx, name, client.Config{At: at, Warehouses: 2})
 				if err == nil || !strings.Contains(err.Error(), "1 warehouses, and not 2") {

@@ -5,6 +5,7 @@ package caveat
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"plimsoll/internal/finding/cost"
 	"plimsoll/internal/finding/fact"
@@ -22,8 +23,9 @@ const (
 // Facts are what a caveat says beside which stacks it is about.
 type Facts struct {
 	Devices   []string `json:"devices,omitempty"` // that carry the host's file system too
-	Reason    string   `json:"reason,omitempty"`  // why a trial was not traced
-	Needed    int      `json:"needed,omitempty"`  // bring-ups
+	Reason    string   `json:"reason,omitempty"`  // why a trial was not traced; what servers are that stand in for others
+	Workloads []string `json:"workloads,omitempty"`
+	Needed    int      `json:"needed,omitempty"` // bring-ups
 	AllStacks bool     `json:"all_stacks,omitempty"`
 	Widest    *Width   `json:"widest,omitempty"`
 	Allowed   float64  `json:"allowed,omitempty"` // width of an interval, as a share of its median
@@ -54,6 +56,10 @@ func Find(v *measured.View) []fact.Finding {
 	say("histograms", stacksOf(cells, func(c *measured.Cell) bool {
 		return 0 < withHistogram(c) && withHistogram(c) < len(c.Trials)
 	}), Facts{})
+	if said, by := standIns(v.Run); len(said) > 0 {
+		say("stand-in", stacksOf(cells, func(*measured.Cell) bool { return true }),
+			Facts{Reason: strings.Join(said, "; "), Workloads: by})
+	}
 	say("lab", marked(v, result.MarkLab), Facts{})
 	say("loop", marked(v, result.MarkLoop), Facts{})
 	say("shared", marked(v, result.MarkShared), Facts{})
@@ -77,6 +83,16 @@ func Find(v *measured.View) []fact.Finding {
 	say("spread", stacksOf(cells, func(c *measured.Cell) bool { return spread(c) > wideInterval }),
 		Facts{Widest: &Width{worst.Stack.Name, worst.Workload.Name, spread(worst)}, Allowed: wideInterval})
 	return out
+}
+
+// standIns are what servers that stand in for others say of themselves, and the workloads that they answered.
+func standIns(run *result.Run) (said, workloads []string) {
+	for _, w := range run.Workloads {
+		if w.Image.StandsIn() != "" {
+			said, workloads = measured.AppendNew(said, w.Image.Version), append(workloads, w.Name)
+		}
+	}
+	return said, workloads
 }
 
 // marked names the measured stacks with a mark.

@@ -22,6 +22,9 @@ func (f Facts) say(name string, stacks []string) (title, why string) {
 		return fmt.Sprintf("The latency percentiles of %s are those of some of its trials: the others have no histogram", all),
 			"Percentiles come from merged histograms. Those that a file printed without a histogram do not merge, and are shown " +
 				"for themselves."
+	case "stand-in":
+		return fmt.Sprintf("%s: no number of %s says how fast the other one is", f.Reason, plural.And(f.Workloads)),
+			"It speaks the other's protocol and stores data in its own way. What a load does to it is right, how fast it is is its own."
 	case "lab":
 		return fmt.Sprintf("%s %s measured in the lab, on emulated drives: what differs is the software, and no number is a drive's",
 				counted, choose("was", "were")),

@@ -229,8 +229,12 @@ func inRole(v *measured.View, t *claims.Test, workload string) (role string, ins
 		return "", nil, false
 	}
 	var in Instead
-	if !strings.EqualFold(asked.Database, t.Software) {
-		in.Database, in.Of = measured.DatabaseTitle(asked.Database), t.Software
+	title := measured.DatabaseTitle(asked.Database)
+	if at := slices.IndexFunc(v.Run.Workloads, func(w result.Workload) bool { return w.Name == workload }); at >= 0 {
+		title = cmp.Or(v.Run.Workloads[at].Image.StandsIn(), title)
+	}
+	if !strings.EqualFold(title, t.Software) {
+		in.Database, in.Of = title, t.Software
 	}
 	at := slices.IndexFunc(of, func(role string) bool { return role == claims.AnyDatabase || roleOf(asked) == role })
 	if at < 0 {

@@ -39,7 +39,7 @@ func (f fake) Layout() string                             { return "v1" }
 func (f fake) NeedBytes(d database.Dataset, _ bool) int64 { return 2 * d.Bytes() }
 func (f fake) Settings() database.Settings                { return nil }
 func (f fake) NeedMemory(int) int64                       { return 0 }
-func (f fake) Client() string                             { return "fake" }
+func (f fake) Client() database.Client                    { return database.Client{Name: "fake"} }
 func (f fake) Load(path string, d database.Dataset) workload.Step {
 	return workload.Step{Argv: []string{"fake", "load", path, fmt.Sprint(d.Records)}, Outputs: []string{"log"}}
 }

@@ -17,9 +17,10 @@ import (
 // Plan is all that the generator has to know: what to do, at which pace, for how
 // long, and where the database answers. A step has it as a file.
 type Plan struct {
-	Client  string           `json:"client"` // that speaks to the database
-	At      database.Address `json:"at"`     // where it answers; a socket is in the working directory
-	Dataset database.Dataset `json:"dataset"`
+	Client  string            `json:"client"`            // that speaks to the database
+	Options map[string]string `json:"options,omitempty"` // of the client's
+	At      database.Address  `json:"at"`                // where it answers; a socket is in the working directory
+	Dataset database.Dataset  `json:"dataset"`
 
 	Mix           Mix          `json:"mix"`
 	Distribution  Distribution `json:"distribution"`

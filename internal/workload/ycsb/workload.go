@@ -127,7 +127,8 @@ func (w *driven) Drive(target workload.Target, t workload.Timing) (*workload.Ste
 		return nil, err
 	}
 	plan := w.plan()
-	plan.Client, plan.At, plan.Gate = w.server.Client(), w.server.Address(), gateName
+	w.addressed(&plan)
+	plan.Gate = gateName
 	plan.Ramp, plan.Runtime, plan.Sample = t.Ramp, t.Runtime, t.Sample
 	if plan.Open() {
 		plan.Sample = openSample(t)
@@ -145,6 +146,12 @@ func (w *driven) Drive(target workload.Target, t workload.Timing) (*workload.Ste
 		step.Live = outputName
 	}
 	return step, nil
+}
+
+// addressed says in a plan where the server is, and who speaks to it.
+func (w *driven) addressed(plan *Plan) {
+	by := w.server.Client()
+	plan.Client, plan.Options, plan.At = by.Name, by.Options, w.server.Address()
 }
 
 // readOnly reports whether the records stay as they are.
@@ -186,7 +193,7 @@ func (w *driven) Abilities() workload.Abilities {
 			},
 			Ready: func(workload.Target) (*workload.Step, error) {
 				plan := w.plan()
-				plan.Client, plan.At = w.server.Client(), w.server.Address()
+				w.addressed(&plan)
 				plan.Settings = slices.Sorted(maps.Keys(w.server.Settings()))
 				plan.Runtime, plan.Patience, plan.Output = minTime, served.Awaited(), answeredName
 				return &workload.Step{

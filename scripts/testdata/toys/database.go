@@ -33,7 +33,7 @@ func (t *toy) Settings() Settings                    { return nil }
 func (t *toy) NeedMemory(int) int64                  { return 0 }
 func (t *toy) Image() *workload.Image                { return nil }
 func (t *toy) Address() Address                      { return Address{Socket: "toy.sock"} }
-func (t *toy) Client() string                        { return "toy" }
+func (t *toy) Client() Client                        { return Client{Name: "toy"} }
 func (t *toy) Failed(workload.Exit) *problem.Problem { return nil }
 
 func (t *toy) Load(path string, d Dataset) workload.Step {

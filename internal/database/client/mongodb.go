@@ -1,0 +1,288 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	"plimsoll/internal/database"
+	"plimsoll/internal/database/socket"
+	"plimsoll/internal/result"
+)
+
+// mongodbClient is one of those that share a session of MongoDB's driver, which has a connection for each
+// request that is under way. Records are documents as YCSB's own binding has them: _id is the key, and the
+// fields are binary.
+type mongodbClient struct {
+	session *session[*mongo.Client]
+	records *mongo.Collection
+	table   columns
+	value   []byte // that the last read returned
+	broken  error  // why it is of no use any more
+}
+
+// mongodbSessions are those of this process.
+var mongodbSessions = sessions[*mongo.Client]{close: func(c *mongo.Client) {
+	now, cancel := context.WithCancel(context.Background())
+	cancel() // nothing is waited for
+	_ = c.Disconnect(now)
+}}
+
+// mongodbHost is what the driver takes the server for; requests go where it is.
+const mongodbHost = "127.0.0.1:27017"
+
+// openMongodb opens a session. The driver connects when it is asked for something.
+func openMongodb(ctx context.Context, at database.Address) (*mongo.Client, error) {
+	limit := 10 * time.Second
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(limit, max(time.Until(end), time.Millisecond))
+	}
+	// Nothing is tried twice: retries are the workload's.
+	return mongo.Connect(options.Client().SetHosts([]string{mongodbHost}).SetDirect(true).SetDialer(reach{at}).
+		SetRetryReads(false).SetRetryWrites(false).SetMaxPoolSize(0).SetMaxConnecting(16).
+		SetServerSelectionTimeout(limit).SetServerMonitoringMode("poll").SetAppName("plimsoll"))
+}
+
+// acknowledged is what a write is answered after, by the client's options.
+func acknowledged(by map[string]string) *writeconcern.WriteConcern {
+	journal := by[database.MongodbJournal] == "true"
+	return &writeconcern.WriteConcern{W: 1, Journal: &journal}
+}
+
+func dialMongodb(ctx context.Context, c Config) (Client, error) {
+	s, err := mongodbSessions.take(ctx, c.At, openMongodb)
+	if err != nil {
+		return nil, fmt.Errorf("connect to MongoDB: %w", err)
+	}
+	in := s.driver.Database(database.MongodbDatabase, options.Database().SetWriteConcern(acknowledged(c.Options)))
+	m := &mongodbClient{session: s, records: in.Collection(recordsTable), table: columns{fields: c.Fields}}
+	var facts struct {
+		Sizes string `bson:"sizes"`
+	}
+	err = in.Collection(factsTable).FindOne(ctx, keyed("dataset")).Decode(&facts)
+	if err == nil {
+		err = sameSizes(facts.Sizes, c)
+	}
+	if err != nil {
+		_ = m.Close()
+		return nil, fmt.Errorf("see what MongoDB holds: %w", err)
+	}
+	return m, nil
+}
+
+// keyed selects the document of a key.
+func keyed(key any) bson.D { return bson.D{{Key: "_id", Value: key}} }
+
+// Version is that of the server: "8.0.4"; of one that is not MongoDB itself, with its name.
+func (m *mongodbClient) Version() string {
+	var said struct {
+		Version  string `bson:"version"`
+		FerretDB string `bson:"ferretdbVersion"`
+	}
+	err := m.records.Database().RunCommand(context.Background(), bson.D{{Key: "buildInfo", Value: 1}}).Decode(&said)
+	switch {
+	case err != nil:
+		return ""
+	case said.FerretDB != "":
+		return "FerretDB" + result.InPlaceOf + "MongoDB " + plainVersion(said.Version)
+	}
+	return plainVersion(said.Version)
+}
+
+// Setting implements SettingReader.
+func (m *mongodbClient) Setting(ctx context.Context, name string) (string, error) {
+	said, err := m.session.driver.Database("admin").
+		RunCommand(ctx, bson.D{{Key: "getParameter", Value: 1}, {Key: name, Value: 1}}).Raw()
+	if err != nil {
+		return "", m.failed(ctx, err)
+	}
+	value, err := said.LookupErr(name)
+	if err != nil {
+		return "", ErrNotFound
+	}
+	if text, ok := value.StringValueOK(); ok {
+		return text, nil
+	}
+	return value.String(), nil
+}
+
+// shown is what of a document is asked for: a field, or all of them.
+func (m *mongodbClient) shown(field int) bson.D {
+	fields := bson.D{{Key: "_id", Value: 0}}
+	if field != AllFields {
+		fields = append(fields, bson.E{Key: m.table.named(field), Value: 1})
+	}
+	return fields
+}
+
+// Read implements Client.
+func (m *mongodbClient) Read(ctx context.Context, key []byte, field int) ([]byte, error) {
+	if m.broken != nil {
+		return nil, m.broken
+	}
+	found, err := m.records.FindOne(ctx, keyed(string(key)), options.FindOne().SetProjection(m.shown(field))).Raw()
+	if err != nil {
+		return nil, m.failed(ctx, err)
+	}
+	fields, err := found.Values()
+	if err != nil {
+		return nil, m.failed(ctx, err)
+	}
+	m.value = m.value[:0]
+	for _, f := range fields {
+		if _, data, ok := f.BinaryOK(); ok {
+			m.value = append(m.value, data...)
+		}
+	}
+	return m.value, nil
+}
+
+// Scan implements Client.
+func (m *mongodbClient) Scan(ctx context.Context, key []byte, records, field int) (found int, err error) {
+	if m.broken != nil {
+		return 0, m.broken
+	}
+	from := keyed(bson.D{{Key: "$gte", Value: string(key)}})
+	rows, err := m.records.Find(ctx, from, options.Find().SetProjection(m.shown(field)).SetSort(keyed(1)).
+		SetLimit(int64(records)).SetBatchSize(int32(records)))
+	if err != nil {
+		return 0, m.failed(ctx, err)
+	}
+	defer func() { _ = rows.Close(context.WithoutCancel(ctx)) }()
+	for rows.Next(ctx) {
+		found++
+	}
+	if err := rows.Err(); err != nil {
+		return found, m.failed(ctx, err)
+	}
+	return found, nil
+}
+
+// Update implements Client.
+func (m *mongodbClient) Update(ctx context.Context, key []byte, field int, value []byte) error {
+	if m.broken != nil {
+		return m.broken
+	}
+	set := bson.D{{Key: "$set", Value: m.table.document(field, value)}}
+	done, err := m.records.UpdateOne(ctx, keyed(string(key)), set)
+	if err != nil {
+		return m.failed(ctx, err)
+	}
+	if done.MatchedCount == 0 {
+		return ErrNotFound
+	}
+	return nil
+}
+
+// Insert implements Client.
+func (m *mongodbClient) Insert(ctx context.Context, key, value []byte) error {
+	if m.broken != nil {
+		return m.broken
+	}
+	_, err := m.records.InsertOne(ctx, append(keyed(string(key)), m.table.document(AllFields, value)...))
+	if err != nil {
+		return m.failed(ctx, err)
+	}
+	return nil
+}
+
+// document has a field, or all of them.
+func (c columns) document(field int, value []byte) (fields bson.D) {
+	for i, part := range c.split(field, value) {
+		if field != AllFields {
+			i = field
+		}
+		fields = append(fields, bson.E{Key: c.named(i), Value: part})
+	}
+	return fields
+}
+
+// Close implements Client.
+func (m *mongodbClient) Close() error {
+	if m.session != nil {
+		m.session.release(false)
+		m.session = nil
+	}
+	if m.broken == nil {
+		m.broken = fmt.Errorf("%w: by this side", ErrClosed)
+	}
+	return nil
+}
+
+// failed is an error as clients tell it. After an answer of the server, and where nobody waits for one any
+// more, the session goes on.
+func (m *mongodbClient) failed(ctx context.Context, err error) error {
+	var said mongo.ServerError
+	switch cause := context.Cause(ctx); {
+	case cause != nil:
+		return cause
+	case errors.Is(err, mongo.ErrNoDocuments):
+		return ErrNotFound
+	case errors.As(err, &said) && !mongo.IsNetworkError(err):
+		return &ServerError{Said: said.Error()}
+	}
+	m.broken = fmt.Errorf("%w: %w", ErrClosed, err)
+	m.session.release(true)
+	m.session = nil
+	return m.broken
+}
+
+// mongodbAnswers tries the socket first: the driver would wait for one that is not there yet.
+func mongodbAnswers(ctx context.Context, at database.Address) error {
+	conn, err := socket.Dial(ctx, at)
+	if err != nil {
+		return err
+	}
+	_ = conn.Close()
+	c, err := openMongodb(ctx, at)
+	if err != nil {
+		return err
+	}
+	defer mongodbSessions.close(c)
+	return c.Ping(ctx, nil)
+}
+
+// mongodbBatch is the most bytes of records that are added at a time.
+const mongodbBatch = 1 << 20
+
+// loadMongodb lays out all records in a server that has none, in the order of their keys.
+func loadMongodb(ctx context.Context, at database.Address, d database.Dataset, _ map[string]string) error {
+	c, err := openMongodb(ctx, at)
+	if err != nil {
+		return fmt.Errorf("connect to MongoDB: %w", err)
+	}
+	defer mongodbSessions.close(c)
+	in := c.Database(database.MongodbDatabase, options.Database().SetWriteConcern(acknowledged(nil)))
+	most := max(1, mongodbBatch/(d.RecordBytes()+int64(database.KeyBytes)))
+	table := columns{fields: d.Fields}
+	for from := int64(0); from < d.Records; from += most {
+		var all []bson.D
+		for number := from; number < min(from+most, d.Records); number++ {
+			all = append(all, append(keyed(string(database.Key(nil, number))),
+				table.document(AllFields, database.Value(nil, d, number))...))
+		}
+		if _, err := in.Collection(recordsTable).InsertMany(ctx, all, options.InsertMany().SetOrdered(false)); err != nil {
+			return fmt.Errorf("add records from %d on, of %d: %w", from, d.Records, err)
+		}
+	}
+	_, err = in.Collection(factsTable).InsertOne(ctx,
+		append(keyed("dataset"), bson.E{Key: factsColumn, Value: sizes(d.Fields, d.FieldBytes)}))
+	return err
+}
+
+// AskMongodb asks a server's database of administration to do a command that takes nothing, and returns its
+// answer.
+func AskMongodb(ctx context.Context, at database.Address, command string) (bson.Raw, error) {
+	c, err := openMongodb(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	defer mongodbSessions.close(c)
+	return c.Database("admin").RunCommand(ctx, bson.D{{Key: command, Value: 1}}).Raw()
+}
