@@ -19,9 +19,9 @@ import (
 
 // newGenerateCommand is what runs start beside a database, outside of its limits.
 func newGenerateCommand(*app) *cobra.Command {
-	wait, network := false, ""
+	wait, check, network := false, false, ""
 	cmd := &cobra.Command{
-		Use: "generate [--wait] PLAN", Hidden: true, Args: exactly(1, "the plan of a load"),
+		Use: "generate [--wait|--check] PLAN", Hidden: true, Args: exactly(1, "the plan of a load"),
 		Short: "Generate load on a database",
 		Long: `Generate the load of a plan on a database, and write what was done. Runs start it
 as a process of their own, in the directory that holds the plan, the socket of
@@ -30,7 +30,7 @@ the database, and the output. SIGINT ends it well, with what it did until then.
 EXIT STATUS
   0  the output tells what was done; with --wait, which version answers
   1  the load could not begin, or the output not be written; with --wait, the
-     database did not answer in time
+     database did not answer in time; with --check, the data is not as it has to be
   2  the command line or the plan is wrong`,
 		Example: `  plimsoll generate load.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,13 +40,18 @@ EXIT STATUS
 			}
 			plan.At.Network = network
 			follow := generate
-			if wait {
+			switch {
+			case wait:
 				follow = waitFor
+			case check:
+				follow = load.Check
 			}
 			return failure(follow(cmd.Context(), plan))
 		},
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "generate nothing, and end as soon as the database answers")
+	cmd.Flags().BoolVar(&check, "check", false, "generate nothing, and look whether the data is as it has to be")
+	cmd.MarkFlagsMutuallyExclusive("wait", "check")
 	cmd.Flags().StringVar(&network, "network", "", "`file` of the network namespace in which the database has a port")
 	return cmd
 }
@@ -93,7 +98,7 @@ func generate(ctx context.Context, plan *ycsb.Plan) (failed error) {
 		return err
 	}
 	defer func() { failed = errors.Join(failed, output.Close()) }()
-	o := load.Options{Dial: client.Dial, Output: output, Check: client.CheckTPCC}
+	o := load.Options{Dial: client.Dial, Output: output}
 	if plan.Gate != "" {
 		o.Gate = func(ctx context.Context) error { return passGate(ctx, plan.Gate) }
 	}

@@ -29,13 +29,7 @@ type Options struct {
 	// Gate returns when the load is to begin; nil for at once. It is called once all
 	// connections are there.
 	Gate func(context.Context) error
-	// Check says what of a plan's data is not as it has to be; it is asked where the plan has it
-	// looked at, when nobody writes any more.
-	Check func(ctx context.Context, name string, c client.Config) error
 }
-
-// checkLimit is how long looking at the data may take.
-const checkLimit = 5 * time.Minute
 
 // drainLimit is how long answers are waited for that are missing at the end.
 const drainLimit = 10 * time.Second
@@ -84,7 +78,6 @@ type generator struct {
 	run     *run
 	threads []*thread
 	output  io.Writer
-	check   func(ctx context.Context, name string, c client.Config) error
 	sleeper *sleeper
 	spare   *tallies // empty
 	last    time.Duration
@@ -94,7 +87,7 @@ type generator struct {
 // newGenerator makes the threads.
 func newGenerator(p *ycsb.Plan, o Options) (*generator, error) {
 	d := p.Dataset
-	g := &generator{output: o.Output, check: o.Check, spare: &tallies{}, run: &run{
+	g := &generator{output: o.Output, spare: &tallies{}, run: &run{
 		plan: p, dial: o.Dial, inserts: ycsb.NewInserts(d.Records), schedule: newSchedule(p, p.Seed),
 		config: configOf(p),
 	}}
@@ -177,24 +170,17 @@ func (g *generator) generate(ctx context.Context) error {
 	if text := g.run.failure.Load(); text != nil {
 		rest.End.Error = *text
 	}
-	if g.run.plan.Check {
-		rest.End.Inconsistent = g.inconsistent(context.WithoutCancel(ctx))
-	}
 	return g.write(rest)
 }
 
-// inconsistent says what of the data is not as it has to be; "" for nothing.
-func (g *generator) inconsistent(ctx context.Context) string {
-	if g.check == nil {
-		return "nobody can look at it"
-	}
+// checkLimit is how long looking at the data may take.
+const checkLimit = 5 * time.Minute
+
+// Check says what of a plan's data is not as it has to be, when nobody writes to it; nil for nothing.
+func Check(ctx context.Context, plan *ycsb.Plan) error {
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
-	err := g.check(ctx, g.run.plan.Client, g.run.config)
-	if err == nil {
-		return ""
-	}
-	return err.Error()
+	return client.CheckTPCC(ctx, plan.Client, configOf(plan))
 }
 
 // stop has no thread begin anything more.

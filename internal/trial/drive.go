@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -113,6 +114,9 @@ func (r *runner) drive(ctx context.Context, s *site, m experiment.Mix, all toget
 		follow.decide()
 	}
 	d.read(timing, follow, steps, ends, limits)
+	if err := d.check(ctx); err != nil {
+		return nil, err
+	}
 	d.sampled(t.Series)
 	t.DeviceBusy = busiest(t.Series)
 	if d.failed == nil {
@@ -193,24 +197,48 @@ func (d *driven) read(timing workload.Timing, follow *follower, steps []*workloa
 		if lost := in.lost(); lost != nil {
 			err = lost
 		}
-		if err == nil {
-			d.measured[i] = m
-			out.Status, out.Measurement = result.TrialDone, &d.measured[i].steady
-			d.instances[i] = out
+		d.instances[i] = out
+		if err != nil {
+			d.fail(i, err)
 			continue
 		}
-		out.Status = result.TrialFailed
-		out.Problem = problemOf(in.name(), err)
-		d.instances[i] = out
-		if d.failed == nil {
-			d.failed = err
-			if len(d.all) > 1 {
-				failed := *out.Problem
-				failed.What = in.name() + ": " + failed.What
-				d.failed = &failed
-			}
+		d.measured[i] = m
+		d.instances[i].Status, d.instances[i].Measurement = result.TrialDone, &d.measured[i].steady
+	}
+}
+
+// fail keeps why an instance has no measurement.
+func (d *driven) fail(i int, err error) {
+	in, out := d.all[i], &d.instances[i]
+	out.Status, out.Measurement, out.Problem = result.TrialFailed, nil, problemOf(in.name(), err)
+	if d.failed != nil {
+		return
+	}
+	d.failed = err
+	if len(d.all) > 1 {
+		failed := *out.Problem
+		failed.What = in.name() + ": " + failed.What
+		d.failed = &failed
+	}
+}
+
+// check has the data of instances looked at, where they have that done: when all have ended, so that it is in
+// nobody's numbers.
+func (d *driven) check(ctx context.Context) error {
+	said := make([]error, len(d.all))
+	err := d.all.each(func(in *instance) (err error) {
+		at := slices.Index(d.all, in)
+		if d.instances[at].Status == result.TrialDone {
+			said[at], err = in.check(ctx)
+		}
+		return err
+	})
+	for i, err := range said {
+		if err != nil {
+			d.fail(i, err)
 		}
 	}
+	return err
 }
 
 // sampled adds to what instances used the means of what was sampled.

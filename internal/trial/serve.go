@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -162,6 +163,31 @@ func (in *instance) ready(
 	}
 	version, settings = serving.Said(outputs)
 	return version, settings, nil
+}
+
+// check says what of an instance's data is not as it has to be; err is of what kept it from being looked at.
+func (in *instance) check(ctx context.Context) (said, err error) {
+	serving := in.load.Abilities().Serving
+	if serving == nil || serving.Check == nil {
+		return nil, nil
+	}
+	step, err := serving.Check(in.place.Target)
+	if err != nil {
+		return nil, err
+	}
+	if step, err = in.reaching(step); err != nil {
+		return nil, err
+	}
+	_, exit, err := in.outside.RunBehind(ctx, nil, step, in.scratch, nil)
+	switch {
+	case err != nil || exit.Code == 0:
+		return nil, err
+	case in.lost() != nil:
+		return in.lost(), nil
+	}
+	return problem.New(problem.Failed, "the data of "+in.load.Name,
+		strings.TrimPrefix(strings.TrimSpace(exit.Stderr), workload.Self+": "),
+		"see what the server says in the trial's artifacts, and whether its parameters ask for durability"), nil
 }
 
 // lost is why the server of an instance has ended, though nobody asked it to; nil while

@@ -169,6 +169,9 @@ type Serving struct {
 	// Said reads the outputs of Ready: which version the server says it is of, "" for none, and what it
 	// says of options that it was given beyond its parameters.
 	Said func(outputs map[string][]byte) (version string, settings map[string]string)
+	// Check is a process on the host that ends well where the data is as it has to be, after what was
+	// measured and beside nothing; else it says what is wrong. nil where nobody looks.
+	Check func(Target) (*Step, error)
 	// Failed is why a server, or the process that Prepare made, ended as it did; its Exit
 	// is not that of one that went well.
 	Failed func(Exit) *problem.Problem

@@ -267,5 +267,8 @@ func CheckTPCC(ctx context.Context, name string, c Config) error {
 				condition.says, broken))
 		}
 	}
-	return errors.Join(all...)
+	if err := errors.Join(all...); err != nil {
+		return fmt.Errorf("the database lost or tore transactions: %w", err)
+	}
+	return nil
 }

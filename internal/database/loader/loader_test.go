@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -183,7 +184,7 @@ func TestDataIsLaidOutAndServed(t *testing.T) {
 			b.serve(func(ctx context.Context, at database.Address) { operations(t, d, b.server.Client(), at) })
 			b.serve(func(ctx context.Context, at database.Address) {
 				had := d.counted(t, at)
-				did := generate(t, b.server.Client(), at, max(1, d.slow)*time.Second)
+				did := generate(t, mixed(b.server.Client(), at, max(1, d.slow)*time.Second))
 				has := d.counted(t, at)
 				has.reads -= threads * d.checks
 				if d.upserts {
@@ -291,8 +292,8 @@ func operations(t *testing.T, of known, by database.Client, at database.Address)
 // threads are those of the generator.
 const threads = 4
 
-// generate has the generator do a mix, and returns what it counted.
-func generate(t *testing.T, by database.Client, at database.Address, runtime time.Duration) (did counts) {
+// mixed is a plan that reads, updates and inserts.
+func mixed(by database.Client, at database.Address, runtime time.Duration) *ycsb.Plan {
 	plan := &ycsb.Plan{
 		Client: by.Name, Options: by.Options, At: at, Output: "out", Dataset: dataset,
 		Mix:          ycsb.Mix{ycsb.Read: 0.4, ycsb.Update: 0.4, ycsb.Insert: 0.2},
@@ -300,6 +301,11 @@ func generate(t *testing.T, by database.Client, at database.Address, runtime tim
 	}
 	// The data has a record more than it was laid out with.
 	plan.Dataset.Records++
+	return plan
+}
+
+// generate has the generator do what a plan says, and returns what it counted.
+func generate(t *testing.T, plan *ycsb.Plan) (did counts) {
 	var out bytes.Buffer
 	if err := load.Run(t.Context(), plan, load.Options{Dial: client.Dial, Output: &out}); err != nil {
 		t.Error(err)
@@ -316,16 +322,67 @@ func generate(t *testing.T, by database.Client, at database.Address, runtime tim
 		if o.Errors > 0 {
 			t.Errorf("%d errors of %s", o.Errors, o.Name)
 		}
-		switch o.Name {
-		case ycsb.Read:
-			did.reads = int64(o.Count)
+		switch count := int64(o.Count); o.Name {
+		case ycsb.Read, ycsb.Scan:
+			did.reads += count
 		case ycsb.Update:
-			did.updates = int64(o.Count)
+			did.updates += count
 		case ycsb.Insert:
-			did.inserts = int64(o.Count)
+			did.inserts += count
+		case ycsb.ReadModifyWrite:
+			did.reads, did.updates = did.reads+count, did.updates+count
 		}
 	}
 	return did
+}
+
+// YCSB's six workloads do on MongoDB's protocol what they count.
+func TestYCSBOnMongodb(t *testing.T) {
+	hosttest.Exclusive(t)
+	b := lay(t, "mongodb", dataset)
+	if err := Run(t.Context(), b.config); err != nil {
+		t.Fatalf("%v\n%s", err, b.said)
+	}
+	b.serve(func(_ context.Context, at database.Address) {
+		records := dataset.Records
+		for _, name := range []string{"A", "B", "C", "D", "E", "F"} {
+			plan := planOf(t, fmt.Sprintf("{workload: %s, records: %d, fields: %d, field-size: %d, threads: %d, "+
+				"database: {mongodb: {}}}", name, records, dataset.Fields, dataset.FieldBytes, threads))
+			plan.At, plan.Options = at, b.server.Client().Options
+			had := mongodbCounts(t, at)
+			did := generate(t, plan)
+			has := mongodbCounts(t, at)
+			has.reads, has.updates, has.inserts = has.reads-had.reads-threads, has.updates-had.updates, has.inserts-had.inserts
+			if has != did || did.reads+did.updates < 20 {
+				t.Errorf("of %s the server counted %+v, and we did %+v", name, has, did)
+			}
+			records += did.inserts
+			t.Logf("%s: %+v", name, did)
+		}
+	})
+}
+
+// planOf is the plan of two seconds of a workload as an experiment declares it.
+func planOf(t *testing.T, text string) *ycsb.Plan {
+	t.Helper()
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	w, problems := ycsb.Kind.Decode(doc.Content[0], nil)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	step, err := w.Drive(workload.Target{Path: "/data", Container: true}, workload.Timing{Runtime: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := ycsb.ReadPlan(step.Files["load.json"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Gate = ""
+	return plan
 }
 
 // openPostgresql opens a database of PostgreSQL.

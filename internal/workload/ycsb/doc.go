@@ -27,4 +27,5 @@ const (
 	loadedName = "loaded.json"
 
 	answeredName = "answered.json"
+	checkName    = "check.json"
 )

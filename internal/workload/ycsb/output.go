@@ -66,8 +66,6 @@ type End struct {
 	Behind float64 `json:"behind_seconds,omitempty"`
 	// one error of those that there were
 	Error string `json:"error,omitempty"`
-	// what of the data is not as it has to be, where that was looked at
-	Inconsistent string `json:"inconsistent,omitempty"`
 }
 
 // maxLine bounds a line, and maxBins the bins of its histograms.

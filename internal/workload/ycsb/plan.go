@@ -35,9 +35,7 @@ type Plan struct {
 	Rate     float64       `json:"rate,omitempty"`     // operations per second that begin; 0 for a closed loop
 	Constant bool          `json:"constant,omitempty"` // they begin at equal distances, not at random ones
 	Timeout  time.Duration `json:"timeout"`            // of one attempt
-	// Check has TPC-C's consistency conditions looked at when all is done.
-	Check   bool `json:"check,omitempty"`
-	Retries int  `json:"retries,omitempty"` // attempts after the first
+	Retries  int           `json:"retries,omitempty"`  // attempts after the first
 
 	Seed  uint64 `json:"seed,omitempty"`  // of the operations and arrivals
 	Fresh bool   `json:"fresh,omitempty"` // another seed each time, in place of Seed

@@ -263,10 +263,6 @@ func (w *watch) measured(exit workload.Exit, ramp *Line, blocks []Line) (result.
 	case w.end.Stopped && !exit.Asked:
 		return none, failure("", "a signal ended the load generator early", "run the trial again")
 	}
-	if broken := w.end.Inconsistent; broken != "" {
-		return none, failure("", "the database lost or tore transactions: "+broken,
-			"see what the server says in the trial's artifacts, and whether its parameters ask for durability")
-	}
 	var sum Line
 	if ramp != nil {
 		sum.Add(ramp)

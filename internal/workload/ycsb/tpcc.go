@@ -116,7 +116,7 @@ func (w *driven) mix() Mix {
 func (w *driven) plan() Plan {
 	p := w.Params.plan()
 	if w.warehouses > 0 {
-		p.Dataset, p.Mix, p.Distribution, p.Check = w.dataset(), w.mix(), Uniform, w.checked
+		p.Dataset, p.Mix, p.Distribution = w.dataset(), w.mix(), Uniform
 	}
 	return p
 }

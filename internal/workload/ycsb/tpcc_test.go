@@ -1,6 +1,7 @@
 package ycsb_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,8 +70,20 @@ func TestTPCCIsPlanned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.Dataset.Warehouses != 3 || !plan.Check || plan.Mix[ycsb.NewOrder] != 0.45 || plan.Threads != 4 {
+	if plan.Dataset.Warehouses != 3 || plan.Mix[ycsb.NewOrder] != 0.45 || plan.Threads != 4 {
 		t.Errorf("the plan is %+v", plan)
+	}
+	look, err := w.Abilities().Serving.Check(workload.Target{Path: "/data", Container: true})
+	if err != nil || !slices.Contains(look.Argv, "--check") {
+		t.Errorf("its data is looked at with %+v, %v", look, err)
+	}
+	plan, err = ycsb.ReadPlan(look.Files["check.json"])
+	if err != nil || plan.Dataset.Warehouses != 3 || plan.At.Socket == "" {
+		t.Errorf("looked at is %+v, %v", plan, err)
+	}
+	unchecked, _ := tpccOf(t, "{warehouses: 1, database: {postgresql: {}}}")
+	if unchecked.Abilities().Serving.Check != nil {
+		t.Error("data is looked at that nobody wants looked at")
 	}
 	if layout := w.Layout(); !strings.HasPrefix(layout, "plimsoll-postgresql-tpcc-3-") {
 		t.Errorf("it lies in %s", layout)

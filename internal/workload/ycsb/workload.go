@@ -173,6 +173,10 @@ func (w *driven) generate(args ...string) []string {
 // Abilities implements workload.Workload.
 func (w *driven) Abilities() workload.Abilities {
 	served := w.server.Serve("")
+	var check func(workload.Target) (*workload.Step, error)
+	if w.checked {
+		check = w.check
+	}
 	return workload.Abilities{
 		Watch:   func(workload.Timing) workload.Watch { return &watch{reader: w.reader()} },
 		Warm:    w.warm,
@@ -206,9 +210,22 @@ func (w *driven) Abilities() workload.Abilities {
 				said := ReadAnswered(outputs[answeredName])
 				return said.Version, said.Settings
 			},
+			Check:  check,
 			Failed: w.server.Failed,
 		},
 	}
+}
+
+// check is the process that looks at TPC-C's consistency conditions.
+func (w *driven) check(workload.Target) (*workload.Step, error) {
+	plan := w.plan()
+	w.addressed(&plan)
+	plan.Runtime, plan.Output = minTime, outputName
+	return &workload.Step{
+		Name:  "check",
+		Argv:  w.generate("--check", workload.ScratchDir+"/"+checkName),
+		Files: map[string][]byte{checkName: plan.text()},
+	}, nil
 }
 
 // warm has the page cache hold as much of the data as it has room for, before the server
