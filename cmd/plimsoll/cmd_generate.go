@@ -19,9 +19,9 @@ import (
 
 // newGenerateCommand is what runs start beside a database, outside of its limits.
 func newGenerateCommand(*app) *cobra.Command {
-	wait, check, network := false, false, ""
+	wait, check, fill, network := false, false, false, ""
 	cmd := &cobra.Command{
-		Use: "generate [--wait|--check] PLAN", Hidden: true, Args: exactly(1, "the plan of a load"),
+		Use: "generate [--wait|--check|--load] PLAN", Hidden: true, Args: exactly(1, "the plan of a load"),
 		Short: "Generate load on a database",
 		Long: `Generate the load of a plan on a database, and write what was done. Runs start it
 as a process of their own, in the directory that holds the plan, the socket of
@@ -43,6 +43,8 @@ EXIT STATUS
 			switch {
 			case wait:
 				follow = waitFor
+			case fill:
+				follow = load.Fill
 			case check:
 				follow = load.Check
 			}
@@ -51,7 +53,8 @@ EXIT STATUS
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "generate nothing, and end as soon as the database answers")
 	cmd.Flags().BoolVar(&check, "check", false, "generate nothing, and look whether the data is as it has to be")
-	cmd.MarkFlagsMutuallyExclusive("wait", "check")
+	cmd.Flags().BoolVar(&fill, "load", false, "generate nothing, and lay out the records")
+	cmd.MarkFlagsMutuallyExclusive("wait", "check", "load")
 	cmd.Flags().StringVar(&network, "network", "", "`file` of the network namespace in which the database has a port")
 	return cmd
 }

@@ -93,7 +93,7 @@ EXIT STATUS
 	o.addTo(f)
 	f.StringVarP(&o.out, "out", "o", "", "run `directory` (default: "+trial.DefaultRuns+"/RUN-ID)")
 	f.StringVar(&o.resume, "resume", "", "go on with this `RUN`")
-	f.StringArrayVar(&o.destroy, "destroy", nil, "a `device`, by serial or path, that may be overwritten; repeatable")
+	f.StringArrayVar(&o.destroy, "destroy", nil, "a `device`, by serial or path, that may be overwritten, or a schema; repeatable")
 	f.StringVar(&o.keepData, "keep-data", "8GiB", "keep data that was loaded for servers, below the state directory, for "+
 		"later runs: up to this `size` in all; 0 neither keeps nor uses any")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the trials, what would be changed on the host, and the time it "+
@@ -203,10 +203,14 @@ func (a *app) prepareRun(args []string, o runOptions) (trial.Options, error) {
 	if err = errors.Join(err, settings(e, &t, o)); err != nil {
 		return usage("%w", err)
 	}
-	if len(t.Allow) > 0 &&
+	makes := slices.ContainsFunc(e.Workloads, func(w experiment.Workload) bool {
+		there := w.Abilities().Elsewhere
+		return there != nil && slices.Contains(o.destroy, there.Makes)
+	})
+	if len(t.Allow) > 0 && !makes &&
 		!slices.ContainsFunc(e.Stacks, func(s experiment.Stack) bool { return stack.WritesDevice(s.Line) }) {
-		return usage("--destroy %s: no stack of %s stands on a block device, and nothing would be overwritten; is "+
-			"this the right experiment?", o.destroy[0], e.Name)
+		return usage("--destroy %s: no stack of %s stands on a block device, no database is made under that name, and "+
+			"nothing would be overwritten; is this the right experiment?", o.destroy[0], e.Name)
 	}
 	t.Experiment = e
 	t.ID = trial.NewID(e.Name, time.Now().UTC())

@@ -36,6 +36,8 @@ type CassandraParams struct {
 	Writes     int      `yaml:"concurrent_writes,omitempty" jsonschema:"minimum=2,maximum=1024,default=32" jsonschema_description:"writes at a time"`
 	JIT        string   `yaml:"jit,omitempty" jsonschema:"enum=c1,enum=full,default=c1" jsonschema_description:"c1: the simple compiler alone, which is steady at once; full: the optimizing one too, which takes a minute and more to be"`
 	Set        Settings `yaml:"set,omitempty" jsonschema_description:"options of the server that have no parameter here, by its own names; what a promise of Plimsoll depends on is refused"`
+
+	AddressParams `yaml:",inline"`
 }
 
 // cassandraParams are all, in the order of CassandraParams.

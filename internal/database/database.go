@@ -83,9 +83,12 @@ type Client struct {
 func All() []Kind {
 	all := []Kind{
 		pebbleKind,
-		cassandraKind,
-		mongodbKind,
-		postgresqlKind,
+		orElsewhere(cassandraKind, "cassandra", reachedByAddress),
+		orElsewhere(mongodbKind, "mongodb", reachedByDSN),
+		orElsewhere(postgresqlKind, "postgresql", reachedByDSN),
 	}
-	return append(all, mysqlKinds()...)
+	for _, k := range mysqlKinds() {
+		all = append(all, orElsewhere(k, "mysql", reachedByDSN))
+	}
+	return all
 }

@@ -17,8 +17,8 @@ func TestLoadPlans(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	for from, c := range map[string]struct{ to, want string }{
-		`"port": 9042`:             {`"port": 0`, "either on a socket or on a port"},
-		`"at": {`:                  {`"at": {"socket": "x", `, "either on a socket or on a port"},
+		`"port": 9042`:             {`"port": 0`, "on a socket, on a port, or elsewhere"},
+		`"at": {`:                  {`"at": {"socket": "x", `, "on a socket, on a port, or elsewhere"},
 		`"port": 9042 `:            {`"port": 70000`, "write a number from 1 to 65535"},
 		`"port": 9042  `:           {`"socket": "../x"`, "a path in the working directory"},
 		`"cassandra.yaml": "`:      {`"../cassandra.yaml": "`, "is to be a base name"},

@@ -31,6 +31,8 @@ type MongodbParams struct {
 	Delay      int      `yaml:"syncdelay,omitempty" jsonschema:"minimum=1,maximum=3600,default=60" jsonschema_description:"seconds between two checkpoints, which write all that has changed"`
 	Compressor string   `yaml:"block_compressor,omitempty" jsonschema:"enum=none,enum=snappy,enum=zlib,enum=zstd,default=snappy" jsonschema_description:"of pages in files"`
 	Set        Settings `yaml:"set,omitempty" jsonschema_description:"server parameters that have no parameter here, by their own names; what a promise of Plimsoll depends on is refused"`
+
+	DSNParams `yaml:",inline"`
 }
 
 // mongodbParams are all, in the order of MongodbParams.

@@ -23,6 +23,8 @@ type MysqlParams struct {
 	Schema      bool     `yaml:"performance_schema,omitempty" jsonschema:"default=false" jsonschema_description:"the server's own instruments, which take some 200 MiB of memory in MySQL"`
 	Binlog      bool     `yaml:"log_bin,omitempty" jsonschema:"default=false" jsonschema_description:"a log for replicas and for recovery to a point in time, which each commit writes too"`
 	Set         Settings `yaml:"set,omitempty" jsonschema_description:"options of the server that have no parameter here, by its own names; what a promise of Plimsoll depends on is refused"`
+
+	DSNParams `yaml:",inline"`
 }
 
 // mysqlParams are all, in the order of MysqlParams.

@@ -32,6 +32,8 @@ type PostgresqlParams struct {
 	MaxConnections    int      `yaml:"max_connections,omitempty" jsonschema:"minimum=10,maximum=10000,default=300" jsonschema_description:"clients at a time"`
 	Fillfactor        int      `yaml:"fillfactor,omitempty" jsonschema:"minimum=10,maximum=100,default=100" jsonschema_description:"share of the table's pages that loading fills, in percent: room for updates in place"`
 	Set               Settings `yaml:"set,omitempty" jsonschema_description:"options of the server that have no parameter here, by its own names; what a promise of Plimsoll depends on is refused"`
+
+	DSNParams `yaml:",inline"`
 }
 
 // postgresqlParams are all, in the order of PostgresqlParams.

@@ -13,6 +13,7 @@ import (
 	"plimsoll/internal/plural"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
 	"plimsoll/internal/suggest"
 	"plimsoll/internal/units"
 	"plimsoll/internal/workload"
@@ -577,18 +578,18 @@ func (p *parser) checkMemory() {
 func (p *parser) checkTargets() {
 	met, workloads := p.met(), p.e.workloads()
 	for i, s := range p.e.Stacks {
-		target := workload.Target{Path: "/data"}
+		target := workload.Target{Path: "/data", Elsewhere: !s.Contained && s.Line.Nodes[0].Name == line.Elsewhere}
 		switch {
 		case s.Raw:
 			target = workload.Target{Path: "/dev/device", Block: true} // any will do; its size is known on the host
 		case s.Contained:
-			continue
+			target.Container = true
 		}
 		asked := map[string]bool{}
 		for _, m := range met(s) {
 			for _, instance := range m.Instances(s.Name) {
 				w, ok := workloads[instance.Workload]
-				if !ok || instance.Stack != s.Name || asked[w.Name] {
+				if !ok || instance.Stack != s.Name || asked[w.Name] || s.Contained && w.Abilities().Elsewhere == nil {
 					continue
 				}
 				asked[w.Name] = true

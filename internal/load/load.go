@@ -94,6 +94,7 @@ func newGenerator(p *ycsb.Plan, o Options) (*generator, error) {
 	if d.Warehouses == 0 {
 		g.run.values = randomBytes(p.Seed, 2*d.Fields*d.FieldBytes+1<<20)
 	}
+	g.run.stop = g.stop
 	var err error
 	g.sleeper, err = newSleeper()
 	if err != nil {
@@ -158,6 +159,9 @@ func (g *generator) generate(ctx context.Context) error {
 	drained := time.AfterFunc(drainLimit, cut)
 	working.Wait()
 	drained.Stop()
+	if lost := g.run.lost.Load(); lost != nil {
+		err = errors.Join(err, *lost)
+	}
 	if err != nil {
 		return err
 	}
@@ -175,6 +179,11 @@ func (g *generator) generate(ctx context.Context) error {
 
 // checkLimit is how long looking at the data may take.
 const checkLimit = 5 * time.Minute
+
+// Fill lays out the records of a plan.
+func Fill(ctx context.Context, plan *ycsb.Plan) error {
+	return client.Load(ctx, plan.Client, plan.At, plan.Dataset, plan.Options)
+}
 
 // Check says what of a plan's data is not as it has to be, when nobody writes to it; nil for nothing.
 func Check(ctx context.Context, plan *ycsb.Plan) error {

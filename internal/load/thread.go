@@ -25,6 +25,7 @@ type thread struct {
 	random     *rand.Rand // for values
 	client     client.Client
 	refused    int           // connections that could not be made, one after the other
+	silent     time.Time     // when the first of the last operations went unanswered; zero after an answer
 	first      time.Duration // when it begins, in a closed loop
 
 	mu  sync.Mutex
@@ -42,6 +43,8 @@ type run struct {
 	began    time.Time
 	stopping atomic.Bool
 	failure  atomic.Pointer[string] // an error that there was
+	lost     atomic.Pointer[error]  // why there is no server any more
+	stop     func()                 // has no thread begin anything more
 }
 
 // now is the time since the start.
@@ -139,11 +142,15 @@ func (t *thread) attempts(ctx context.Context, op ycsb.Operation) (did outcome) 
 		answered := errors.Is(did.err, client.ErrNotFound) || errors.As(did.err, &said)
 		did.timeout = errors.Is(did.err, context.DeadlineExceeded) || errors.Is(did.err, os.ErrDeadlineExceeded) ||
 			errors.Is(did.err, context.Canceled)
+		if did.err == nil || answered {
+			t.silent = time.Time{}
+		}
 		if did.err == nil {
 			return did
 		}
 		if !answered {
 			t.disconnect()
+			t.unanswered(did.err)
 		}
 		if t.run.failure.Load() == nil {
 			text := fmt.Sprintf("%s: %v", ycsb.Names[op.Kind], did.err)
@@ -153,6 +160,23 @@ func (t *thread) attempts(ctx context.Context, op ycsb.Operation) (did outcome) 
 			return did
 		}
 		did.retries++
+	}
+}
+
+// lostAfter is how long a server that somebody else started may leave all of a thread unanswered.
+const lostAfter = 5 * time.Second
+
+// unanswered ends the load where a server has been silent for long. Servers of runs are watched by those.
+func (t *thread) unanswered(err error) {
+	switch {
+	case t.run.plan.At.Remote == "":
+	case t.silent.IsZero():
+		t.silent = time.Now()
+	case time.Since(t.silent) > lostAfter:
+		lost := fmt.Errorf("the server has not answered for %s: %w", time.Since(t.silent).Round(time.Second), err)
+		if t.run.lost.CompareAndSwap(nil, &lost) {
+			t.run.stop()
+		}
 	}
 }
 

@@ -124,7 +124,9 @@ type Mark string
 const (
 	MarkLoop   Mark = "loop device"        // the device is a file on another file system
 	MarkMemory Mark = "served from memory" // tmpfs: there is no device
-	MarkShared Mark = "shared directory"   // dir: the host's own file system, with whatever else it holds
+	// a server that somebody else started: its devices, memory and processors are not seen from here
+	MarkElsewhere Mark = "server elsewhere"
+	MarkShared    Mark = "shared directory" // dir: the host's own file system, with whatever else it holds
 
 	// in a virtual machine of plimsoll lab: drives, and perhaps processors, are emulated
 	MarkLab Mark = "lab (emulated)"

@@ -37,6 +37,7 @@ type Base struct {
 	between   string   // type of the host's file systems that hold the sources, if any do
 	dir       string   // mounted directory, on the host
 	golden    string   // directory of data that places get copies of; "" for none yet
+	elsewhere bool     // a server is measured that somebody else started
 	pool      *pool    // that a storage driver makes thin devices of; nil for none
 	flush     []string
 	ready     []func() error // before each trial, in this order

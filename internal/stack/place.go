@@ -170,7 +170,7 @@ func (p *Place) onHost(ctx context.Context) error {
 		if err := p.mkdir(ctx); err != nil {
 			return err
 		}
-		p.Target = workload.Target{Path: p.dir}
+		p.Target = workload.Target{Path: p.dir, Elsewhere: b.elsewhere}
 	}
 	var err error
 	p.execute, err = p.newHost(ctx)

@@ -32,6 +32,7 @@ type layer struct {
 var table = func() []*layer {
 	layers := []*layer{
 		loopSource, deviceSource, byIDSource, serialSource, uuidSource, nguidSource, nvmeofSource, dirSource, tmpfsSource,
+		elsewhereSource,
 		ext4, xfs, btrfs,
 		scheduler, lvmStripe, raid0,
 		loopLVM, directLVM,

@@ -245,7 +245,7 @@ func (d *driven) store(s *site, t *result.Trial) error {
 				continue
 			}
 			parts = append(parts, d.measured[k])
-			if in.server != nil {
+			if in.server != nil || in.load.Abilities().Elsewhere != nil {
 				judge = honesty.Behind
 			}
 		}

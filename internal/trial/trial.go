@@ -155,6 +155,12 @@ func newRunner(o Options) *runner {
 	if r.Self == "" {
 		r.Self, _ = os.Executable() // where it cannot be told, the steps that need it say so
 	}
+	for _, w := range o.Experiment.Workloads {
+		there := w.Abilities().Elsewhere
+		if there != nil && slices.ContainsFunc(o.Allow, func(p stack.Permission) bool { return p.Device == there.Makes }) {
+			there.Replace()
+		}
+	}
 	r.env = &stack.Env{
 		State: o.State,
 		Host:  r.host, Allow: o.Allow, Programs: r.programs(), Self: r.Self,

@@ -22,6 +22,7 @@ type Target struct {
 	Block     bool   // Path is a block device
 	SizeBytes int64  // what may be written there
 	Container bool   // the process runs in a container
+	Elsewhere bool   // what is measured is a server that somebody else started
 }
 
 // Timing is how long a trial measures.
@@ -141,6 +142,16 @@ type Abilities struct {
 	Filling *Filling  // it can write all of a block device
 	Asking  *Question // the installed program knows more than we do of the user's own file
 	Serving *Serving  // it drives a server of its own
+
+	Elsewhere *Elsewhere // it drives a server that somebody else started
+}
+
+// Elsewhere is the server that a workload drives, where somebody else started it.
+type Elsewhere struct {
+	// Makes is the schema that Prepare makes there and fills; "" where records are read that are there.
+	Makes string
+	// Replace lets what is there under that name go, whosever it is.
+	Replace func()
 }
 
 // Serving is the server that a workload drives. It runs in the instance's place and

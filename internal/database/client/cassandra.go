@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 type cassandraClient struct {
 	session *session[*gocql.Session]
 	table   columns
+	records string // name of the table
 	parts   [][]byte
 	value   []byte // that the last read returned
 	broken  error  // why it is of no use any more
@@ -41,10 +43,16 @@ func (r reach) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 }
 
 // openCassandra opens a session.
-func openCassandra(ctx context.Context, at database.Address) (*gocql.Session, error) {
+func openCassandra(ctx context.Context, c Config) (*gocql.Session, error) {
 	cluster := gocql.NewCluster("127.0.0.1")
-	cluster.Port, cluster.Dialer, cluster.NumConns = at.Port, reach{at}, cassandraConnections
-	cluster.Consistency, cluster.DisableInitialHostLookup = gocql.One, true
+	cluster.Port, cluster.Dialer, cluster.DisableInitialHostLookup = c.At.Port, reach{c.At}, true
+	if c.At.Remote != "" {
+		cluster = gocql.NewCluster(strings.Split(c.At.Remote, ",")...)
+		if err := identified(cluster, c.Options); err != nil {
+			return nil, err
+		}
+	}
+	cluster.NumConns, cluster.Consistency = cassandraConnections, gocql.One
 	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteCoalesceWaitTime = cassandraNever, 10*time.Second, 0
 	if end, ok := ctx.Deadline(); ok {
 		cluster.ConnectTimeout = min(cluster.ConnectTimeout, max(time.Until(end), time.Millisecond))
@@ -59,13 +67,34 @@ func openCassandra(ctx context.Context, at database.Address) (*gocql.Session, er
 	return cluster.CreateSession()
 }
 
+// identified has a cluster that somebody else started asked as somebody, and encrypted.
+func identified(cluster *gocql.ClusterConfig, options map[string]string) error {
+	if where := options[database.CredentialsOption]; where != "" {
+		text, err := revealed(where)
+		if err != nil {
+			return err
+		}
+		user, password, ok := strings.Cut(text, ":")
+		if !ok {
+			return fmt.Errorf("%s is to have user:password", where)
+		}
+		cluster.Authenticator = gocql.PasswordAuthenticator{Username: user, Password: password}
+	}
+	if options[database.TLSOption] == "true" {
+		cluster.SslOpts = &gocql.SslOptions{CaPath: options[database.CAOption], EnableHostVerification: true}
+	}
+	return nil
+}
+
 func dialCassandra(ctx context.Context, c Config) (Client, error) {
-	s, err := cassandraSessions.take(ctx, c.At, openCassandra)
+	s, err := cassandraSessions.take(ctx, c.At, func(ctx context.Context, _ database.Address) (*gocql.Session, error) {
+		return openCassandra(ctx, c)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to Cassandra: %w", err)
 	}
-	client := &cassandraClient{session: s, table: columns{fields: c.Fields}}
-	value, err := client.read(ctx, 1, "SELECT "+factsColumn+" FROM "+database.CassandraKeyspace+"."+factsTable+
+	client := &cassandraClient{session: s, table: columns{fields: c.Fields}, records: recordsOf(c)}
+	value, err := client.read(ctx, 1, "SELECT "+factsColumn+" FROM "+c.schema(database.CassandraKeyspace)+"."+factsTable+
 		" WHERE ycsb_key = 'dataset'")
 	if err == nil {
 		err = sameSizes(string(value), c)
@@ -92,8 +121,8 @@ func (c *cassandraClient) Setting(ctx context.Context, name string) (string, err
 	return string(value), err
 }
 
-// records is the table of records.
-const records = database.CassandraKeyspace + "." + recordsTable
+// recordsOf is the table of records.
+func recordsOf(c Config) string { return c.schema(database.CassandraKeyspace) + "." + recordsTable }
 
 // Read implements Client.
 func (c *cassandraClient) Read(ctx context.Context, key []byte, field int) ([]byte, error) {
@@ -101,7 +130,7 @@ func (c *cassandraClient) Read(ctx context.Context, key []byte, field int) ([]by
 	if field == AllFields {
 		fields = c.table.fields
 	}
-	return c.read(ctx, fields, "SELECT "+c.table.named(field)+" FROM "+records+" WHERE ycsb_key = ?", key)
+	return c.read(ctx, fields, "SELECT "+c.table.named(field)+" FROM "+c.records+" WHERE ycsb_key = ?", key)
 }
 
 // read returns the values of so many columns of the one row that a statement gives.
@@ -127,7 +156,7 @@ func (c *cassandraClient) Scan(ctx context.Context, key []byte, count, field int
 	if field == AllFields {
 		fields = c.table.fields
 	}
-	text := "SELECT " + c.table.named(field) + " FROM " + records + " WHERE token(ycsb_key) >= token(?) LIMIT ?"
+	text := "SELECT " + c.table.named(field) + " FROM " + c.records + " WHERE token(ycsb_key) >= token(?) LIMIT ?"
 	return c.query(ctx, fields, count, text, []any{key, count}, func([][]byte) {})
 }
 
@@ -163,17 +192,17 @@ func (c *cassandraClient) query(
 // Update implements Client. It adds a record where none has the key, as Insert replaces one.
 func (c *cassandraClient) Update(ctx context.Context, key []byte, field int, value []byte) error {
 	set := c.table.each(field, func(name string, _ int) string { return name + " = ?" })
-	return c.exec(ctx, "UPDATE "+records+" SET "+set+" WHERE ycsb_key = ?",
+	return c.exec(ctx, "UPDATE "+c.records+" SET "+set+" WHERE ycsb_key = ?",
 		append(anys(c.table.split(field, value)), key))
 }
 
 // Insert implements Client.
 func (c *cassandraClient) Insert(ctx context.Context, key, value []byte) error {
-	return c.exec(ctx, c.table.insert(), append([]any{key}, anys(c.table.split(AllFields, value))...))
+	return c.exec(ctx, c.table.insert(c.records), append([]any{key}, anys(c.table.split(AllFields, value))...))
 }
 
 // insert is a statement that adds a record.
-func (c columns) insert() string {
+func (c columns) insert(records string) string {
 	return "INSERT INTO " + records + " (ycsb_key, " + c.named(AllFields) + ") VALUES " + c.row()
 }
 
@@ -227,7 +256,7 @@ func anys(parts [][]byte) []any {
 }
 
 func cassandraAnswers(ctx context.Context, at database.Address) error {
-	session, err := openCassandra(ctx, at)
+	session, err := openCassandra(ctx, Config{At: at})
 	if err != nil {
 		return err
 	}
@@ -245,7 +274,8 @@ const (
 // loadCassandra lays out all records in a server that has none. They are not logged; the keyspace is
 // from when all are there.
 func loadCassandra(ctx context.Context, at database.Address, d database.Dataset, options map[string]string) error {
-	session, err := openCassandra(ctx, at)
+	c := Config{At: at, Options: options}
+	session, err := openCassandra(ctx, c)
 	if err != nil {
 		return fmt.Errorf("connect to Cassandra: %w", err)
 	}
@@ -256,21 +286,26 @@ func loadCassandra(ctx context.Context, at database.Address, d database.Dataset,
 		}
 		return nil
 	}
-	table, in := columns{fields: d.Fields}, database.CassandraKeyspace
+	table, in := columns{fields: d.Fields}, c.schema(database.CassandraKeyspace)
+	if at.Remote != "" {
+		if err := cassandraClear(ctx, session, c); err != nil {
+			return err
+		}
+	}
 	declared := table.each(AllFields, func(name string, _ int) string { return name + " blob" })
 	facts := in + "." + factsTable
 	for _, text := range []string{
 		"CREATE KEYSPACE " + in + " WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}" +
 			" AND durable_writes = false",
-		"CREATE TABLE " + records + " (ycsb_key text PRIMARY KEY, " + declared + ") WITH " +
-			options[database.CassandraTable],
 		"CREATE TABLE " + facts + " (ycsb_key text PRIMARY KEY, " + factsColumn + " text)",
+		"CREATE TABLE " + recordsOf(c) + " (ycsb_key text PRIMARY KEY, " + declared + ")" +
+			with(options[database.CassandraTable]),
 	} {
 		if err := run(text); err != nil {
 			return err
 		}
 	}
-	if err := fillCassandra(ctx, session, table, d); err != nil {
+	if err := fillCassandra(ctx, session, recordsOf(c), d); err != nil {
 		return err
 	}
 	if err := run("INSERT INTO "+facts+" (ycsb_key, "+factsColumn+") VALUES ('dataset', ?)",
@@ -281,7 +316,8 @@ func loadCassandra(ctx context.Context, at database.Address, d database.Dataset,
 }
 
 // fillCassandra adds all records.
-func fillCassandra(ctx context.Context, session *gocql.Session, table columns, d database.Dataset) error {
+func fillCassandra(ctx context.Context, session *gocql.Session, records string, d database.Dataset) error {
+	table := columns{fields: d.Fields}
 	most := max(1, min(mostCassandraBatch, cassandraBatch/(d.RecordBytes()+int64(database.KeyBytes))))
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -292,7 +328,7 @@ func fillCassandra(ctx context.Context, session *gocql.Session, table columns, d
 				batch := session.Batch(gocql.UnloggedBatch)
 				for number := from; number < min(from+most, d.Records); number++ {
 					value := database.Value(nil, d, number)
-					batch.Query(table.insert(), append([]any{database.Key(nil, number)},
+					batch.Query(table.insert(records), append([]any{database.Key(nil, number)},
 						anys(table.split(AllFields, value))...)...)
 				}
 				if err := batch.ExecContext(ctx); err != nil {
@@ -305,9 +341,46 @@ func fillCassandra(ctx context.Context, session *gocql.Session, table columns, d
 	return context.Cause(ctx)
 }
 
+// with are the options of a table.
+func with(options string) string {
+	if options == "" {
+		return ""
+	}
+	return " WITH " + options
+}
+
+// cassandraClear sees that a keyspace of a cluster that somebody else started may be made, and drops what is in
+// its place.
+func cassandraClear(ctx context.Context, session *gocql.Session, c Config) error {
+	in := c.schema("")
+	names := func(text string) (all []string, err error) {
+		rows := session.Query(text, in).IterContext(ctx)
+		var name string
+		for rows.Scan(&name) {
+			all = append(all, name)
+		}
+		return all, rows.Close()
+	}
+	there, err := names("SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?")
+	if err != nil {
+		return fmt.Errorf("look for keyspace %s: %w", in, err)
+	}
+	tables, err := names("SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?")
+	views, bad := names("SELECT view_name FROM system_schema.views WHERE keyspace_name = ?")
+	if err = errors.Join(err, bad); err != nil {
+		return fmt.Errorf("look into keyspace %s: %w", in, err)
+	}
+	tables = append(tables, views...)
+	replaces, err := mayMake(in, len(there) > 0, tables, c.Options)
+	if err == nil && replaces {
+		err = session.Query("DROP KEYSPACE " + in).ExecContext(ctx)
+	}
+	return err
+}
+
 // AskCassandra asks a server for the one value that a statement gives.
 func AskCassandra(ctx context.Context, at database.Address, text string, value any) error {
-	session, err := openCassandra(ctx, at)
+	session, err := openCassandra(ctx, Config{At: at})
 	if err != nil {
 		return err
 	}

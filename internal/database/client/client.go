@@ -3,6 +3,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,6 +58,9 @@ type Config struct {
 	Warehouses int               // of TPC-C, whose clients are Transactors; 0 for records
 }
 
+// schema is the schema, database or keyspace that has the records; own is that of servers which Plimsoll starts.
+func (c Config) schema(own string) string { return cmp.Or(c.Options[database.SchemaOption], own) }
+
 // Dialer makes a connection. The context bounds the making alone; deadlines of
 // operations are those of their own contexts.
 type Dialer func(ctx context.Context, c Config) (Client, error)
@@ -82,7 +86,7 @@ type protocol struct {
 	// answers ends well where a server takes connections, whatever it holds; nil where load is.
 	answers func(ctx context.Context, at database.Address) error
 	// sql is how TPC-C speaks to a database that is there; nil where it cannot.
-	sql func(at database.Address, in string) dialect
+	sql func(c Config, in string) dialect
 }
 
 // protocols are all, by name. A new one is a file here, or a folder beside it, and one
@@ -105,7 +109,7 @@ func Dial(ctx context.Context, name string, c Config) (Client, error) {
 		if p.sql == nil {
 			return nil, fmt.Errorf("client %s speaks no SQL, and cannot run TPC-C", name)
 		}
-		return dialTPCC(ctx, p.sql(c.At, database.TPCCDatabase), c.Warehouses)
+		return dialTPCC(ctx, p.sql(c, c.schema(database.TPCCDatabase)), c.Warehouses)
 	}
 	return p.dial(ctx, c)
 }

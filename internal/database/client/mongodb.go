@@ -44,9 +44,27 @@ func openMongodb(ctx context.Context, at database.Address) (*mongo.Client, error
 		limit = min(limit, max(time.Until(end), time.Millisecond))
 	}
 	// Nothing is tried twice: retries are the workload's.
-	return mongo.Connect(options.Client().SetHosts([]string{mongodbHost}).SetDirect(true).SetDialer(reach{at}).
-		SetRetryReads(false).SetRetryWrites(false).SetMaxPoolSize(0).SetMaxConnecting(16).
-		SetServerSelectionTimeout(limit).SetServerMonitoringMode("poll").SetAppName("plimsoll"))
+	o := options.Client().SetRetryReads(false).SetRetryWrites(false).SetMaxPoolSize(0).SetMaxConnecting(16).
+		SetServerSelectionTimeout(limit).SetServerMonitoringMode("poll").SetAppName("plimsoll")
+	if at.Remote == "" {
+		return mongo.Connect(o.SetHosts([]string{mongodbHost}).SetDirect(true).SetDialer(reach{at}))
+	}
+	uri, err := revealed(at.Remote)
+	if err != nil {
+		return nil, err
+	}
+	c, err := mongo.Connect(o, options.Client().ApplyURI(uri))
+	return c, hidden(err, uri)
+}
+
+// mongodbRecords is the database of the records. What writes are answered after says the URI of a server that
+// somebody else started.
+func mongodbRecords(of *mongo.Client, c Config) *mongo.Database {
+	o := options.Database()
+	if c.At.Remote == "" {
+		o.SetWriteConcern(acknowledged(c.Options))
+	}
+	return of.Database(c.schema(database.MongodbDatabase), o)
 }
 
 // acknowledged is what a write is answered after, by the client's options.
@@ -60,7 +78,7 @@ func dialMongodb(ctx context.Context, c Config) (Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to MongoDB: %w", err)
 	}
-	in := s.driver.Database(database.MongodbDatabase, options.Database().SetWriteConcern(acknowledged(c.Options)))
+	in := mongodbRecords(s.driver, c)
 	m := &mongodbClient{session: s, records: in.Collection(recordsTable), table: columns{fields: c.Fields}}
 	var facts struct {
 		Sizes string `bson:"sizes"`
@@ -252,13 +270,19 @@ func mongodbAnswers(ctx context.Context, at database.Address) error {
 const mongodbBatch = 1 << 20
 
 // loadMongodb lays out all records in a server that has none, in the order of their keys.
-func loadMongodb(ctx context.Context, at database.Address, d database.Dataset, _ map[string]string) error {
+func loadMongodb(ctx context.Context, at database.Address, d database.Dataset, of map[string]string) error {
 	c, err := openMongodb(ctx, at)
 	if err != nil {
 		return fmt.Errorf("connect to MongoDB: %w", err)
 	}
 	defer mongodbSessions.close(c)
-	in := c.Database(database.MongodbDatabase, options.Database().SetWriteConcern(acknowledged(nil)))
+	config := Config{At: at, Options: of}
+	in := mongodbRecords(c, config)
+	if at.Remote != "" {
+		if err := mongodbClear(ctx, in, config); err != nil {
+			return err
+		}
+	}
 	most := max(1, mongodbBatch/(d.RecordBytes()+int64(database.KeyBytes)))
 	table := columns{fields: d.Fields}
 	for from := int64(0); from < d.Records; from += most {
@@ -273,6 +297,23 @@ func loadMongodb(ctx context.Context, at database.Address, d database.Dataset, _
 	}
 	_, err = in.Collection(factsTable).InsertOne(ctx,
 		append(keyed("dataset"), bson.E{Key: factsColumn, Value: sizes(d.Fields, d.FieldBytes)}))
+	return err
+}
+
+// mongodbClear sees that a database of a server that somebody else started may be made, and drops what is in its
+// place. The facts are written first: what has them is Plimsoll's.
+func mongodbClear(ctx context.Context, in *mongo.Database, c Config) error {
+	there, err := in.ListCollectionNames(ctx, bson.D{})
+	if err != nil {
+		return fmt.Errorf("look into database %s: %w", in.Name(), err)
+	}
+	replaces, err := mayMake(in.Name(), len(there) > 0, there, c.Options)
+	if err == nil && replaces {
+		err = in.Drop(ctx)
+	}
+	if err == nil {
+		err = in.CreateCollection(ctx, factsTable)
+	}
 	return err
 }
 

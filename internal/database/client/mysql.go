@@ -27,13 +27,23 @@ type mysqlClient struct {
 	broken   error  // why the connection is of no use any more
 }
 
-// mysqlConnect connects to the server at an address, to a database there or to none.
-func mysqlConnect(ctx context.Context, at database.Address, in string) (driver.Conn, error) {
+// mysqlConnect connects to a server, to a database there or to none.
+func mysqlConnect(ctx context.Context, c Config, in string) (driver.Conn, error) {
 	config := mysql.NewConfig()
-	config.User, config.DBName, config.Net, config.Addr = database.MysqlUser, in, "unix", at.String()
+	config.User, config.Net, config.Addr = database.MysqlUser, "unix", c.At.String()
+	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, c.At) }
+	if c.At.Remote != "" {
+		dsn, err := revealed(c.At.Remote)
+		if err != nil {
+			return nil, err
+		}
+		if config, err = mysql.ParseDSN(dsn); err != nil {
+			return nil, hidden(err, dsn)
+		}
+	}
+	config.DBName = in
 	config.ClientFoundRows = true // an update with what is there already is one
 	config.Logger = &mysql.NopLogger{}
-	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, at) }
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		return nil, err
@@ -42,7 +52,7 @@ func mysqlConnect(ctx context.Context, at database.Address, in string) (driver.C
 }
 
 func dialMysql(ctx context.Context, c Config) (Client, error) {
-	conn, err := mysqlConnect(ctx, c.At, database.MysqlDatabase)
+	conn, err := mysqlConnect(ctx, c, c.schema(database.MysqlDatabase))
 	if err != nil {
 		return nil, fmt.Errorf("connect to the server: %w", err)
 	}
@@ -227,18 +237,18 @@ func values(parts [][]byte) []driver.Value {
 }
 
 func mysqlAnswers(ctx context.Context, at database.Address) error {
-	conn, err := mysqlConnect(ctx, at, "")
+	conn, err := mysqlConnect(ctx, Config{At: at}, "")
 	if err != nil {
 		return err
 	}
 	return conn.Close()
 }
 
-// mysqlDialect is how TPC-C speaks to a database of the server at an address.
-func mysqlDialect(at database.Address, in string) dialect {
+// mysqlDialect is how TPC-C speaks to a database of a server.
+func mysqlDialect(c Config, in string) dialect {
 	return dialect{
 		name: "mysql", in: in,
-		connect: func(ctx context.Context) (driver.Conn, error) { return mysqlConnect(ctx, at, in) },
+		connect: func(ctx context.Context) (driver.Conn, error) { return mysqlConnect(ctx, c, in) },
 		said: func(err error) (string, bool) {
 			var said *mysql.MySQLError
 			if !errors.As(err, &said) {
@@ -250,14 +260,42 @@ func mysqlDialect(at database.Address, in string) dialect {
 }
 
 // loadTPCC makes TPC-C's database, and fills it.
-func (m *mysqlClient) loadTPCC(ctx context.Context, at database.Address, warehouses int) error {
-	if _, err := m.exec(ctx, "CREATE DATABASE "+database.TPCCDatabase, nil); err != nil {
-		return fmt.Errorf("make a database: %w", err)
+func (m *mysqlClient) loadTPCC(ctx context.Context, c Config, warehouses int) error {
+	in := c.schema(database.TPCCDatabase)
+	texts := []string{"CREATE DATABASE " + in}
+	if c.At.Remote != "" {
+		texts = append(texts, fmt.Sprintf("CREATE TABLE %s.%s (%s TEXT)", in, factsTable, factsColumn))
 	}
-	if err := loadTPCC(ctx, mysqlDialect(at, database.TPCCDatabase), warehouses); err != nil {
-		return err
+	for _, text := range texts {
+		if _, err := m.exec(ctx, text, nil); err != nil {
+			return fmt.Errorf("%.60s: %w", text, err)
+		}
 	}
-	return nil
+	return loadTPCC(ctx, mysqlDialect(c, in), warehouses)
+}
+
+// clear sees that a database of a server that somebody else started may be made, and drops what is in its place.
+func (m *mysqlClient) clear(ctx context.Context, c Config) error {
+	in := c.schema("")
+	names := func(text string) (all []string, err error) {
+		_, err = m.query(ctx, text, []driver.Value{in}, func(values []driver.Value) {
+			all = append(all, fmt.Sprintf("%s", values[0]))
+		})
+		return all, err
+	}
+	there, err := names("SELECT schema_name FROM information_schema.schemata WHERE schema_name = ?")
+	if err != nil {
+		return fmt.Errorf("look for database %s: %w", in, err)
+	}
+	tables, err := names("SELECT table_name FROM information_schema.tables WHERE table_schema = ?")
+	if err != nil {
+		return fmt.Errorf("look into database %s: %w", in, err)
+	}
+	replaces, err := mayMake(in, len(there) > 0, tables, c.Options)
+	if err == nil && replaces {
+		_, err = m.exec(ctx, "DROP DATABASE "+in, nil)
+	}
+	return err
 }
 
 const (
@@ -267,25 +305,30 @@ const (
 
 // loadMysql lays out all records in a server that has none, in the order of their keys, many to
 // a statement.
-func loadMysql(ctx context.Context, at database.Address, d database.Dataset, _ map[string]string) (err error) {
-	conn, err := mysqlConnect(ctx, at, "")
+func loadMysql(ctx context.Context, at database.Address, d database.Dataset, options map[string]string) (err error) {
+	c := Config{At: at, Options: options}
+	conn, err := mysqlConnect(ctx, c, "")
 	if err != nil {
 		return fmt.Errorf("connect to the server: %w", err)
 	}
 	table := columns{fields: d.Fields}
 	m := &mysqlClient{conn: conn, table: table, prepared: map[string]driver.Stmt{}}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	if d.Warehouses > 0 {
-		return m.loadTPCC(ctx, at, d.Warehouses)
+	if at.Remote != "" {
+		if err := m.clear(ctx, c); err != nil {
+			return err
+		}
 	}
-	in := database.MysqlDatabase + "."
+	if d.Warehouses > 0 {
+		return m.loadTPCC(ctx, c, d.Warehouses)
+	}
+	in := c.schema(database.MysqlDatabase) + "."
 	declared := table.each(AllFields, func(name string, _ int) string { return name + " LONGBLOB NOT NULL" })
 	for _, text := range []string{
-		"CREATE DATABASE " + database.MysqlDatabase + " CHARACTER SET binary",
+		"CREATE DATABASE " + c.schema(database.MysqlDatabase) + " CHARACTER SET binary",
+		fmt.Sprintf("CREATE TABLE %s%s (%s TEXT NOT NULL) ENGINE=InnoDB", in, factsTable, factsColumn),
 		fmt.Sprintf("CREATE TABLE %s%s (ycsb_key VARBINARY(%d) NOT NULL PRIMARY KEY, %s) ENGINE=InnoDB", in, recordsTable,
 			database.KeyBytes, declared),
-		fmt.Sprintf("CREATE TABLE %s%s ENGINE=InnoDB AS SELECT '%s' AS %s", in, factsTable, sizes(d.Fields, d.FieldBytes),
-			factsColumn),
 	} {
 		if _, err := m.exec(ctx, text, nil); err != nil {
 			return fmt.Errorf("%.60s: %w", text, err)
@@ -305,6 +348,10 @@ func loadMysql(ctx context.Context, at database.Address, d database.Dataset, _ m
 		if _, err := m.exec(ctx, text, args); err != nil {
 			return fmt.Errorf("add records up to %d of %d: %w", next, d.Records, err)
 		}
+	}
+	said := fmt.Sprintf("INSERT INTO %s%s VALUES ('%s')", in, factsTable, sizes(d.Fields, d.FieldBytes))
+	if _, err := m.exec(ctx, said, nil); err != nil {
+		return fmt.Errorf("%.60s: %w", said, err)
 	}
 	_, err = m.query(ctx, "ANALYZE TABLE "+in+recordsTable, nil, func([]driver.Value) {})
 	return err

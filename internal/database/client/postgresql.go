@@ -35,7 +35,7 @@ type postgresqlClient struct {
 var inBinary = []int16{pgx.BinaryFormatCode}
 
 func dialPostgresql(ctx context.Context, c Config) (Client, error) {
-	config, err := postgresqlConfig(c.At)
+	config, err := postgresqlConfig(c)
 	if err != nil {
 		return nil, err
 	}
@@ -61,15 +61,27 @@ var hermetic = sync.OnceFunc(func() {
 	}
 })
 
-// postgresqlConfig is how to reach the server at an address.
-func postgresqlConfig(at database.Address) (*pgx.ConnConfig, error) {
+// postgresqlConfig is how to reach a server. Of one that somebody else started, tables are those of the schema.
+func postgresqlConfig(c Config) (*pgx.ConnConfig, error) {
 	hermetic()
+	if c.At.Remote != "" {
+		dsn, err := revealed(c.At.Remote)
+		if err != nil {
+			return nil, err
+		}
+		config, err := pgx.ParseConfig(dsn)
+		if err != nil {
+			return nil, hidden(err, dsn)
+		}
+		config.RuntimeParams["search_path"], config.RuntimeParams["application_name"] = c.schema(""), "plimsoll"
+		return config, nil
+	}
 	config, err := pgx.ParseConfig(fmt.Sprintf(
 		"host=/ user=%s dbname=postgres sslmode=disable passfile=/dev/null servicefile=/dev/null", database.PostgresqlUser))
 	if err != nil {
 		return nil, err
 	}
-	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, at) }
+	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) { return socket.Dial(ctx, c.At) }
 	config.RuntimeParams["application_name"] = "plimsoll"
 	return config, nil
 }
@@ -222,7 +234,7 @@ func eightBytes(n int64) []byte {
 }
 
 func postgresqlAnswers(ctx context.Context, at database.Address) error {
-	config, err := postgresqlConfig(at)
+	config, err := postgresqlConfig(Config{At: at})
 	if err != nil {
 		return err
 	}
@@ -239,7 +251,8 @@ func postgresqlAnswers(ctx context.Context, at database.Address) error {
 func loadPostgresql(
 	ctx context.Context, at database.Address, d database.Dataset, options map[string]string,
 ) (err error) {
-	config, err := postgresqlConfig(at)
+	c := Config{At: at, Options: options}
+	config, err := postgresqlConfig(c)
 	if err != nil {
 		return err
 	}
@@ -248,8 +261,13 @@ func loadPostgresql(
 		return fmt.Errorf("connect to PostgreSQL: %w", err)
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	if at.Remote != "" {
+		if err := postgresqlSchema(ctx, conn, c); err != nil {
+			return err
+		}
+	}
 	if d.Warehouses > 0 {
-		return postgresqlTPCC(ctx, conn, at, d.Warehouses)
+		return postgresqlTPCC(ctx, conn, c, d.Warehouses)
 	}
 	in, err := conn.Begin(ctx)
 	if err != nil {
@@ -269,28 +287,64 @@ func loadPostgresql(
 		return fmt.Errorf("add record %d of %d: %w", added, d.Records, err)
 	}
 	err = run(ctx, in, fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (ycsb_key)", recordsTable),
-		fmt.Sprintf("CREATE TABLE %s AS SELECT '%s'::text AS %s", factsTable, sizes(d.Fields, d.FieldBytes),
-			factsColumn))
+		fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (%s text)", factsTable, factsColumn),
+		fmt.Sprintf("INSERT INTO %s VALUES ('%s')", factsTable, sizes(d.Fields, d.FieldBytes)))
 	if err != nil {
 		return err
 	}
 	if err := in.Commit(ctx); err != nil {
 		return fmt.Errorf("commit the records: %w", err)
 	}
-	// Or the first reads would write, to say that rows are visible to all.
+	return settled(ctx, conn, at, recordsTable)
+}
+
+// settled has the server do at once what the first reads would write: that rows are visible to all. Of what is
+// not Plimsoll's nothing is touched.
+func settled(ctx context.Context, conn *pgx.Conn, at database.Address, tables ...string) error {
+	if at.Remote != "" {
+		return run(ctx, conn, "VACUUM (FREEZE, ANALYZE) "+strings.Join(tables, ", "))
+	}
 	return run(ctx, conn, "VACUUM (FREEZE, ANALYZE)", "CHECKPOINT")
 }
 
-// postgresqlDialect is how TPC-C speaks to a database of the server at an address.
-func postgresqlDialect(at database.Address, in string) dialect {
+// postgresqlSchema makes the schema of a server that somebody else started.
+func postgresqlSchema(ctx context.Context, conn *pgx.Conn, c Config) error {
+	in := c.schema("")
+	var there bool
+	var tables []string
+	err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1), "+
+		"ARRAY(SELECT relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "+
+		"WHERE n.nspname = $1 AND relkind NOT IN ('i', 'I', 't'))", in).Scan(&there, &tables)
+	if err != nil {
+		return fmt.Errorf("look for schema %s: %w", in, err)
+	}
+	replaces, err := mayMake(in, there, tables, c.Options)
+	if err != nil {
+		return err
+	}
+	name := pgx.Identifier{in}.Sanitize()
+	if replaces {
+		if err := run(ctx, conn, "DROP SCHEMA "+name+" CASCADE"); err != nil {
+			return err
+		}
+	}
+	// Both or none: what has no facts is nobody's of ours.
+	return run(ctx, conn, fmt.Sprintf("CREATE SCHEMA %[1]s; CREATE TABLE %[1]s.%[2]s (%[3]s text)", name, factsTable,
+		factsColumn))
+}
+
+// postgresqlDialect is how TPC-C speaks to a database of a server, or to a schema of one that somebody else started.
+func postgresqlDialect(c Config, in string) dialect {
 	return dialect{
 		name: "postgres", in: in,
 		connect: func(ctx context.Context) (driver.Conn, error) {
-			config, err := postgresqlConfig(at)
+			config, err := postgresqlConfig(c)
 			if err != nil {
 				return nil, err
 			}
-			config.Database = in
+			if c.At.Remote == "" {
+				config.Database = in
+			}
 			return stdlib.GetConnector(*config).Connect(ctx)
 		},
 		said: func(err error) (string, bool) {
@@ -304,11 +358,17 @@ func postgresqlDialect(at database.Address, in string) dialect {
 }
 
 // postgresqlTPCC makes TPC-C's database, and fills it.
-func postgresqlTPCC(ctx context.Context, conn *pgx.Conn, at database.Address, warehouses int) error {
+func postgresqlTPCC(ctx context.Context, conn *pgx.Conn, c Config, warehouses int) error {
+	if c.At.Remote != "" {
+		if err := loadTPCC(ctx, postgresqlDialect(c, c.schema("")), warehouses); err != nil {
+			return err
+		}
+		return settled(ctx, conn, c.At, made[2:]...)
+	}
 	if err := run(ctx, conn, "CREATE DATABASE "+database.TPCCDatabase); err != nil {
 		return err
 	}
-	if err := loadTPCC(ctx, postgresqlDialect(at, database.TPCCDatabase), warehouses); err != nil {
+	if err := loadTPCC(ctx, postgresqlDialect(c, database.TPCCDatabase), warehouses); err != nil {
 		return err
 	}
 	config := conn.Config().Copy()

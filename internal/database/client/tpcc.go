@@ -253,7 +253,7 @@ func CheckTPCC(ctx context.Context, name string, c Config) error {
 	if !known || p.sql == nil {
 		return unknown(name)
 	}
-	db := sql.OpenDB(connector{p.sql(c.At, database.TPCCDatabase)})
+	db := sql.OpenDB(connector{p.sql(c, c.schema(database.TPCCDatabase))})
 	defer db.Close()
 	var all []error
 	for _, condition := range tpccConditions {

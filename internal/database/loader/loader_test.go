@@ -163,7 +163,12 @@ func (b *bed) serve(do func(ctx context.Context, at database.Address)) {
 	c := b.config
 	c.Plan = c.Plan.Serving(b.server.Serve(database.DataDir))
 	if err := c.serve(b.t.Context(), nil, nil, func(ctx context.Context, at database.Address) error {
-		do(ctx, at)
+		over := make(chan struct{})
+		go func() { // t.Fatal ends it, and the server then
+			defer close(over)
+			do(ctx, at)
+		}()
+		<-over
 		return nil
 	}); err != nil {
 		b.t.Fatalf("%v\n%s", err, b.said)

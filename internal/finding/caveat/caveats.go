@@ -63,6 +63,7 @@ func Find(v *measured.View) []fact.Finding {
 	say("lab", marked(v, result.MarkLab), Facts{})
 	say("loop", marked(v, result.MarkLoop), Facts{})
 	say("shared", marked(v, result.MarkShared), Facts{})
+	say("elsewhere", marked(v, result.MarkElsewhere), Facts{})
 	say("memory", marked(v, result.MarkMemory), Facts{})
 	bottoms, below := sharedBottoms(v)
 	say("system-device", below, Facts{Devices: bottoms})

@@ -25,6 +25,11 @@ func (f Facts) say(name string, stacks []string) (title, why string) {
 	case "stand-in":
 		return fmt.Sprintf("%s: no number of %s says how fast the other one is", f.Reason, plural.And(f.Workloads)),
 			"It speaks the other's protocol and stores data in its own way. What a load does to it is right, how fast it is is its own."
+	case "elsewhere":
+		return fmt.Sprintf("%s %s a server that was there before: its devices, memory and processors are not seen from here: %s",
+				counted, choose("is", "are"), all),
+			"What it did is told by its answers alone. Whoever else uses it, its caches and the network between are part of the " +
+				"number, and no limit here held it."
 	case "lab":
 		return fmt.Sprintf("%s %s measured in the lab, on emulated drives: what differs is the software, and no number is a drive's",
 				counted, choose("was", "were")),

@@ -17,6 +17,9 @@ import (
 	"plimsoll/internal/problem"
 )
 
+// Elsewhere is the source of stacks that are a server which somebody else started.
+const Elsewhere = "elsewhere"
+
 // Line is a parsed stack: Nodes[0] is the source, the others stand on it in
 // order. Several sources are one node, joined: see Sources.
 type Line struct{ Nodes []Node }

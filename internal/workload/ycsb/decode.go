@@ -61,6 +61,16 @@ func (d *decoder) driven(node *yaml.Node) (workload.Workload, problem.List) {
 	}
 	w := &driven{Params: d.p, name: d.kindName, warehouses: d.warehouses, checked: d.checked, server: d.server,
 		kind: d.kind, all: d.databases, declared: string(declared)}
+	if w.elsewhere() && w.makes() == "" && !w.readOnly() {
+		d.problem(node.Line, "it writes to records that are not its own: what is there already is only read",
+			"take a workload that reads, such as C; or have a schema made for it, with load: true")
+		return nil, d.problems
+	}
+	if w.elsewhere() && w.checked {
+		d.problem(node.Line, "check looks at a server that nobody else writes to, and this one runs elsewhere",
+			"leave check out")
+		return nil, d.problems
+	}
 	if d.given("ramp") {
 		ramp := time.Duration(d.p.Ramp)
 		w.ramp = &ramp

@@ -28,4 +28,5 @@ const (
 
 	answeredName = "answered.json"
 	checkName    = "check.json"
+	fillName     = "fill.json"
 )

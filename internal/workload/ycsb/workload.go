@@ -26,6 +26,7 @@ type driven struct {
 	warehouses int
 	checked    bool // their consistency is looked at after each trial
 	server     database.Server
+	replace    bool // whatever has the name of the schema that is made elsewhere
 	declared   string
 }
 
@@ -85,6 +86,12 @@ func (w *driven) Prepare(target workload.Target) (*workload.Step, error) {
 		return nil, err
 	}
 	step := w.server.Load(w.data(target), w.dataset())
+	if w.elsewhere() {
+		if w.makes() == "" {
+			return nil, nil //nolint:nilnil // it is there
+		}
+		step = w.fill()
+	}
 	text, err := json.MarshalIndent(w.dataset(), "", "  ")
 	if err != nil {
 		return nil, err
@@ -99,6 +106,14 @@ func (w *driven) Prepare(target workload.Target) (*workload.Step, error) {
 
 // fits refuses what no server's data goes on, or not all of it.
 func (w *driven) fits(target workload.Target) error {
+	if w.elsewhere() != target.Elsewhere {
+		if w.elsewhere() {
+			return failure("", "its server runs already, and this stack would be measured with nothing of it",
+				"name a stack for it: elsewhere")
+		}
+		return failure("", "it drives a server of its own, and this stack is one that runs already",
+			"say where that is, by dsn or address of the database")
+	}
 	if target.Block {
 		return failure("", "a database needs a file system, and this stack is a raw device",
 			"put a file system on it, for example > ext4")
@@ -154,6 +169,31 @@ func (w *driven) addressed(plan *Plan) {
 	plan.Client, plan.Options, plan.At = by.Name, by.Options, w.server.Address()
 }
 
+// elsewhere reports whether somebody else started the server.
+func (w *driven) elsewhere() bool { return w.server.Address().Remote != "" }
+
+// makes is the schema elsewhere that is made and filled; "" for none.
+func (w *driven) makes() string {
+	by := w.server.Client()
+	if by.Options[database.LoadOption] == "" {
+		return ""
+	}
+	return by.Options[database.SchemaOption]
+}
+
+// fill is the process that makes a schema elsewhere and fills it.
+func (w *driven) fill() workload.Step {
+	plan := w.plan()
+	w.addressed(&plan)
+	plan.Runtime, plan.Output = minTime, outputName
+	if w.replace {
+		plan.Options = maps.Clone(plan.Options)
+		plan.Options[database.ReplaceOption] = "true"
+	}
+	return workload.Step{Argv: w.generate("--load", workload.ScratchDir+"/"+fillName),
+		Files: map[string][]byte{fillName: plan.text()}}
+}
+
 // readOnly reports whether the records stay as they are.
 func (w *driven) readOnly() bool {
 	mix := w.mix()
@@ -172,6 +212,12 @@ func (w *driven) generate(args ...string) []string {
 
 // Abilities implements workload.Workload.
 func (w *driven) Abilities() workload.Abilities {
+	if w.elsewhere() {
+		return workload.Abilities{
+			Watch:     func(workload.Timing) workload.Watch { return &watch{reader: w.reader()} },
+			Elsewhere: &workload.Elsewhere{Makes: w.makes(), Replace: func() { w.replace = true }},
+		}
+	}
 	served := w.server.Serve("")
 	var check func(workload.Target) (*workload.Step, error)
 	if w.checked {

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/hosttest"
+	"plimsoll/internal/image/imagetest"
+	"plimsoll/internal/result"
+)
+
+const elsewhereOn = `
+name: elsewhere
+question: What does a server do that runs already?
+repeat: 1
+trials: 2
+runtime: 2s
+ramp: 100ms
+seed: 1
+stacks:
+  there: elsewhere
+workloads:
+  A:
+    ycsb:
+      {workload: A, records: 500, threads: 2,
+       database: {mongodb: {dsn: "env:PLIMSOLL_TEST_URI", schema: bench, load: true}}}
+`
+
+// TestAServerThatRunsAlready: it is driven by what a variable says, which nothing keeps; what cannot be seen of it
+// is said; and it runs on.
+func TestAServerThatRunsAlready(t *testing.T) {
+	hosttest.Exclusive(t)
+	if testing.Short() {
+		t.Skip("it builds another database")
+	}
+	p := newProgram(t)
+	store := p.keptImages()
+	root, err := store.Root(t.Context(), imagetest.Mongodb(t, store, "../../tools/ferretdb"), imagetest.Quiet{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Release()
+	before := hosttest.Look()
+	dir := t.TempDir()
+	server := exec.CommandContext(t.Context(), filepath.Join(root.Dir, "usr/bin/mongod"), "--dbpath="+dir,
+		"--unixSocketPrefix="+dir)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := server.Process.Signal(unix.SIGTERM); err != nil {
+			t.Errorf("the server is gone: %v", err)
+		}
+		_ = server.Wait()
+		if diff := before.Settle(0); diff != "" {
+			t.Errorf("the host is not as it was:\n%s", diff)
+		}
+	}()
+	socket := filepath.Join(dir, "mongodb-27017.sock")
+	for end := time.Now().Add(hang); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(socket); err == nil {
+			break
+		}
+	}
+	const secret = "s3cretApp"
+	t.Setenv("PLIMSOLL_TEST_URI",
+		"mongodb://"+strings.ReplaceAll(socket, "/", "%2F")+"/?directConnection=true&appName="+secret)
+	code, out, errs := p.run("run", p.experiment(elsewhereOn), "--quiet")
+	if code != 0 {
+		t.Fatalf("ends with %d: %s%s", code, out, errs)
+	}
+	_, run := p.result()
+	for _, trial := range run.Trials {
+		if trial.Status != result.TrialDone || trial.Measured().IOs() < 10 || trial.Checks[0].Source != result.SourceServer {
+			t.Errorf("%+v", trial)
+		}
+	}
+	_, out, _ = p.run("show", run.ID)
+	if !strings.Contains(out, "a server that was there before: its devices, memory and processors") {
+		t.Errorf("what is not seen is not said:\n%s", out)
+	}
+	_ = filepath.WalkDir(p.dir, func(path string, d fs.DirEntry, err error) error {
+		if text, _ := os.ReadFile(path); err == nil && !d.IsDir() && strings.Contains(string(text), secret) {
+			t.Errorf("%s has the secret", path)
+		}
+		return err
+	})
+}
+
+// What cannot be driven there, or would show a secret, is refused when the file is read.
+func TestServersThatRunAlreadyAreRefused(t *testing.T) {
+	p := newProgram(t)
+	for _, c := range []struct{ old, text, want string }{
+		{", load: true", "", "is only read"},
+		{"there: elsewhere", "there: tmpfs(size=64MiB)", "name a stack for it: elsewhere"},
+		{"there: elsewhere", "there: elsewhere > volume", "name a stack for it: elsewhere"},
+		{`database: {mongodb: {dsn: "env:PLIMSOLL_TEST_URI", schema: bench, load: true}}`, "database: pebble",
+			"drives a server of its own"},
+		{"env:PLIMSOLL_TEST_URI", "mongodb://root:hunter2@db", "says where it is, and never what"},
+		{"env:PLIMSOLL_TEST_URI", "file:../secret", "says where it is, and never what"},
+		{"schema: bench", "schema: admin", "a name of its own"},
+		{"schema: bench", "schema: 'x; DROP'", "a name of its own"},
+		{`mongodb: {dsn: "env:PLIMSOLL_TEST_URI", schema: bench`, "cassandra: {address: ['db:9042,x'], keyspace: bench",
+			"write HOST:PORT"},
+		{`mongodb: {dsn: "env:PLIMSOLL_TEST_URI", schema: bench`, "cassandra: {address: [db:9042], ca: /ca.pem",
+			"ca has no effect without tls"},
+	} {
+		text, want := strings.Replace(elsewhereOn, c.old, c.text, 1), c.want
+		code, out, errs := p.run("validate", p.experiment(text))
+		if code != exitUsage || !strings.Contains(out+errs, want) || strings.Contains(out+errs, "hunter2") {
+			t.Errorf("wants %q, ends with %d: %s%s", want, code, out, errs)
+		}
+	}
+	code, _, errs := p.run("run", p.experiment(elsewhereOn), "--destroy", "bunch")
+	if code != exitUsage || !strings.Contains(errs, "no database is made under that name") {
+		t.Errorf("--destroy of another name ends with %d: %s", code, errs)
+	}
+}

@@ -1,0 +1,30 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"plimsoll/internal/result"
+	"plimsoll/internal/stack/line"
+)
+
+// elsewhereSource is where a server is that somebody else started: of its devices nothing is known here, and
+// nothing is made but a directory for what drives it.
+var elsewhereSource = &layer{
+	Def: line.Def{
+		Name: line.Elsewhere, Summary: "wherever a server is that runs already; nothing is made here",
+		Below: line.Nothing, Gives: line.FileSystem,
+	},
+	marks:  []result.Mark{result.MarkElsewhere},
+	plan:   func(line.Node) []string { return []string{"make nothing: the server is there already"} },
+	writes: func(*sketch, line.Node) {},
+	up: func(ctx context.Context, b *build, _ line.Node) error {
+		dir := filepath.Join(b.env.Work, b.name)
+		if err := b.mkdir(ctx, dir); err != nil {
+			return fmt.Errorf("make a directory for the load generator: %w", err)
+		}
+		b.base.dir, b.base.elsewhere = dir, true
+		return nil
+	},
+}
