@@ -155,6 +155,16 @@ bench-load: setup-build ## run the load generator at several rates on one CPU: h
 	$(GO) build -o bin/bench-load ./scripts/bench-load
 	bin/bench-load
 
+.PHONY: bench-clients
+bench-clients: setup-build build ## drive the same servers with our clients and those of go-ycsb and go-tpc: the table in docs/databases.md
+	mkdir -p bin/clients
+	cp plimsoll bin/clients
+	cd tools/clients && $(GO) build -o ../../bin/clients ./go-ycsb github.com/pingcap/go-tpc/cmd/go-tpc
+	scripts/driver-sizes.sh
+	$(GO) test -c -o bin/bench-clients ./internal/database/loader
+	cd internal/database/loader && PLIMSOLL_BENCH_CLIENTS=$(CURDIR)/bin/clients $(AS_ROOT) $(CURDIR)/bin/bench-clients \
+		-test.run '^$$' -test.bench Clients -test.benchtime 1x
+
 .PHONY: bench-sample
 bench-sample: setup-build ## take samples of 16 instances, a miniature, two devices and the host: how much of a core that costs
 	mkdir -p bin

@@ -18,12 +18,14 @@ import (
 	"plimsoll/internal/result"
 )
 
-// faults befall a database's server in its container, one in each trial while it is measured.
-var faults = []struct {
+type fault struct {
 	name   string
 	befall func(server int) error
 	says   string // in the reason of the trial
-}{
+}
+
+// faults befall a database's server in its container, one in each trial while it is measured.
+var faults = []fault{
 	{"killed server", killProcess, "a signal ended it"},
 	{"no memory", exhaustMemory, "OOM killer ended it"},
 	{"killed container", killContainer, "a signal ended it"},
@@ -34,10 +36,16 @@ var faults = []struct {
 // TestFaultsOfDatabasesAreResults: what ends a server ends its trial with the reason, and no other one.
 func TestFaultsOfDatabasesAreResults(t *testing.T) {
 	hosttest.Exclusive(t)
-	for _, d := range []struct{ name, server, parameters string }{
-		{"postgresql", "postgres", "shared_buffers: 16MiB, max_wal_size: 32MiB"},
-		{"cassandra", "java", "heap: 128MiB, memtable_heap_space: 16MiB"},
+	for _, d := range []struct {
+		name, server, parameters string
+		endures                  []string // faults that do not end it
+	}{
+		{"postgresql", "postgres", "shared_buffers: 16MiB, max_wal_size: 32MiB", nil},
+		{"cassandra", "java", "heap: 128MiB, memtable_heap_space: 16MiB", nil},
+		{"mysql", "mysqld", "innodb_buffer_pool_size: 32MiB, innodb_log_file_size: 32MiB", []string{"full device"}},
+		{"mariadb", "mariadbd", "innodb_buffer_pool_size: 32MiB, innodb_log_file_size: 32MiB", []string{"full device"}},
 	} {
+		faults := slices.DeleteFunc(slices.Clone(faults), func(f fault) bool { return slices.Contains(d.endures, f.name) })
 		t.Run(d.name, func(t *testing.T) {
 			before := hosttest.Look()
 			p := newProgram(t)
@@ -60,9 +68,10 @@ workloads:
 mixes:
   one: {A: {count: 1, limits: {memory: 640MiB}}}
 `, len(faults), d.name, d.parameters))
-			befallen := make(chan error, 1)
-			go func() { befallen <- befallAll(p.dir, d.server) }()
+			befallen, over := make(chan error, 1), make(chan struct{})
+			go func() { befallen <- befallAll(p.dir, d.server, faults, over) }()
 			code, out, errs := p.run("run", file, "--quiet")
+			close(over)
 			if err := <-befallen; err != nil {
 				t.Errorf("%v: %s%s", err, out, errs)
 			}
@@ -86,15 +95,51 @@ mixes:
 	}
 }
 
-// befallAll has each fault befall the server of one trial of a run below a directory.
-func befallAll(dir, program string) error {
+// TestABadOptionIsAResult: a server that does not know an option ends its trial with the option's name, and leaves
+// nothing.
+func TestABadOptionIsAResult(t *testing.T) {
+	hosttest.Exclusive(t)
+	for _, name := range []string{"postgresql", "mysql", "mariadb", "cassandra"} {
+		t.Run(name, func(t *testing.T) {
+			before := hosttest.Look()
+			p := newProgram(t)
+			p.keepImage(name)
+			code, out, errs := p.run("run", "--quiet", p.experiment(fmt.Sprintf(`
+name: option
+question: What does a server say of an option that it does not have?
+repeat: 1
+trials: 1
+runtime: 1s
+seed: 1
+stacks:
+  disk: loop(size=2GiB) > xfs > volume
+workloads:
+  A: {ycsb: {workload: A, records: 1000, threads: 1, database: {%s: {set: {plimsoll_nosuch: 1}}}}}
+`, name)))
+			_, run := p.result()
+			problem := run.Trials[0].Problem
+			if code == 0 || problem == nil || !strings.Contains(problem.Text(), "does not have an option") ||
+				!strings.Contains(problem.Text(), "plimsoll_nosuch") || problem.Remedy == "" {
+				t.Errorf("ends with %d: %+v: %s%s", code, problem, out, errs)
+			}
+			if diff := before.Settle(0); diff != "" {
+				t.Errorf("the host is not as it was:\n%s", diff)
+			}
+		})
+	}
+}
+
+// befallAll has each fault befall the server of one trial of a run below a directory, before that is over.
+func befallAll(dir, program string, faults []fault, over <-chan struct{}) error {
 	for i, fault := range faults {
 		var found []int
-		for deadline := time.Now().Add(hang); len(found) == 0 || measuring(dir, i+1) == 0; found = servers(program) {
-			if time.Now().After(deadline) {
-				return fmt.Errorf("%s: no server of trial %d was measured within %s", fault.name, i+1, hang)
+		for len(found) == 0 || measuring(dir, i+1) == 0 {
+			select {
+			case <-over:
+				return fmt.Errorf("%s: no server of trial %d was measured", fault.name, i+1)
+			case <-time.After(20 * time.Millisecond):
+				found = servers(program)
 			}
-			time.Sleep(20 * time.Millisecond)
 		}
 		if err := fault.befall(found[0]); err != nil {
 			return fmt.Errorf("%s: %w", fault.name, err)

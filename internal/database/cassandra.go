@@ -334,6 +334,7 @@ var cassandraCauses = []cause{
 	{"please remove properties", "its version does not have an option", otherOption},
 	{"invalid yaml", "it does not take its configuration", otherOption},
 	{"unsupported sstable version", "another version made its data", cassandraVersion},
+	{"unreadable sstables", "another version made its data", cassandraVersion},
 	{"cannot downgrade", "another version made its data", cassandraVersion},
 	{"corrupt", "its data is damaged",
 		"see the kernel's log (dmesg), and have the data loaded anew: plimsoll data remove"},

@@ -53,9 +53,15 @@ func lineWith(text, words string) string {
 	return ""
 }
 
+// mostSaid is as much as is repeated of what a server says: some name each file that they have.
+const mostSaid = 400
+
 func with(why, said string) string {
 	if said == "" {
 		return why
+	}
+	if len(said) > mostSaid {
+		said = strings.ToValidUTF8(said[:mostSaid], "") + "..."
 	}
 	return why + ": " + said
 }

@@ -239,6 +239,7 @@ var mysqlCauses = []cause{
 	{"invalid mysql server upgrade", "another version made its data", mysqlVersion},
 	{"invalid mysql server downgrade", "another version made its data", mysqlVersion},
 	{"upgrade after a crash is not supported", "another version made its data", mysqlVersion},
+	{"ib_logfile0 was not found", "another version made its data", mysqlVersion},
 	{"unsupported redo log format", "another version made its data", mysqlVersion},
 	{"unable to lock ./ibdata1", "another server has its directory open",
 		"end that server (plimsoll clean does, if a run left it), then run the trial again"},

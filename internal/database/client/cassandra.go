@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"time"
@@ -12,7 +11,6 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"plimsoll/internal/database"
-	"plimsoll/internal/database/socket"
 )
 
 // cassandraClient is one of those that share a session of Cassandra's driver: a process has one
@@ -33,14 +31,6 @@ const (
 	cassandraConnections = 4         // of a session
 	cassandraNever       = time.Hour // deadlines are those of operations
 )
-
-// reach dials a server, whatever address the driver takes it for.
-type reach struct{ at database.Address }
-
-// DialContext implements the driver's Dialer.
-func (r reach) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
-	return socket.Dial(ctx, r.at)
-}
 
 // openCassandra opens a session.
 func openCassandra(ctx context.Context, c Config) (*gocql.Session, error) {

@@ -2,10 +2,20 @@ package client
 
 import (
 	"context"
+	"net"
 	"sync"
 
 	"plimsoll/internal/database"
+	"plimsoll/internal/database/socket"
 )
+
+// reach dials a server, whatever address the driver takes it for.
+type reach struct{ at database.Address }
+
+// DialContext implements the dialers of drivers.
+func (r reach) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	return socket.Dial(ctx, r.at)
+}
 
 // session is what a driver has for one server: connections on which the requests of many clients are under
 // way. A process has one for each server.

@@ -75,7 +75,7 @@ func named(name string) known {
 }
 
 // made returns an image, which is made when it is asked for first in a week, and the store that has it.
-func made(t *testing.T, r image.Recipe) (image.Image, *image.Store) {
+func made(t testing.TB, r image.Recipe) (image.Image, *image.Store) {
 	t.Helper()
 	store := image.In(hosttest.Kept(t, "images", "../../image"))
 	return imagetest.Made(t, store, r), store
@@ -86,19 +86,24 @@ var dataset = database.Dataset{Records: 3000, Fields: 4, FieldBytes: 33, Seed: 5
 
 // bed is a database whose data is laid out.
 type bed struct {
-	t      *testing.T
+	t      testing.TB
 	server database.Server
 	config Config
 	said   *bytes.Buffer
 }
 
 // lay makes an image, unpacks it, and plans to lay out data.
-func lay(t *testing.T, name string, d database.Dataset) *bed {
+func lay(t testing.TB, name string, d database.Dataset) *bed {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it makes an image of packages")
 	}
-	root := rootOf(t, name)
+	return layFrom(t, rootOf(t, name), name, d)
+}
+
+// layFrom plans to lay out data with the programs of a root.
+func layFrom(t testing.TB, root *image.Root, name string, d database.Dataset) *bed {
+	t.Helper()
 	kinds := database.All()
 	kind := kinds[slices.IndexFunc(kinds, func(k database.Kind) bool { return k.Name == name })]
 	below := &yaml.Node{Kind: yaml.MappingNode}
@@ -128,17 +133,21 @@ func lay(t *testing.T, name string, d database.Dataset) *bed {
 	return b
 }
 
-// rootOf is the root of a database's image.
-func rootOf(t *testing.T, name string) *image.Root {
+// imageOf is a database's image, and the store that has it.
+func imageOf(t testing.TB, name string) (image.Image, *image.Store) {
 	t.Helper()
-	store := image.In(hosttest.Kept(t, "images", "../../image"))
-	var of image.Image
 	if name == "mongodb" {
-		of = imagetest.Mongodb(t, store, "../../../tools/ferretdb")
-	} else {
-		recipes := image.Recipes()
-		of = imagetest.Made(t, store, recipes[slices.IndexFunc(recipes, func(r image.Recipe) bool { return r.Name == name })])
+		store := image.In(hosttest.Kept(t, "images", "../../image"))
+		return imagetest.Mongodb(t, store, "../../../tools/ferretdb"), store
 	}
+	recipes := image.Recipes()
+	return made(t, recipes[slices.IndexFunc(recipes, func(r image.Recipe) bool { return r.Name == name })])
+}
+
+// rootOf is the root of a database's image.
+func rootOf(t testing.TB, name string) *image.Root {
+	t.Helper()
+	of, store := imageOf(t, name)
 	root, err := store.Root(t.Context(), of, imagetest.Quiet{})
 	if err != nil {
 		t.Fatal(err)
@@ -160,8 +169,14 @@ func (b *bed) plan(step workload.Step) database.LoadPlan {
 // serve serves the data as an instance does while something is done.
 func (b *bed) serve(do func(ctx context.Context, at database.Address)) {
 	b.t.Helper()
+	b.serveStep(b.server.Serve(database.DataDir), do)
+}
+
+// serveStep does the same with a step of the caller's.
+func (b *bed) serveStep(step workload.Step, do func(ctx context.Context, at database.Address)) {
+	b.t.Helper()
 	c := b.config
-	c.Plan = c.Plan.Serving(b.server.Serve(database.DataDir))
+	c.Plan = c.Plan.Serving(step)
 	if err := c.serve(b.t.Context(), nil, nil, func(ctx context.Context, at database.Address) error {
 		over := make(chan struct{})
 		go func() { // t.Fatal ends it, and the server then

@@ -8,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -15,9 +18,11 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"plimsoll/internal/image"
@@ -33,18 +38,18 @@ func (Quiet) Step(string, float64) {}
 // archives of packages cannot be reached.
 func Made(t testing.TB, store *image.Store, r image.Recipe) image.Image {
 	t.Helper()
-	of, err := store.Find(r.Name)
+	found, err := store.Find(r.Name)
 	if err == nil {
-		return of
+		return found
 	}
-	of, err = store.Build(t.Context(), r, Quiet{})
+	found, err = store.Build(t.Context(), r, Quiet{})
 	if away := (*url.Error)(nil); errors.As(err, &away) {
 		t.Skipf("where the archive is cannot be reached from here: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return of
+	return found
 }
 
 // Mongodb returns an image in the place of MongoDB's, which has FerretDB in it; source is the directory of its
@@ -52,8 +57,8 @@ func Made(t testing.TB, store *image.Store, r image.Recipe) image.Image {
 func Mongodb(t testing.TB, store *image.Store, source string) image.Image {
 	t.Helper()
 	tag := "ferretdb:1.24.2-" + sum(t, source)
-	if of, err := store.Find(tag); err == nil {
-		return of
+	if kept, err := store.Find(tag); err == nil {
+		return kept
 	}
 	dir := t.TempDir()
 	program, file := filepath.Join(dir, "mongod"), filepath.Join(dir, "image.tar")
@@ -71,11 +76,11 @@ func Mongodb(t testing.TB, store *image.Store, source string) image.Image {
 	if err := tarball.WriteToFile(file, called, withProgram(t, store.Layout(base), program)); err != nil {
 		t.Fatal(err)
 	}
-	of, err := store.Load(t.Context(), file, tag, Quiet{})
+	loaded, err := store.Load(t.Context(), file, tag, Quiet{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return of
+	return loaded
 }
 
 // sum is of the files of a directory.
@@ -120,6 +125,16 @@ func withProgram(t testing.TB, dir, program string) v1.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
+	made, err := mutate.AppendLayers(of(t, dir), layer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// of is the image of a layout.
+func of(t testing.TB, dir string) v1.Image {
+	t.Helper()
 	index, err := layout.ImageIndexFromPath(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -128,13 +143,63 @@ func withProgram(t testing.TB, dir, program string) v1.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, err := index.Image(manifest.Manifests[0].Digest)
+	found, err := index.Image(manifest.Manifests[0].Digest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := mutate.AppendLayers(base, layer)
+	return found
+}
+
+// Config is what an image says of how to run it.
+type Config struct{ Entrypoint, Cmd, Env, Volumes []string }
+
+// Official returns an image that was pulled under an official name, "mysql:8.4", and the store that has it: a
+// registry in this process has the files of another image there, with the configuration of the official one.
+func Official(
+	t testing.TB, from *image.Store, made image.Image, called string, as Config,
+) (image.Image, *image.Store) {
+	t.Helper()
+	to, err := name.NewTag(called)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	away := redirect{to.RegistryStr(), server.Listener.Addr().String()}
+	config := v1.Config{Entrypoint: as.Entrypoint, Cmd: as.Cmd, Env: as.Env, Volumes: map[string]struct{}{}}
+	for _, path := range as.Volumes {
+		config.Volumes[path] = struct{}{}
+	}
+	dressed, err := mutate.Config(of(t, from.Layout(made)), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(to, dressed, remote.WithTransport(away)); err != nil {
+		t.Fatal(err)
+	}
+	before := http.DefaultTransport
+	http.DefaultTransport = away
+	defer func() { http.DefaultTransport = before }()
+	store := image.In(t.TempDir())
+	pulled, err := store.Pull(t.Context(), called, Quiet{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pulled, store
+}
+
+// plain is what requests go through that stay on this host.
+var plain = &http.Transport{}
+
+// redirect has requests for one host go to another, and no others anywhere.
+type redirect struct{ from, to string }
+
+// RoundTrip implements http.RoundTripper.
+func (r redirect) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Host != r.from && request.URL.Host != r.to {
+		return nil, fmt.Errorf("nobody but %s was to be asked, and not %s", r.from, request.URL.Host)
+	}
+	request = request.Clone(request.Context())
+	request.URL.Scheme, request.URL.Host = "http", r.to
+	return plain.RoundTrip(request)
 }
