@@ -73,6 +73,9 @@ type Server interface {
 	Failed(workload.Exit) *problem.Problem
 }
 
+// Connected is a server that takes so many clients at a time, and no more.
+type Connected interface{ MostClients() int }
+
 // Client is a client that speaks to a server: see package client.
 type Client struct {
 	Name    string

@@ -145,6 +145,9 @@ func (m *mysql) NeedMemory(clients int) int64 {
 	return m.BufferPool + mysqlBeside + int64(clients)*mysqlOwn
 }
 
+// MostClients implements Connected.
+func (m *mysql) MostClients() int { return m.Connections }
+
 // What either takes of memory at the least beside its buffer pool, and for each client.
 const (
 	mysqlBeside = 48 << 20

@@ -102,6 +102,9 @@ const (
 	postgresqlOwn    = 2 << 20
 )
 
+// MostClients implements Connected. The last three are kept for superusers, which clients are.
+func (p *postgresql) MostClients() int { return p.MaxConnections }
+
 // Client implements Server.
 func (p *postgresql) Client() Client { return Client{Name: "postgresql"} }
 

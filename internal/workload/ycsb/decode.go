@@ -71,6 +71,11 @@ func (d *decoder) driven(node *yaml.Node) (workload.Workload, problem.List) {
 			"leave check out")
 		return nil, d.problems
 	}
+	if most, ok := d.server.(database.Connected); ok && d.p.Threads > most.MostClients() {
+		d.problem(node.Line, fmt.Sprintf("%d threads are more clients than its server takes, which are %d", d.p.Threads,
+			most.MostClients()), "raise max_connections, or lower threads")
+		return nil, d.problems
+	}
 	if d.given("ramp") {
 		ramp := time.Duration(d.p.Ramp)
 		w.ramp = &ramp

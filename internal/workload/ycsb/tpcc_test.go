@@ -43,6 +43,12 @@ func TestTPCCIsDeclared(t *testing.T) {
 			"! unknown parameter \"workload\" of tpcc; check: \"maybe\" cannot be used"},
 		{"{warehouses: 1, rate: 5, think: 1s, database: {mariadb: {}}}",
 			"! think does not go with rate: operations begin when their time has come"},
+		{"{warehouses: 1, threads: 301, database: mysql}",
+			"! 301 threads are more clients than its server takes, which are 300"},
+		{"{warehouses: 1, check: true, database: {mysql: {dsn: 'env:DSN', load: true}}}",
+			"! check looks at a server that nobody else writes to, and this one runs elsewhere"},
+		{"{warehouses: 1, database: {mysql: {dsn: 'env:DSN'}}}",
+			"! it writes to records that are not its own: what is there already is only read"},
 		{"[]", "! tpcc needs parameters"},
 	} {
 		w, problems := tpccOf(t, c.text)
@@ -84,6 +90,9 @@ func TestTPCCIsPlanned(t *testing.T) {
 	unchecked, _ := tpccOf(t, "{warehouses: 1, database: {postgresql: {}}}")
 	if unchecked.Abilities().Serving.Check != nil {
 		t.Error("data is looked at that nobody wants looked at")
+	}
+	if w.Abilities().Serving.ReadOnly {
+		t.Error("it is taken for one that only reads")
 	}
 	if layout := w.Layout(); !strings.HasPrefix(layout, "plimsoll-postgresql-tpcc-3-") {
 		t.Errorf("it lies in %s", layout)
