@@ -34,7 +34,7 @@ demo: setup-demo build ## install what is missing, build, compare nine stacks, s
 	$(AS_ROOT) ./plimsoll run quick
 
 .PHONY: test
-test: setup-build ## install what is missing, then run every check and test, as root: some 20 minutes
+test: setup-build ## install what is missing, then run every check and test, as root: some 25 minutes
 	$(SUITES)
 
 .PHONY: soak
