@@ -38,7 +38,7 @@ func TestFaultsOfDatabasesAreResults(t *testing.T) {
 	hosttest.Exclusive(t)
 	for _, d := range []struct {
 		name, server, parameters string
-		endures                  []string // faults that do not end it
+		endures                  []string // faults that it may live with: InnoDB writes in place for as long as it can
 	}{
 		{"postgresql", "postgres", "shared_buffers: 16MiB, max_wal_size: 32MiB", nil},
 		{"cassandra", "java", "heap: 128MiB, memtable_heap_space: 16MiB", nil},

@@ -3,6 +3,7 @@ package database
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -254,9 +255,14 @@ var mysqlCauses = []cause{
 	{"input/output error", "its device failed", "see the kernel's log (dmesg)"},
 	{"read-only file system", "its file system is, or has become, read-only", "see the kernel's log (dmesg)"},
 	{"permission denied", "it may not open its files", "run as root"},
+	// It does not always say why it could not.
+	{"err == db_success", mysqlUnwritten, mysqlRoom}, {"got signal 6", mysqlUnwritten, mysqlRoom},
 }
 
 const (
+	mysqlUnwritten = "it gave up, most likely since its device is full or failed"
+	mysqlRoom      = "see what the server says in the trial's artifacts and the kernel's log (dmesg); " +
+		"give the stack a larger size or the workload fewer records"
 	mysqlMemory = "raise its memory limit, or lower innodb_buffer_pool_size: it takes that, some MiB for each client, " +
 		"and 150 MiB for what it does by itself"
 	mysqlVersion = "name the image that the data was loaded with, or have it loaded anew: plimsoll data remove"
@@ -264,5 +270,7 @@ const (
 
 // Failed implements Server.
 func (m *mysql) Failed(exit workload.Exit) *problem.Problem {
+	// Said of every assertion that does not hold, whatever the data is like.
+	exit.Stderr = strings.ReplaceAll(exit.Stderr, "corruption in the InnoDB tablespace", "")
 	return failed(m.title, mysqlCauses, mysqlMemory, exit)
 }
