@@ -103,6 +103,8 @@ func TestServersThatRunAlreadyAreRefused(t *testing.T) {
 		{"there: elsewhere", "there: elsewhere > volume", "name a stack for it: elsewhere"},
 		{`database: {mongodb: {dsn: "env:PLIMSOLL_TEST_URI", schema: bench, load: true}}`, "database: pebble",
 			"drives a server of its own"},
+		{"\nworkloads:", "\nmixes: {two: {A: 2}}\nworkloads:", "several instances that run together would make bench"},
+		{`database: {mongodb: {dsn:`, `database: {mongodb: {image: dsn, dsn:`, "unknown parameter \"image\""},
 		{"env:PLIMSOLL_TEST_URI", "mongodb://root:hunter2@db", "says where it is, and never what"},
 		{"env:PLIMSOLL_TEST_URI", "file:../secret", "says where it is, and never what"},
 		{"schema: bench", "schema: admin", "a name of its own"},

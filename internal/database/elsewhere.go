@@ -55,13 +55,14 @@ var (
 	environment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,100}$`)
 )
 
-// schemas of servers themselves, which nobody measures with.
+// systemSchemas are schemas, databases and keyspaces that servers have for themselves.
 var systemSchemas = []string{"mysql", "sys", "information_schema", "performance_schema", "public", "admin", "local",
 	"config", "system", "postgres"}
 
 // mostNodes is how many addresses of a cluster are taken.
 const mostNodes = 100
 
+// schema is the parameter that names what has the records, which each kind of server calls otherwise.
 func schema(key string) param[reached] {
 	set := func(p *reached, text string) error {
 		if !schemaName.MatchString(text) || slices.Contains(systemSchemas, text) || strings.HasPrefix(text, "pg_") ||
@@ -150,7 +151,7 @@ func orElsewhere(k Kind, client string, reach table[reached]) Kind {
 	own, first := k.Decode, reach[0].key
 	k.Decode = func(node *yaml.Node) (Server, problem.List) {
 		node = resolved(node)
-		if node == nil || !slices.ContainsFunc(node.Content, func(n *yaml.Node) bool { return n.Value == first }) {
+		if node == nil || !hasKey(node, first) {
 			return own(node)
 		}
 		p, problems := reach.decode(k.Name, "{"+first+": ...}", node, reached{Schema: "plimsoll"})
@@ -163,6 +164,16 @@ func orElsewhere(k Kind, client string, reach table[reached]) Kind {
 		return &elsewhere{p, k, client, reach}, nil
 	}
 	return k
+}
+
+// hasKey reports whether a mapping has a key.
+func hasKey(node *yaml.Node, key string) bool {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == key {
+			return true
+		}
+	}
+	return false
 }
 
 // elsewhere is a server that somebody else started.

@@ -86,6 +86,9 @@ func ReadLoadPlan(text []byte) (p LoadPlan, err error) {
 	if p.At.Socket != "" && path.Dir(p.At.Socket) != workload.ServerDir {
 		problems = append(problems, fmt.Errorf("socket is to be a file in %s, not %q", workload.ServerDir, p.At.Socket))
 	}
+	if p.At.Remote != "" {
+		problems = append(problems, errors.New("at is to be a socket or a port: the plan starts a server of its own"))
+	}
 	if p.Client == "" || p.Ends == "" || len(p.Serve) == 0 {
 		problems = append(problems, errors.New("client, ends or serve is missing"))
 	}

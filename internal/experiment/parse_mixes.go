@@ -572,6 +572,29 @@ func (p *parser) checkMemory() {
 	}
 }
 
+// checkMakers refuses instances that run together and make the same schema of a server elsewhere: each would drop what
+// another one made.
+func (p *parser) checkMakers(n *yaml.Node, all []Instance, workloads byName) {
+	made := map[string]bool{}
+	for _, instance := range all {
+		w, ok := workloads[instance.Workload]
+		if !ok {
+			continue
+		}
+		there := w.Abilities().Elsewhere
+		if there == nil || there.Makes == "" {
+			continue
+		}
+		key := there.Server + " " + there.Makes
+		if made[key] {
+			p.Problem(n, fmt.Sprintf("several instances that run together would make %s, each in the place of another's",
+				there.Makes), "give each workload a schema of its own, and one instance")
+			return
+		}
+		made[key] = true
+	}
+}
+
 // checkTargets asks each workload whether it can run on each raw stack and each stack without
 // containers that it meets, before a run finds out: one that names files, or whose server
 // runs from an image, cannot.
@@ -587,6 +610,7 @@ func (p *parser) checkTargets() {
 		}
 		asked := map[string]bool{}
 		for _, m := range met(s) {
+			p.checkMakers(p.stackNodes[i], m.Instances(s.Name), workloads)
 			for _, instance := range m.Instances(s.Name) {
 				w, ok := workloads[instance.Workload]
 				if !ok || instance.Stack != s.Name || asked[w.Name] || s.Contained && w.Abilities().Elsewhere == nil {

@@ -114,9 +114,6 @@ func (r *runner) drive(ctx context.Context, s *site, m experiment.Mix, all toget
 		follow.decide()
 	}
 	d.read(timing, follow, steps, ends, limits)
-	if err := d.check(ctx); err != nil {
-		return nil, err
-	}
 	d.sampled(t.Series)
 	t.DeviceBusy = busiest(t.Series)
 	if d.failed == nil {
@@ -128,7 +125,7 @@ func (r *runner) drive(ctx context.Context, s *site, m experiment.Mix, all toget
 			follow.tell(t)
 		}
 	}
-	return d, nil
+	return d, d.check(ctx)
 }
 
 // counters are what the devices of each stack on the site count.
@@ -222,8 +219,8 @@ func (d *driven) fail(i int, err error) {
 	}
 }
 
-// check has the data of instances looked at, where they have that done: when all have ended, so that it is in
-// nobody's numbers.
+// check has the data of instances looked at, where they have that done: when all have ended, and nothing is counted
+// or recorded any more.
 func (d *driven) check(ctx context.Context) error {
 	said := make([]error, len(d.all))
 	err := d.all.each(func(in *instance) (err error) {

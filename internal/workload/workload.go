@@ -148,6 +148,7 @@ type Abilities struct {
 
 // Elsewhere is the server that a workload drives, where somebody else started it.
 type Elsewhere struct {
+	Server string // where it is, or where that is said
 	// Makes is the schema that Prepare makes there and fills; "" where records are read that are there.
 	Makes string
 	// Replace lets what is there under that name go, whosever it is.

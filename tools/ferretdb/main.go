@@ -59,9 +59,11 @@ func serve(args []string) error {
 		}
 		return err
 	}
-	if err := writable(*dir); err != nil {
+	lock, err := locked(*dir)
+	if err != nil {
 		return err
 	}
+	defer lock.Close()
 	f, err := ferretdb.New(&ferretdb.Config{
 		Listener: ferretdb.ListenerConfig{Unix: filepath.Join(*sockets, fmt.Sprintf("mongodb-%d.sock", *port))},
 		Logger:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
@@ -75,14 +77,14 @@ func serve(args []string) error {
 	return f.Run(ctx)
 }
 
-// writable holds the directory as mongod does: for itself alone.
-func writable(dir string) error {
+// locked holds a directory as mongod does, for itself alone, for as long as the file is open.
+func locked(dir string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(dir, "mongod.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("DBPathInUse: Unable to lock the lock file: %s (%w)", lock.Name(), err)
+		return nil, fmt.Errorf("DBPathInUse: Unable to lock the lock file: %s (%w)", lock.Name(), err)
 	}
-	return nil // the descriptor stays open as long as the process lives
+	return lock, nil
 }

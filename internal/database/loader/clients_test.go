@@ -2,7 +2,6 @@ package loader
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,7 +17,9 @@ import (
 	"time"
 
 	"plimsoll/internal/database"
+	"plimsoll/internal/hist"
 	"plimsoll/internal/hosttest"
+	"plimsoll/internal/stats"
 	"plimsoll/internal/workload/ycsb"
 )
 
@@ -247,20 +248,19 @@ func plimsoll(b *testing.B, plan *ycsb.Plan, programs string, reach func(argv ..
 		}
 	}
 	var count, total float64
-	var all [][2]uint64
+	var all []hist.Bin
 	for _, o := range sum.Operations {
 		took := o.Total
 		if plan.Open() { // go-ycsb looks at the clock when an operation begins, however late that is
 			took = o.Service
 		}
-		count, total, all = count+float64(o.Count), total+took.SumNS, append(all, took.Bins...)
+		count, total = count+float64(o.Count), total+took.SumNS
+		for _, bin := range took.Bins {
+			all = append(all, hist.Bin{NS: bin[0], Count: bin[1]})
+		}
 	}
-	slices.SortFunc(all, func(a, b [2]uint64) int { return cmp.Compare(a[0], b[0]) })
-	d := did{rate: count / sum.Seconds, mean: total / count / 1e9}
-	for done := 0.0; len(all) > 0 && done < 0.99*count; all = all[1:] {
-		done, d.p99 = done+float64(all[0][1]), float64(all[0][0])/1e9
-	}
-	return d
+	p99, _ := hist.Percentile(hist.Pack(all), 99)
+	return did{count / sum.Seconds, total / count / 1e9, float64(p99) / 1e9}
 }
 
 // generateWith has our program follow a plan, and returns its output.
@@ -353,15 +353,12 @@ func compare(b *testing.B, database, workload string, ours, theirs func() did) (
 		if math.IsNaN(ratios[0]) {
 			continue
 		}
-		for _, all := range [][]float64{ratios, a, z} {
-			slices.Sort(all)
-		}
-		middle := clientPairs / 2
+		slices.Sort(ratios)
 		if what.unit == "/s" {
-			rate = z[middle]
+			rate = stats.Median(z)
 		}
 		fmt.Printf("| %s | %s | %s | %.3g%s | %.3g%s | %.3f | %.3f to %.3f |\n", database, workload, what.name,
-			a[middle], what.unit, z[middle], what.unit, ratios[middle], ratios[1], ratios[clientPairs-2])
+			stats.Median(a), what.unit, stats.Median(z), what.unit, stats.Median(ratios), ratios[1], ratios[clientPairs-2])
 	}
 	return rate
 }

@@ -22,10 +22,10 @@ const (
 
 // Facts are what a caveat says beside which stacks it is about.
 type Facts struct {
-	Devices   []string `json:"devices,omitempty"` // that carry the host's file system too
-	Reason    string   `json:"reason,omitempty"`  // why a trial was not traced; what servers are that stand in for others
-	Workloads []string `json:"workloads,omitempty"`
-	Needed    int      `json:"needed,omitempty"` // bring-ups
+	Devices   []string `json:"devices,omitempty"`   // that carry the host's file system too
+	Reason    string   `json:"reason,omitempty"`    // why a trial was not traced; what servers are that stand in for others
+	Workloads []string `json:"workloads,omitempty"` // that such servers answered
+	Needed    int      `json:"needed,omitempty"`    // bring-ups
 	AllStacks bool     `json:"all_stacks,omitempty"`
 	Widest    *Width   `json:"widest,omitempty"`
 	Allowed   float64  `json:"allowed,omitempty"` // width of an interval, as a share of its median

@@ -214,8 +214,9 @@ func (w *driven) generate(args ...string) []string {
 func (w *driven) Abilities() workload.Abilities {
 	if w.elsewhere() {
 		return workload.Abilities{
-			Watch:     func(workload.Timing) workload.Watch { return &watch{reader: w.reader()} },
-			Elsewhere: &workload.Elsewhere{Makes: w.makes(), Replace: func() { w.replace = true }},
+			Watch: func(workload.Timing) workload.Watch { return &watch{reader: w.reader()} },
+			Elsewhere: &workload.Elsewhere{Server: w.server.Address().Remote, Makes: w.makes(),
+				Replace: func() { w.replace = true }},
 		}
 	}
 	served := w.server.Serve("")
