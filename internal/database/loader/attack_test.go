@@ -105,6 +105,11 @@ func TestLoadingThatFails(t *testing.T) {
 			}
 		})
 	}
+	interrupted := func(t *testing.T, _ *Config) context.Context {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(200*time.Millisecond, cancel)
+		return ctx
+	}
 	for _, c := range []struct {
 		what, want string
 		change     func(t *testing.T, c *Config) context.Context
@@ -116,11 +121,12 @@ func TestLoadingThatFails(t *testing.T) {
 		{"a server that ends well", "sh ended while records were loaded: it exited with code 0",
 			serves("sh", "-c", "exit 0")},
 		{"a server that never answers", "the server did not answer within 1s", always(func(*Config) {})},
-		{"an interruption", context.Canceled.Error(), func(t *testing.T, _ *Config) context.Context {
-			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(200*time.Millisecond, cancel)
-			return ctx
-		}},
+		{"an interruption", context.Canceled.Error(), interrupted},
+		{"an interruption of a program", context.Canceled.Error() + ": sleep: signal: killed",
+			func(t *testing.T, c *Config) context.Context {
+				c.Plan.Make = [][]string{{"sleep", "60"}}
+				return interrupted(t, c)
+			}},
 		{"a directory that is there", "file exists", always(func(c *Config) {
 			if err := os.Mkdir(c.Dir, 0o755); err != nil {
 				panic(err)

@@ -73,6 +73,10 @@ func (c *Config) serve(ctx context.Context, before, after [][]string, do task) e
 		ended <- c.inRoot(ctx, in, sockets, before, after, do)
 	}()
 	err := <-ended
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		// What it stopped says only that it was killed, and may be heard of first.
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
 	return errors.Join(err, os.RemoveAll(sockets), os.Remove(in))
 }
 
