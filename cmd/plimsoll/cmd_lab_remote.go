@@ -87,7 +87,7 @@ func labExperiment(name string, in []string) *experiment.Experiment {
 		}
 		name = in[at]
 	}
-	e, err := loadExperiment(name)
+	e, err := loadExperiment(name, "")
 	if err != nil {
 		return nil
 	}

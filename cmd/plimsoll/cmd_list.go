@@ -16,13 +16,14 @@ import (
 
 // listed is a built-in experiment as `plimsoll list --json` prints it.
 type listed struct {
-	Name      string  `json:"name"`
-	Question  string  `json:"question"`
-	Stacks    int     `json:"stacks"`
-	Workloads int     `json:"workloads"`
-	Mixes     int     `json:"mixes,omitempty"` // of workloads, where they do not each run alone
-	Trials    int     `json:"trials"`
-	Seconds   float64 `json:"estimated_seconds"`
+	Name      string   `json:"name"`
+	Question  string   `json:"question"`
+	Stacks    int      `json:"stacks"`
+	Workloads int      `json:"workloads"`
+	Mixes     int      `json:"mixes,omitempty"`  // of workloads, where they do not each run alone
+	Scales    []string `json:"scales,omitempty"` // that it can be run at, but for the file as it is
+	Trials    int      `json:"trials"`
+	Seconds   float64  `json:"estimated_seconds"`
 }
 
 func newListCommand(a *app) *cobra.Command {
@@ -54,7 +55,7 @@ EXIT STATUS
 func (a *app) list() error {
 	var all []listed
 	for _, name := range examples.List() {
-		e, err := loadExperiment(name)
+		e, err := loadExperiment(name, "")
 		if err != nil {
 			return err
 		}
@@ -64,6 +65,7 @@ func (a *app) list() error {
 			Name: e.Name, Question: e.Question, Stacks: stacks, Workloads: len(e.Workloads),
 			Trials: len(experiment.Trials(e, 0)), Seconds: experiment.Estimate(e).Seconds(),
 		}
+		l.Scales = e.Scales
 		if e.Mixed() {
 			l.Mixes = len(e.Mixes)
 		}
@@ -81,8 +83,12 @@ func (a *app) list() error {
 		if l.Mixes > 0 {
 			running = plural.Count(l.Mixes, "mix")
 		}
-		fmt.Fprintf(&out, "%s: %s, %s, %s, about %s\n  %s\n", l.Name,
-			plural.Count(l.Stacks, "stack"), running, plural.Count(l.Trials, "trial"), about, l.Question)
+		scales := ""
+		if len(l.Scales) > 0 {
+			scales = "; --scale " + plural.Or(l.Scales)
+		}
+		fmt.Fprintf(&out, "%s: %s, %s, %s, about %s%s\n  %s\n", l.Name,
+			plural.Count(l.Stacks, "stack"), running, plural.Count(l.Trials, "trial"), about, scales, l.Question)
 	}
 	_, err := io.WriteString(a.stdout, out.String())
 	return err

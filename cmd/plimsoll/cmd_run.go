@@ -199,7 +199,7 @@ func (a *app) prepareRun(args []string, o runOptions) (trial.Options, error) {
 	if len(args) == 0 {
 		return usage("which experiment? plimsoll list names the built-in ones, anything else is a file")
 	}
-	e, err := loadExperiment(args[0])
+	e, err := loadExperiment(args[0], o.text("scale"))
 	if err = errors.Join(err, settings(e, &t, o)); err != nil {
 		return usage("%w", err)
 	}

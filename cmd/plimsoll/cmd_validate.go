@@ -31,6 +31,7 @@ type problemOfFile struct {
 }
 
 func newValidateCommand(a *app) *cobra.Command {
+	scale := ""
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check experiment files, and say what they would do",
@@ -55,7 +56,7 @@ EXIT STATUS
 			var all []validated
 			wrong := false
 			for _, file := range args {
-				v, err := a.validate(cmd.Context(), file)
+				v, err := a.validate(cmd.Context(), file, scale)
 				if err != nil {
 					return runError(err, "")
 				}
@@ -73,14 +74,15 @@ EXIT STATUS
 		ValidArgsFunction: completeFiles,
 	}
 	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print JSON")
+	cmd.Flags().StringVar(&scale, "scale", "", "`name` of the files' scale to look at (default: the files as they are)")
 	return cmd
 }
 
 // validate reads a file as a run does. What is wrong with it is in what it
 // returns; the error is about the host.
-func (a *app) validate(ctx context.Context, file string) (validated, error) {
+func (a *app) validate(ctx context.Context, file, scale string) (validated, error) {
 	v := validated{File: file}
-	e, err := loadExperiment(file)
+	e, err := loadExperiment(file, scale)
 	if err == nil {
 		err = checkPreconditioning(e)
 	}

@@ -15,10 +15,10 @@ import (
 	"plimsoll/internal/workload/kinds"
 )
 
-// loadExperiment reads a built-in experiment by its name, or a file.
-func loadExperiment(name string) (*experiment.Experiment, error) {
+// loadExperiment reads a built-in experiment by its name, or a file, at one of its scales where scale names one.
+func loadExperiment(name, scale string) (*experiment.Experiment, error) {
 	if text, ok := examples.Find(name); ok {
-		e, err := parseExperiment(name+".yaml", text)
+		e, err := parseExperiment(name+".yaml", scale, text)
 		if err == nil {
 			e.File = "" // it is no file of the user's
 		}
@@ -40,7 +40,7 @@ func loadExperiment(name string) (*experiment.Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := parseExperiment(name, text)
+	e, err := parseExperiment(name, scale, text)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +51,8 @@ func loadExperiment(name string) (*experiment.Experiment, error) {
 // parseExperiment reads the text of an experiment file. Directories that it
 // names relative to the working directory are made absolute, since a run may
 // be resumed, and cleaned up after, from elsewhere.
-func parseExperiment(file string, text []byte) (*experiment.Experiment, error) {
-	return parseWith(file, text, func(name string) ([]byte, error) { return openBeside(file, name) })
+func parseExperiment(file, scale string, text []byte) (*experiment.Experiment, error) {
+	return parseWith(file, scale, text, func(name string) ([]byte, error) { return openBeside(file, name) })
 }
 
 // openBeside reads a file that an experiment file names.
@@ -64,9 +64,11 @@ func openBeside(file, name string) ([]byte, error) {
 }
 
 // parseWith is parseExperiment, with what reads the files that the experiment names.
-func parseWith(file string, text []byte, open func(name string) ([]byte, error)) (*experiment.Experiment, error) {
+func parseWith(
+	file, scale string, text []byte, open func(name string) ([]byte, error),
+) (*experiment.Experiment, error) {
 	e, err := experiment.Parse(file, text,
-		experiment.Options{Catalog: stack.Catalog(), Kinds: kinds.All(), Open: open})
+		experiment.Options{Catalog: stack.Catalog(), Kinds: kinds.All(), Open: open, Scale: scale})
 	if err != nil {
 		return nil, err
 	}

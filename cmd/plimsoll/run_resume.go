@@ -55,7 +55,7 @@ func (a *app) resumeRun(t trial.Options, dir string, more time.Duration) (trial.
 		}
 		return nil, fmt.Errorf("the run %s does not have it as it was when it began", dir)
 	}
-	e, err := parseWith(run.Experiment.File, []byte(run.Experiment.Source), open)
+	e, err := parseWith(run.Experiment.File, "", []byte(run.Experiment.Source), open)
 	if err != nil {
 		return t, &exitError{exitUsage, err}
 	}

@@ -12,7 +12,7 @@ import (
 // A run on several devices goes on with the stacks that it began with.
 func TestRestoreOnSeveralDevices(t *testing.T) {
 	load := func() *experiment.Experiment {
-		e, err := loadExperiment("software-stack")
+		e, err := loadExperiment("software-stack", "")
 		if err != nil {
 			t.Fatal(err)
 		}

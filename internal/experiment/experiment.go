@@ -44,7 +44,9 @@ type Experiment struct {
 	Host      *result.Limits
 	HostAsked result.HostAsked   // what a command line says of it
 	Instances int                // of the mix with most, as a command line says; 0 for as many as in the file
-	Source    string             // text of the file
+	Scales    []string           // that the file has, by name
+	AtScale   string             // the one of them that it was read at; "" for the file as it is
+	Source    string             // text of the file, at the scale that was asked for
 	File      string             // name of the file, as Parse was given it
 	Files     []result.InputFile // that its workloads were read from, by the names that it gives them
 

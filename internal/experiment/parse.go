@@ -27,6 +27,7 @@ type Options struct {
 	Catalog *line.Catalog                     // what stacks may be made of
 	Kinds   []workload.Kind                   // what may drive load
 	Open    func(name string) ([]byte, error) // reads a file that a workload names, relative to the experiment's folder
+	Scale   string                            // of the file's scales, the one that is read; "" for the file as it is
 
 	file  string // its name
 	asked asked  // of what mixes are made of
@@ -46,8 +47,16 @@ func Parse(file string, text []byte, o Options) (*Experiment, error) {
 			parsed: &o,
 		},
 	}
-	if root := p.Root(text, aFile); root != nil {
+	root := p.Root(text, aFile)
+	if root != nil && o.Scale != "" {
+		root = p.atScale(root)
+		p.e.parsed.Scale = "" // its source is of that scale
+	}
+	if root != nil {
 		p.file(root)
+	}
+	if len(p.Problems) == 0 && o.asked.nothing() {
+		p.checkScales(file, text)
 	}
 	if len(p.Problems) > 0 {
 		return nil, p.Problems.Sorted().Within(file)

@@ -199,6 +199,10 @@ var fileSettings = []Setting{
 		},
 	},
 	{
+		Flag: "scale", Help: "`name` of the file's scale to measure at, such as paper (plimsoll list tells which have one)",
+		value: atScale{},
+	},
+	{
 		Flag: "jobs", Help: "`number` of jobs of the workloads that have most; the others get no more",
 		value: number{
 			least:  1,
@@ -277,6 +281,12 @@ var fileSettings = []Setting{
 		Description: "A miniature, a smaller host made of this one, that all mixes run in: its processors, " +
 			"its memory with the page cache, and what its devices do in a second.",
 		value: content{LimitKeys{}, func(p *parser, n *yaml.Node) { p.hostNode = n }},
+	},
+	{
+		Key: scalesKey,
+		Description: "The same question at other sizes, by name: what differs from the file, key by key (RFC 7386), " +
+			"and null for what is not to be there. plimsoll run FILE --scale NAME.",
+		value: content{map[string]map[string]any{}, func(p *parser, n *yaml.Node) { p.readScales(n) }},
 	},
 }
 

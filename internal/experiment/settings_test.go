@@ -55,7 +55,7 @@ func TestSettingsAreStoredAndRestored(t *testing.T) {
 	texts := map[string]string{
 		"repeat": "7", "trials": "3", "runtime": "30s", "ramp": "5s", "fixed": "40s", "target": "4%",
 		"precondition": "snia,round=10s", "budget": "15m", "jobs": "2", "size": "4GiB", "seed": "9",
-		"records": "1000", "instances": "12", "host": "none", "host-cpus": "2", "host-cpuset": "0-1",
+		"records": "1000", "instances": "12", "scale": "paper", "host": "none", "host-cpus": "2", "host-cpuset": "0-1",
 		"host-memory": "none", "host-read-iops": "2000", "host-write-iops": "none", "host-read-bandwidth": "1GiB/s",
 		"host-write-bandwidth": "none",
 		"objective":            "p99=10ms,standalone=50%",

@@ -94,9 +94,10 @@ type Experiment struct {
 	// that the workloads with most of them were given; 0 when they have their own
 	Jobs int `json:"jobs,omitempty"`
 	// that workloads' files were given; 0 when they have their own
-	SizeBytes int64 `json:"size_bytes,omitempty"`
-	Records   int   `json:"records,omitempty"`   // that each server was given; 0 when they have their own
-	Instances int   `json:"instances,omitempty"` // of the mix with most, where it was not to be the file's
+	SizeBytes int64  `json:"size_bytes,omitempty"`
+	Scale     string `json:"scale,omitempty"`     // of the file's scales, the one that Source is of; "" for the file as it is
+	Records   int    `json:"records,omitempty"`   // that each server was given; 0 when they have their own
+	Instances int    `json:"instances,omitempty"` // of the mix with most, where it was not to be the file's
 	// what was said of the miniature beside what the file says
 	HostAsked HostAsked `json:"host_asked,omitzero"`
 	// by which share each limit of the miniature is varied at the load line; 0 where none is
