@@ -140,6 +140,36 @@ mixes:
 	}
 }
 
+// TestAMiniatureInMemory: what a miniature allows a device to do in a second is nothing that a stack in memory could
+// have.
+func TestAMiniatureInMemory(t *testing.T) {
+	hosttest.Measures(t)
+	p := newProgram(t)
+	code, out, errs := p.run("run", p.experiment(`
+name: in-memory
+question: What does memory do?
+repeat: 1
+trials: 1
+runtime: 300ms
+stacks:
+  memory: tmpfs(size=64MiB)
+workloads:
+  R: {fio: {rw: randread, size: 8MiB, direct: false}}
+mixes:
+  R: {R: 1}
+host: {memory: 512MiB, read-iops: 100}
+`), "--quiet")
+	if code != 0 {
+		t.Fatalf("ends with %d: %s%s", code, out, errs)
+	}
+	_, run := p.result()
+	small := run.Trials[0].Miniature
+	if rate := run.Trials[0].Measured().IOPS(); small == nil || small.ReadBack.MemoryBytes != 512<<20 ||
+		small.Asked.Read != (result.Rate{}) || rate < 200 {
+		t.Errorf("%.0f reads/s in a miniature of %+v", rate, small)
+	}
+}
+
 // TestAPolicyHoldsInstancesToTheirShares: limits on devices of instances and those that a
 // miniature shares take turns on one stack, also where control groups know one or the other.
 func TestAPolicyHoldsInstancesToTheirShares(t *testing.T) {

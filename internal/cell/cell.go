@@ -36,6 +36,18 @@ func (u Unit) Mean() float64 {
 // Sample is the units of one point, by block and bring-up.
 type Sample []Unit
 
+// Times returns the sample with every value so many times as large.
+func (s Sample) Times(factor float64) (out Sample) {
+	for _, u := range s {
+		u.Values = slices.Clone(u.Values)
+		for i := range u.Values {
+			u.Values[i] *= factor
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
 // Take returns the sample that trials of one point make. value returns what a
 // trial measured; a trial without such a value is left out. The order of the
 // trials does not matter.

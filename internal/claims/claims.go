@@ -43,6 +43,7 @@ type Claim struct {
 	Model     bool // the performance model must reproduce it too
 	Note      string
 	Test      *Test  // how a run tests it; nil for a claim that none does
+	Part      string // of a claim with several numbers, the one that this is; "" for all
 	Untested  string // why no experiment can judge it; "" where Test says how one does
 }
 

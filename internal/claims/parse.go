@@ -111,6 +111,13 @@ func (r row) claim() (Claim, error) {
 		problems = append(problems, err)
 	}
 	c.Value = &v
+	if c.Test != nil && c.Test.Parts != nil {
+		for _, p := range v.Parts {
+			_, told := c.Test.Parts[p.Name]
+			wrong(!told, "its test does not say what %s is about", p.Name)
+		}
+		wrong(len(v.Parts) != len(c.Test.Parts), "its test has parts that it has no number of")
+	}
 	return c, errors.Join(problems...)
 }
 

@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,7 +37,40 @@ type Test struct {
 	Shape    Shape    `yaml:"shape"`    // of a curve over the number of instances
 	Policy   string   `yaml:"policy"`   // of limits that each instance has: mem; against another one (Against)
 	At       int      `yaml:"at"`       // instances at which two policies, or workloads, are compared
+	Than     int      `yaml:"than"`     // instances of the baseline, where that is on several drives
 	Sides    []string `yaml:"sides"`    // of the two Roles beside each other, whose throughput it is about; both when it names none
+	Factor   texts    `yaml:"factor"`   // of experiments, whose levels are compared: "media"; any that a run has
+	Level    string   `yaml:"level"`    // of the subject, against that of Against; the highest against the lowest where it names none
+
+	Parts map[string]Narrow `yaml:"parts"` // what each number of a claim that has several is about
+}
+
+// Narrow is what of a test differs for one number of a claim. What it leaves out is the test's.
+type Narrow struct {
+	Roles  []string `yaml:"roles"`
+	Sides  []string `yaml:"sides"`
+	Metric Metric   `yaml:"metric"`
+	Level  string   `yaml:"level"`
+}
+
+// Apart returns a claim for each number that a claim with Parts has; the claim itself where it has none.
+func (c Claim) Apart() (all []Claim) {
+	if c.Test == nil || len(c.Test.Parts) == 0 {
+		return []Claim{c}
+	}
+	for i, p := range c.Value.Parts {
+		one, t, narrow := c, *c.Test, c.Test.Parts[p.Name]
+		if narrow.Roles != nil {
+			t.Roles = narrow.Roles
+		}
+		if narrow.Sides != nil {
+			t.Sides = narrow.Sides
+		}
+		t.Metric, t.Level = cmp.Or(narrow.Metric, t.Metric), cmp.Or(narrow.Level, t.Level)
+		one.Test, one.Value, one.Part = &t, &c.Value.Parts[i].Value, p.Name
+		all = append(all, one)
+	}
+	return all
 }
 
 // How names the way in which a claim is tested.
@@ -62,17 +96,22 @@ const (
 	BetweenPolicies  Sides = "policies"  // instances with a policy of limits against as many with another one
 	BetweenWorkloads Sides = "workloads" // instances of a workload against as many of another one
 	BetweenCompany   Sides = "company"   // instances of a workload beside those of another one against as many alone
+	BetweenLevels    Sides = "levels"    // instances at one level of a factor against as many at another one
+	BetweenTwins     Sides = "twins"     // instances on a remote drive against as many on its twin in this host
+	BetweenHosts     Sides = "hosts"     // instances of two hosts with a drive each against those of one with two drives
 )
 
 // Roles of workloads: fio's patterns, and what YCSB asks a database for.
 const (
-	Updates     = "W"   // updates alone
+	Updates     = "W" // updates alone
+	Inserts     = "I" // inserts alone, as records are loaded
+	TPCC        = "TPC-C"
 	AnyDatabase = "any" // whatever is asked
 )
 
 // Roles are all of them: fio's, and YCSB's workloads.
 func Roles() []string {
-	return []string{"RR", "RW", "SR", "SW", "A", "B", "C", "D", "E", "F", Updates, AnyDatabase}
+	return []string{"RR", "RW", "SR", "SW", "A", "B", "C", "D", "E", "F", Updates, Inserts, TPCC, AnyDatabase}
 }
 
 // Metric names what is compared: of stacks the rate, and of instances throughput, where it names none.
@@ -103,6 +142,8 @@ const (
 	Peaks     Shape = "peaks"     // it rises, and falls behind its best
 	Saturates Shape = "saturates" // it rises, and is level then
 	Level     Shape = "level"     // it does not rise
+	Rises     Shape = "rises"     // it rises up to the most
+	Moves     Shape = "moves"     // its best is at more instances, the more memory or drives there are
 )
 
 // Load names how many I/Os are in flight.
@@ -168,7 +209,7 @@ func (t *Test) check() error {
 	wrong(!slices.Contains([]How{ByRatio, ByOrdering, ByLocation, ByShare, ByShape}, t.How),
 		"there is no way of testing %q", t.How)
 	wrong(!slices.Contains([]Sides{BetweenStacks, BetweenLoads, BetweenCounts, BetweenPolicies, BetweenWorkloads,
-		BetweenCompany}, t.Between), "no ratio is between %q", t.Between)
+		BetweenCompany, BetweenLevels, BetweenTwins, BetweenHosts}, t.Between), "no ratio is between %q", t.Between)
 	wrong(t.Reason == "", "a test says what the paper puts the result down to")
 	wrong(!slices.Contains([]Load{"", Low, High, Parallel}, t.Load), "there is no load %q", t.Load)
 	for _, r := range t.Roles {
@@ -179,13 +220,17 @@ func (t *Test) check() error {
 	}
 	wrong(!slices.Contains([]Metric{"", Throughput, P99, TailOverMean, DeviceBandwidth, TotalLatency, CompletionLatency,
 		SubmissionShare, SoftwareShare, SoftwareParts, HighestRate}, t.Metric), "there is no metric %q", t.Metric)
-	wrong(!slices.Contains([]Shape{"", Valley, Peaks, Saturates, Level}, t.Shape), "there is no shape %q", t.Shape)
+	wrong(!slices.Contains([]Shape{"", Valley, Peaks, Saturates, Level, Rises, Moves}, t.Shape),
+		"there is no shape %q", t.Shape)
 	wrong((t.How == ByShape) != (t.Shape != ""), "a test by shape has one, and no other has one")
 	wrong(t.Between == BetweenPolicies && (t.Policy == "" || len(t.Against) != 1 || t.At < 1),
 		"a test between policies names a policy, another one that it is against, and at how many instances")
 	wrong(t.Between == BetweenWorkloads && (len(t.Roles) != 2 || t.At < 1),
 		"a test between workloads names two roles, and at how many instances")
 	wrong(t.Between == BetweenCompany && len(t.Roles) != 2, "a test of company names two roles")
+	wrong(t.Between == BetweenLevels && (len(t.Factor) == 0 || (t.Level != "" || t.Parts != nil) && len(t.Against) != 1),
+		"a test between levels names a factor, and of two levels both")
+	wrong(t.Between == BetweenHosts && (t.At < 1 || t.Than < 1), "a test between hosts names two numbers of instances")
 	if t.Flag != nil {
 		wrong(t.Flag.Wanted != "on" && t.Flag.Wanted != "off", "a flag is wanted on or off")
 	}

@@ -12,6 +12,7 @@ import (
 	"plimsoll/internal/finding/elasticity"
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/illusion"
+	"plimsoll/internal/finding/levels"
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/missing"
@@ -41,6 +42,7 @@ var table = []rule{
 	{name: "elasticity", draw: elasticity.Find},
 	{name: "policies", draw: policies.Find},
 	{name: "overload", draw: overload.Find},
+	{name: "levels", draw: levels.Find},
 	{name: "tenants", draw: tenants.Find},
 	{name: "fastest", draw: ranking.Find},
 	{name: "illusion", draw: illusion.Find},

@@ -285,6 +285,9 @@ func (p *Place) Network() (string, error) {
 	return in.container.Network()
 }
 
+// InMemory reports whether the base stands in memory, and on no device.
+func (b *Base) InMemory() bool { return slices.Contains(Marks(b.line), result.MarkMemory) }
+
 // LimitDevices returns the MAJ:MIN of the devices that limits on the base's devices are
 // set for, as on those of a miniature that its places share: the topmost one. It is
 // empty for a stack in memory.

@@ -88,6 +88,12 @@ func reach(t Stopper, e *experiment.Experiment) {
 	t.Helper()
 	var remotes []line.Node
 	for _, transport := range []string{"tcp", "rdma"} {
+		if !slices.ContainsFunc(e.Stacks, func(s experiment.Stack) bool {
+			over, _ := s.Line.Nodes[0].Option("transport")
+			return over == transport
+		}) {
+			continue
+		}
 		remotes = append(remotes, sourceOf(t, "nvmeof(transport="+transport+", addr=10.0.0.1, nqn=nqn.x)"))
 	}
 	drive := sourceOf(t, "serial:S1")

@@ -63,7 +63,10 @@ type crowd struct {
 	weakest, outOfMemory float64
 	peakMiB, memoryLimit float64 // in MiB
 
-	offered, done   float64 // of an open loop: operations per second of each, and the share that was completed
+	offered, done float64           // of an open loop: operations per second of each, and the share that was completed
+	levels        map[string]string // of factors that the mix is at
+	on            []string          // stacks that the mix names; nil for none
+
 	growth, service float64 // by how much p99 gets longer, in ns a ns; p99 from when operations were sent, in ns
 	hindered, lag   float64 // 1 where the generator was the bottleneck; its own lateness, in ns
 }
@@ -75,8 +78,17 @@ func tellCrowd(t Stopper, run *result.Run, host *result.Limits, varies *result.V
 	t.Helper()
 	stack := words[1]
 	c, tenant, rates := tellTenant(t, append([]string{words[0]}, words[2:]...))
-	mix := result.Mix{Name: fmt.Sprintf("%s-%d", tenant.Workload, tenant.Count), Host: host,
+	mix := result.Mix{Name: fmt.Sprintf("%s-%d", tenant.Workload, tenant.Count), Host: host, Levels: c.levels,
 		Tenants: []result.Tenant{tenant}}
+	for _, level := range c.levels {
+		mix.Name += "-" + level
+	}
+	if on := strings.Join(c.on, "-"); on != "" {
+		stack = ""
+		if !strings.HasSuffix(mix.Name, "-"+on) {
+			mix.Name += "-" + on
+		}
+	}
 	if tenant.Policy != "" {
 		mix.Name += "-" + tenant.Policy
 	}
@@ -120,8 +132,16 @@ func tellTenant(t Stopper, words []string) (c crowd, of result.Tenant, rates []s
 			rates = append(rates, w)
 			continue
 		}
-		if key == "policy" {
+		switch key {
+		case "policy":
 			policy = value
+			continue
+		case "level": // level=FACTOR:NAME
+			factor, level, _ := strings.Cut(value, ":")
+			c.levels = map[string]string{factor: level}
+			continue
+		case "on":
+			c.on = strings.Split(value, ",")
 			continue
 		}
 		field := map[string]*float64{
@@ -138,7 +158,7 @@ func tellTenant(t Stopper, words []string) (c crowd, of result.Tenant, rates []s
 		*field = numberOf(t, value)
 	}
 	limits := result.Limits{CPUs: c.limit, MemoryBytes: int64(c.memoryLimit) << 20}
-	return c, result.Tenant{Name: workload, Workload: workload, Count: n, Limits: limits, Policy: policy}, rates
+	return c, result.Tenant{Name: workload, Workload: workload, Count: n, On: c.on, Limits: limits, Policy: policy}, rates
 }
 
 // trial is a second in which all instances together did so much.

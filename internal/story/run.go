@@ -4,7 +4,7 @@
 //	stack NAME [marks]: LINE
 //	control NAME: STACK
 //	fact STACK NAME: VALUE
-//	workload NAME PATTERN|ycsb [DECLARED]
+//	workload NAME PATTERN|ycsb|tpcc [DECLARED]
 //	kernel RELEASE
 //	cpus N
 //	drive NAME solid|rotates [MODEL]
@@ -17,7 +17,7 @@
 //	instances WORKLOAD STACK xN RATE,RATE|- ... [reads=PER_OP] [writes=PER_OP]
 //	    [cpus=N] [limit=CPUS] [cache=MIB] [io=SHARE]
 //	    [memory=SHARE] [busy=SHARE] [throttled=SHARE] [mean=NS] [p99=NS] [weakest=SHARE] [killed=N]
-//	    [policy=NAME] [peak=MIB] [memory-limit=MIB]
+//	    [policy=NAME] [level=FACTOR:NAME] [on=STACK,...] [peak=MIB] [memory-limit=MIB]
 //	beside STACK WORKLOADxN WORKLOADxN RATE/RATE...
 //	varied LIMIT*FACTOR WORKLOAD STACK xN ...
 //
@@ -89,7 +89,7 @@ func Tell(t Stopper, story string) *result.Run {
 			w := result.Workload{Name: words[1], Pattern: words[2]}
 			_, w.Declared, _ = strings.Cut(text, "{")
 			switch {
-			case w.Pattern == ycsb.Kind.Name:
+			case w.Pattern == ycsb.Kind.Name, w.Pattern == ycsb.TPCC.Name:
 				w.Kind, w.Pattern, w.Declared = w.Pattern, "", "{"+w.Declared
 			case w.Declared != "":
 				w.Kind, w.Declared = "fio", "{rw: "+w.Pattern+", "+w.Declared

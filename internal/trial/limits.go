@@ -71,6 +71,9 @@ func (s *site) limit(m experiment.Mix, all together, devices bool) (small *resul
 		if m.Host != nil {
 			asked = *m.Host
 		}
+		if !slices.ContainsFunc(s.bases, func(b *upBase) bool { return !b.InMemory() }) {
+			asked = withoutDevices(asked) // there is no device that could be limited
+		}
 		small, err = limited(s.small.group, part(asked), s.limitDevices())
 		if err != nil {
 			return nil, nil, limitless("the miniature host", err)

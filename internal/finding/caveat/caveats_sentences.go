@@ -74,8 +74,12 @@ func (f Facts) say(name string, stacks []string) (title, why string) {
 			fmt.Sprintf("What is made anew counts, and not what is measured again: a stack that was brought up once stood on one "+
 				"region of the disk. Set repeat to %d or more; from 6 on the intervals of medians reach 95%%.", f.Needed)
 	case "spread":
-		return fmt.Sprintf("%s %s much from trial to trial: %s under %s has an interval of %s around its median", all,
-				choose("varies", "vary"), f.Widest.Stack, f.Widest.Workload, units.Percent(f.Widest.Share)),
+		whose := all + " " + choose("varies", "vary")
+		if all == "" {
+			whose = "Mixes vary"
+		}
+		return fmt.Sprintf("%s much from trial to trial: %s has an interval of %s around its median", whose,
+				under(f.Widest.Stack, f.Widest.Workload), units.Percent(f.Widest.Share)),
 			fmt.Sprintf("The interval of the median is wider than %s of it. Small differences cannot be seen: repeat more often, "+
 				"measure longer, or quiet the host.", units.Percent(f.Allowed))
 	}

@@ -15,6 +15,14 @@ func (f Steady) finding(id, name string, stacks []string) fact.Finding {
 	return fact.Finding{ID: "steadiness/" + id, Case: name, Kind: fact.KindCaveat, Stacks: stacks, Facts: f, Title: title, Why: why}
 }
 
+// under names a point; stack is "" where the mix names its own.
+func under(stack, workload string) string {
+	if stack == "" {
+		return workload
+	}
+	return stack + " under " + workload
+}
+
 func (f Steady) say(name string, stacks []string) (title, why string) {
 	all := plural.And(stacks)
 	passes := ""
@@ -58,7 +66,7 @@ func (f Steady) say(name string, stacks []string) (title, why string) {
 			if w.Share > 1 {
 				known = "whose interval is wider than its mean"
 			}
-			title += fmt.Sprintf(": least is known of %s under %s, %s", w.Stack, w.Workload, known)
+			title += fmt.Sprintf(": least is known of %s, %s", under(w.Stack, w.Workload), known)
 		}
 		return title, fmt.Sprintf("A point is decided once its mean is known within %s, or every comparison with it has its "+
 			"verdict. Time went where intervals were widest; with a larger --budget, more is decided.", units.Percent(f.Target))

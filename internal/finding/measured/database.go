@@ -14,7 +14,7 @@ import (
 // that asks none.
 func (v *View) Asked(workload string) (l ycsb.Load, ok bool) {
 	at := slices.IndexFunc(v.Run.Workloads, func(w result.Workload) bool { return w.Name == workload })
-	if at < 0 || v.Run.Workloads[at].Kind != ycsb.Kind.Name {
+	if at < 0 || !slices.Contains([]string{ycsb.Kind.Name, ycsb.TPCC.Name}, v.Run.Workloads[at].Kind) {
 		return l, false
 	}
 	return ycsb.LoadOf(v.Run.Workloads[at].Declared)

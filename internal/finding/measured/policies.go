@@ -86,5 +86,5 @@ func (v *View) UnderPolicy(mix string) bool {
 // Together reports whether a mix is about what its instances do to each other, or limits to them,
 // and not about which stack.
 func (v *View) Together(mix string) bool {
-	return v.Scaled(mix) || v.UnderPolicy(mix) || v.shares(mix, true) || v.OfferedAt(mix)
+	return v.Scaled(mix) || v.UnderPolicy(mix) || v.shares(mix, true) || v.OfferedAt(mix) || v.AtLevel(mix)
 }

@@ -1,7 +1,10 @@
 package measured
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 
 	samples "plimsoll/internal/cell"
 	"plimsoll/internal/finding/fact"
@@ -42,6 +45,40 @@ func (v *View) Scalings() []Scaling {
 		}
 	}
 	return slices.DeleteFunc(all.all, func(s Scaling) bool { return len(s.Counts) < 2 })
+}
+
+// Over returns mixes that differ in one factor alone, whose levels are numbers, as Scalings does those that differ in
+// their number of instances: Counts are the levels.
+func (v *View) Over(factor string) []Scaling {
+	var all families[Scaling]
+	for _, m := range v.Run.Mixes {
+		level, err := strconv.Atoi(m.Levels[factor])
+		if err != nil || len(m.Tenants) != 1 || m.Varies != nil {
+			continue
+		}
+		others := maps.Clone(m.Levels)
+		delete(others, factor)
+		for _, c := range v.Under(m.Name) {
+			first := Scaling{Stack: c.Stack, Workload: m.Tenants[0].Workload, Host: m.Host}
+			all.of(fmt.Sprint(c.Stack.Name, "\x00", others, m.Tenants[0].Count, m.Tenants[0].Policy), first).add(level, c)
+		}
+	}
+	return slices.DeleteFunc(all.all, func(s Scaling) bool { return len(s.Counts) < 2 })
+}
+
+// HostOf returns the miniature of a mix; nil for none.
+func (v *View) HostOf(mix string) *result.Limits {
+	at := slices.IndexFunc(v.Run.Mixes, func(m result.Mix) bool { return m.Name == mix })
+	if at < 0 {
+		return nil
+	}
+	return v.Run.Mixes[at].Host
+}
+
+// MixOf returns the mix of a scaling with the fewest instances.
+func (v *View) MixOf(s Scaling) result.Mix {
+	at := slices.IndexFunc(v.Run.Mixes, func(m result.Mix) bool { return m.Name == s.Cells[0].Workload.Name })
+	return v.Run.Mixes[at]
 }
 
 // fit returns how many servers of a workload a miniature has memory for; 0 where that is not known.

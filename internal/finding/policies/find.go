@@ -43,7 +43,7 @@ func Verdict(v *measured.View, quiet bool) (f fact.Finding, told *Facts, ok bool
 		return f, nil, false
 	}
 	for _, c := range v.All() {
-		if c.Stack != all[0].Stack || !v.UnderPolicy(c.Workload.Name) {
+		if c.Stack != all[0].Stack || !v.UnderPolicy(c.Workload.Name) && !v.AtLevel(c.Workload.Name) {
 			return f, nil, false
 		}
 	}

@@ -237,6 +237,7 @@ type Instead struct {
 	Of       string   `json:"of,omitempty"`       // the paper's database
 	Asked    string   `json:"asked,omitempty"`    // YCSB's workload, or the run's name of it; "" where it is the paper's
 	Roles    []string `json:"roles,omitempty"`    // the paper's
+	Drives   []string `json:"drives,omitempty"`   // that one device stands for, limited to what each does: "a SATA SSD"
 }
 
 // Compared is two sets of instances, by a metric.
@@ -264,8 +265,17 @@ type Grown struct {
 	Effect   fact.Effect `json:"effect"`
 }
 
+// Moved is with how many instances most is done, with more of something and with less.
+type Moved struct {
+	Workload string `json:"workload"`
+	Of       string `json:"of"`   // memory, drives
+	Best     int    `json:"best"` // with more
+	Less     int    `json:"less"` // with less
+}
+
 // Peak is where the instances of a workload together do most.
 type Peak struct {
+	Noun     string           `json:"noun"` // of what there are so many: container, user
 	Workload string           `json:"workload"`
 	First    int              `json:"first"` // fewest instances that were measured
 	Most     int              `json:"most"`

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"cmp"
 	"fmt"
 
 	"plimsoll/internal/claims"
@@ -66,14 +67,17 @@ func Find(v *measured.View) []fact.Finding {
 		if c.Test == nil {
 			continue
 		}
-		for _, k := range ways[c.Test.How](v, c) {
-			touched[c.ID] = true
-			f := k.finding(c)
-			ids[f.ID]++
-			if n := ids[f.ID]; n > 1 { // the same instances in another miniature
-				f.ID = fmt.Sprintf("%s/%d", f.ID, n)
+		for _, c := range c.Apart() {
+			for _, k := range ways[c.Test.How](v, c) {
+				touched[c.ID] = true
+				k.part = cmp.Or(k.part, c.Part)
+				f := k.finding(c)
+				ids[f.ID]++
+				if n := ids[f.ID]; n > 1 { // the same instances in another miniature
+					f.ID = fmt.Sprintf("%s/%d", f.ID, n)
+				}
+				out = append(out, f)
 			}
-			out = append(out, f)
 		}
 	}
 	if len(touched) > 0 {
@@ -89,7 +93,9 @@ func (k claimCase) finding(c claims.Claim) fact.Finding {
 	}
 	if k.part != "" {
 		id += "/" + k.part
-		c, _ = narrowed(c, k.part)
+		if c.Part == "" {
+			c, _ = narrowed(c, k.part)
+		}
 	}
 	if k.instead != nil {
 		k.verdict = asShape(k.verdict)

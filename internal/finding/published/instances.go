@@ -44,8 +44,7 @@ func sides(v *measured.View, t *claims.Test, tenants int) (all []side) {
 
 // alike reports whether two sides are on one stack, in the same miniature.
 func (s side) alike(o side) bool {
-	return s.cell.Stack == o.cell.Stack && slices.Equal(s.tenant.On, o.tenant.On) &&
-		(s.mix.Host == nil) == (o.mix.Host == nil) && (s.mix.Host == nil || *s.mix.Host == *o.mix.Host)
+	return s.cell.Stack == o.cell.Stack && slices.Equal(s.tenant.On, o.tenant.On) && sameHost(s.mix, o.mix)
 }
 
 // among is the first of some sides with as many instances on the same stack and host that fits too; nil for none.
@@ -97,6 +96,7 @@ type comparison struct {
 	lacks     string // a policy, or a workload; "" for instances alone
 	needs     string // it in words, which complete a sentence
 	called    func(side) string
+	hosts     int                     // whose instances the sides are, each host with as many; 0 for one
 	says      func(c Compared) string // "throughput of 4 containers of A", of whose ratio it ends with "of that alone"
 	than      func(c Compared) string
 }
@@ -121,7 +121,11 @@ func (t comparison) cases(v *measured.View, c claims.Claim, all []side) (out []c
 				facts.Workload, t.needs)
 		} else {
 			k.evidence = append(k.evidence, o.cell)
-			if e, ok := k.compare(v, c.Test.Metric, t.called(s), t.called(*o), s.sample(c.Test.Metric), o.sample(c.Test.Metric)); ok {
+			of, than := s.sample(c.Test.Metric), o.sample(c.Test.Metric)
+			if t.hosts > 1 {
+				of = of.Times(float64(t.hosts))
+			}
+			if e, ok := k.compare(v, c.Test.Metric, t.called(s), t.called(*o), of, than); ok {
 				facts.Effect = e
 				short := prose.ShortRatio(e)
 				k.tell(t.how, facts, short, "%s of %s of %s is %s of that %s", facts.Metric,
@@ -233,12 +237,19 @@ func inRole(v *measured.View, t *claims.Test, workload string) (role string, ins
 	if at := slices.IndexFunc(v.Run.Workloads, func(w result.Workload) bool { return w.Name == workload }); at >= 0 {
 		title = cmp.Or(v.Run.Workloads[at].Image.StandsIn(), title)
 	}
-	if !strings.EqualFold(title, t.Software) {
-		in.Database, in.Of = title, t.Software
+	software := t.Software
+	if roleOf(asked) == claims.TPCC && len(t.Roles) > 1 {
+		software = "MySQL" // which all papers asked for it
 	}
-	at := slices.IndexFunc(of, func(role string) bool { return role == claims.AnyDatabase || roleOf(asked) == role })
+	if !strings.EqualFold(title, software) {
+		in.Database, in.Of = title, software
+	}
+	transactions := roleOf(asked) == claims.TPCC // which are no operations of YCSB
+	at := slices.IndexFunc(of, func(role string) bool {
+		return role == claims.AnyDatabase && !transactions || roleOf(asked) == role
+	})
 	if at < 0 {
-		if !t.Others {
+		if !t.Others || transactions {
 			return "", nil, false
 		}
 		at, in.Roles, in.Asked = 0, of, cmp.Or(roleOf(asked), workload)
@@ -251,8 +262,13 @@ func inRole(v *measured.View, t *claims.Test, workload string) (role string, ins
 
 // roleOf is the role of what a database is asked for; "" for none.
 func roleOf(l ycsb.Load) string {
-	if l.Mix[ycsb.Update] == 1 {
+	switch {
+	case l.Mix[ycsb.Update] == 1:
 		return claims.Updates
+	case l.Mix[ycsb.Insert] == 1:
+		return claims.Inserts
+	case l.Mix[ycsb.NewOrder] > 0:
+		return claims.TPCC
 	}
 	return l.Called()
 }

@@ -22,6 +22,9 @@ func ratios(v *measured.View, c claims.Claim) []claimCase {
 		claims.BetweenPolicies:  ofPolicies,
 		claims.BetweenWorkloads: ofWorkloads,
 		claims.BetweenCompany:   ofCompany,
+		claims.BetweenLevels:    ofLevels,
+		claims.BetweenTwins:     ofTwins,
+		claims.BetweenHosts:     ofHosts,
 	}[c.Test.Between](v, c)
 }
 

@@ -68,6 +68,10 @@ func (i Instead) String() string {
 	if i.Asked != "" {
 		parts = append(parts, "workload "+i.Asked+" in the place of "+plural.Or(i.Roles))
 	}
+	if i.Drives != nil {
+		parts = append(parts, "a device that is limited to as many reads and writes as each does in the place of "+
+			plural.And(i.Drives))
+	}
 	return strings.Join(parts, ", ")
 }
 
@@ -165,9 +169,9 @@ func (b Between) in(unit string) string { return fmt.Sprintf("%.3g to %.3g %s", 
 
 // String says where throughput peaks over the number of instances.
 func (p Peak) String() string {
-	text := fmt.Sprintf("is highest at %d %s", p.Best, plural.Of(p.Best, "container"))
+	text := fmt.Sprintf("is highest at %s", plural.Count(p.Best, p.Noun))
 	if p.Rise != nil {
-		text = fmt.Sprintf("rises to %sx from %d to %d containers", units.Times(p.Rise.Ratio), p.First, p.Best)
+		text = fmt.Sprintf("rises to %sx from %d to %s", units.Times(p.Rise.Ratio), p.First, plural.Count(p.Best, p.Noun))
 	}
 	switch {
 	case p.Valley != nil:
@@ -176,6 +180,10 @@ func (p Peak) String() string {
 		return text + fmt.Sprintf(", level from %d to %d", p.Plateau.From, p.Plateau.To)
 	}
 	return text + fmt.Sprintf(", and does not fall up to %d", p.Most)
+}
+
+func (m Moved) String() string {
+	return fmt.Sprintf("most is done with %d containers with more %s, and with %d with less", m.Best, m.Of, m.Less)
 }
 
 func (i Instances) String() string {

@@ -29,9 +29,12 @@ const (
 // claim over that is about them. Where some ask what the paper's did, those that ask something else
 // are left out.
 func scalings(v *measured.View, t *claims.Test, test func(*claimCase, measured.Scaling)) (out []claimCase) {
-	for _, s := range v.Scalings() {
-		at := slices.IndexFunc(v.Run.Mixes, func(m result.Mix) bool { return m.Name == s.Cells[0].Workload.Name })
-		tenant := v.Run.Mixes[at].Tenants[0]
+	of := v.Scalings()
+	if len(t.Factor) > 0 {
+		of = v.Over(t.Factor[0])
+	}
+	for _, s := range of {
+		tenant := v.MixOf(s).Tenants[0]
 		_, instead, ok := inRole(v, t, s.Workload)
 		if !ok || !onStacks(v, t, s.Stack.Name, tenant) {
 			continue
@@ -83,16 +86,21 @@ func (k *claimCase) grown(v *measured.View, m claims.Metric, s measured.Scaling,
 // shapes tests what throughput, or what the disk moves, does over the number of instances. Where it turns is a
 // matter of the host, so the published number is not held against the one here.
 func shapes(v *measured.View, c claims.Claim) []claimCase {
+	if c.Test.Shape == claims.Moves {
+		return moves(v, c.Test)
+	}
 	return scalings(v, c.Test, func(k *claimCase, s measured.Scaling) {
 		switch c.Test.Shape {
 		case claims.Peaks:
-			k.peaks(v, s)
+			k.peaks(v, s, nounOf(c.Test))
 		case claims.Valley:
 			k.valley(loadline.CurveOf(v, s), s.Workload)
 		case claims.Saturates:
-			k.saturates(v, s)
+			k.saturates(v, s, c.Test.Metric)
 		case claims.Level:
 			k.level(v, s)
+		case claims.Rises:
+			k.rises(v, s)
 		}
 	})
 }
@@ -106,9 +114,9 @@ func openCurve(why string) judgement {
 
 // peaks judges whether throughput rises with the number of instances and falls behind its
 // best. More instances than the run has may do either.
-func (k *claimCase) peaks(v *measured.View, s measured.Scaling) {
+func (k *claimCase) peaks(v *measured.View, s measured.Scaling, noun string) {
 	f := loadline.CurveOf(v, s)
-	p := Peak{Workload: s.Workload, First: s.Counts[0], Most: s.Counts[len(s.Counts)-1], Best: f.Best, Valley: f.Valley}
+	p := Peak{Noun: noun, Workload: s.Workload, First: s.Counts[0], Most: s.Counts[len(s.Counts)-1], Best: f.Best, Valley: f.Valley}
 	if f.Open != "" {
 		k.judgement = openCurve(f.Open)
 		return
@@ -124,20 +132,19 @@ func (k *claimCase) peaks(v *measured.View, s measured.Scaling) {
 	k.tell("peak", p, p.String(), "throughput of %s %s", p.Workload, p)
 	switch {
 	case p.Valley != nil && rises:
-		k.judgement = confirmed("peak found", p, "it rises (%s), and falls behind its best (%s); at how many containers that is "+
-			"depends on the host", prose.PValue(p.Rise.P), prose.PValue(p.Valley.P))
+		k.judgement = confirmed("peak found", p, "it rises (%s), and falls behind its best (%s); at how many %ss that is "+
+			"depends on the host", prose.PValue(p.Rise.P), prose.PValue(p.Valley.P), noun)
 	case p.Valley != nil && p.Rise == nil:
-		k.judgement = contradicted("falls at once", p, "it never rises: one more container than %d already costs all together throughput",
-			p.First)
+		k.judgement = contradicted("falls at once", p, "it never rises: more %ss than %d already cost throughput", noun, p.First)
 	case p.Valley != nil:
 		k.judgement = notTestable("rise unclear", p, "it falls (%s), but the data does not decide whether it rises before: repeat more "+
-			"often, or begin with fewer containers", prose.PValue(p.Valley.P))
+			"often, or begin with fewer %ss", prose.PValue(p.Valley.P), noun)
 	case p.Plateau != nil && p.Plateau.To >= longEnough*p.Plateau.From:
-		k.judgement = contradicted("stays level", p, "it is level with %d containers and still with %d: nothing falls", p.Plateau.From,
-			p.Plateau.To)
+		k.judgement = contradicted("stays level", p, "it is level with %d %ss and still with %d: nothing falls", p.Plateau.From,
+			noun, p.Plateau.To)
 	default:
-		k.judgement = notTestable("no peak yet", p, "nothing falls up to %d containers: add more of them, or give the miniature less "+
-			"memory", p.Most)
+		k.judgement = notTestable("no peak yet", p, "nothing falls up to %d %ss: add more of them, or give the miniature less "+
+			"memory", p.Most, noun)
 	}
 }
 
@@ -164,12 +171,12 @@ func (k *claimCase) valley(f loadline.Curve, workload string) {
 	}
 }
 
-// saturates judges whether what the disk moves rises with the number of instances, and is
-// level then. Numbers at which it moved nothing in some trial are before the rise.
-func (k *claimCase) saturates(v *measured.View, s measured.Scaling) {
+// saturates judges whether a metric, as what the disk moves, rises with the number of instances, and is
+// level then. Numbers at which it was nothing in some trial are before the rise.
+func (k *claimCase) saturates(v *measured.View, s measured.Scaling, m claims.Metric) {
 	var levels []stats.Level // behind the last number at which it moved nothing
 	for i, c := range s.Cells {
-		values := c.DeviceBandwidth().Means()
+		values := sampleOf(m, c).Means()
 		if len(values) == 0 {
 			k.judgement = notTestable("no counters", s.Stack.Name, "no trial tells what the devices of %s moved", s.Stack.Name)
 			return
@@ -190,7 +197,7 @@ func (k *claimCase) saturates(v *measured.View, s measured.Scaling) {
 		return
 	}
 	told := curveOf(s.Stack.Name, curve, "containers", 1)
-	k.tell("disk bandwidth", told, told.String(), "disk bandwidth of %s %s", told.Stack, told)
+	k.tell(string(m), told, told.String(), "%s of %s %s", m, told.Stack, told)
 	risen := idle > 0 || slices.ContainsFunc(told.Parts, func(p Shape) bool { return p.Does == "rises" || p.Does == "jump" })
 	last := curve.Segments[len(curve.Segments)-1]
 	switch {
@@ -199,6 +206,8 @@ func (k *claimCase) saturates(v *measured.View, s measured.Scaling) {
 			"does at the end; repeat more often, or add numbers")
 	case last.From == last.To, last.Shape == stats.Rises:
 		k.judgement = notFull(told)
+	case last.Shape == stats.Plateau && risen && m != claims.DeviceBandwidth:
+		k.judgement = confirmed("level", told, "it rises, and is level then: there is no more to be had")
 	case last.Shape == stats.Plateau && risen:
 		k.judgement = full(told)
 	default:
@@ -257,4 +266,107 @@ func (k *claimCase) level(v *measured.View, s measured.Scaling) {
 		k.judgement = notTestable("growth unclear", g, "the data does not decide whether %d containers together do more than %d; repeat "+
 			"more often, or measure longer", g.To, g.From)
 	}
+}
+
+// rises judges whether more instances do more together, up to the most.
+func (k *claimCase) rises(v *measured.View, s measured.Scaling) {
+	g, ok := k.grown(v, claims.Throughput, s, 0)
+	if !ok {
+		return
+	}
+	k.tell("growth", g, g.String(), "throughput of %s goes to %s", g.Workload, g)
+	f := loadline.CurveOf(v, s)
+	switch e := g.Effect; {
+	case e.TooFew:
+		k.judgement = tooFew(e)
+	case f.Valley != nil:
+		k.judgement = contradicted("falls behind", f.Valley, "it falls behind its best, from %d to %d containers", f.Valley.From, f.Valley.To)
+	case e.Low > flat && f.Best == g.To:
+		k.judgement = confirmed("still rises", g, "%d containers together do most, clearly more than %d", g.To, g.From)
+	case e.High < flat:
+		k.judgement = contradicted("no rise", g, "%d containers together do hardly more than %d", g.To, g.From)
+	default:
+		k.judgement = notTestable("rise unclear", g, "the data does not decide whether throughput rises up to %d containers; repeat more "+
+			"often, or measure longer", g.To)
+	}
+}
+
+// moves judges whether the best number of instances is larger where there is more of the host: of memory, or of
+// drives. Of two scalings that differ in one of these, the instances at the larger one's best do less than at the
+// other one's best where there is less.
+func moves(v *measured.View, t *claims.Test) (out []claimCase) {
+	all := v.Scalings()
+	for _, more := range all {
+		for _, less := range all {
+			what := moreOf(v, more, less)
+			_, instead, ok := inRole(v, t, more.Workload)
+			if what == "" || !ok {
+				continue
+			}
+			k := claimCase{stacks: []string{more.Stack.Name}, workload: more.Workload, about: "more " + what, instead: instead,
+				evidence: append(slices.Clone(more.Cells), less.Cells...)}
+			k.moved(v, more, less, what)
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// moreOf returns what one scaling has more of than another that is alike else: memory, or drives; "" for nothing, or
+// for more than that.
+func moreOf(v *measured.View, more, less measured.Scaling) string {
+	a, b := v.MixOf(more), v.MixOf(less)
+	of, than := a.Tenants[0], b.Tenants[0]
+	if more.Workload != less.Workload || a.Host == nil || b.Host == nil || policyOf(of) != measured.NoPolicy ||
+		policyOf(than) != measured.NoPolicy || !slices.Equal(more.Counts, less.Counts) {
+		return ""
+	}
+	x, y := *a.Host, *b.Host
+	memory := x.MemoryBytes > y.MemoryBytes
+	x.MemoryBytes = y.MemoryBytes
+	switch {
+	case x != y:
+	case memory && slices.Equal(of.On, than.On):
+		return "memory"
+	case sameHost(a, b) && len(of.On) > len(than.On) && len(than.On) > 0:
+		return "drives"
+	}
+	return ""
+}
+
+// moved judges two scalings, of which one has more of something.
+func (k *claimCase) moved(v *measured.View, more, less measured.Scaling, what string) {
+	a, b := loadline.CurveOf(v, more), loadline.CurveOf(v, less)
+	m := Moved{Workload: more.Workload, Of: what, Best: a.Best, Less: b.Best}
+	k.tell("moved", m, m.String(), "of %s, %s", m.Workload, m)
+	at := func(n int) *measured.Cell { return less.Cells[slices.Index(less.Counts, n)] }
+	low, high := min(m.Best, m.Less), max(m.Best, m.Less)
+	if low == high {
+		k.judgement = notTestable("same best", m, "most is done with %d containers either way: measure more numbers, or more that differ in %s",
+			low, what)
+		return
+	}
+	e, ok := v.Effect(string(claims.Throughput), "", "", at(high).Rates, at(low).Rates)
+	if !k.compared(e, ok) {
+		return
+	}
+	switch {
+	case e.TooFew:
+		k.judgement = tooFew(e)
+	case m.Best > m.Less && e.Differs && e.Ratio < 1:
+		k.judgement = confirmed("best moves", m, "with less, %d containers do less than %d (%s)", high, low, prose.PValue(e.P))
+	case m.Best < m.Less && e.Differs && e.Ratio > 1:
+		k.judgement = contradicted("best moves back", m, "with less, %d containers do more than %d (%s)", high, low, prose.PValue(e.P))
+	default:
+		k.judgement = undecided("best unclear", m, "with less, %d and %d containers do not differ significantly (%s)", low, high,
+			prose.PValue(e.P))
+	}
+}
+
+// nounOf is what a curve is over: containers, or the levels of a factor, as users.
+func nounOf(t *claims.Test) string {
+	if len(t.Factor) > 0 {
+		return strings.TrimSuffix(t.Factor[0], "s")
+	}
+	return "container"
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/levels"
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/noise"
@@ -24,6 +25,7 @@ type Facts struct {
 	Policed   *policies.Facts `json:"policed,omitempty"`   // of a run that asks what policies cost: likewise
 	Shared    *tenants.Facts  `json:"shared,omitempty"`    // of a run that asks what tenants do to each other: likewise
 	Offered   *overload.Facts `json:"offered,omitempty"`   // of a run that asks which rates are kept: likewise
+	Levelled  *levels.Facts   `json:"levelled,omitempty"`  // of a run that asks what one factor does: likewise
 	Elsewhere []Elsewhere     `json:"elsewhere,omitempty"` // of a table of points that something else measured: likewise
 
 	Name           string    `json:"name,omitempty"` // of the pick, in plain words

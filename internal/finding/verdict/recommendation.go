@@ -10,6 +10,7 @@ import (
 
 	"plimsoll/internal/finding/elasticity"
 	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/levels"
 	"plimsoll/internal/finding/loadline"
 	"plimsoll/internal/finding/measured"
 	"plimsoll/internal/finding/noise"
@@ -43,6 +44,7 @@ func Find(v *measured.View) []fact.Finding {
 		carries,
 		answered(tenants.Verdict, func(f *tenants.Facts) Facts { return Facts{Shared: f} }),
 		answered(overload.Verdict, func(f *overload.Facts) Facts { return Facts{Offered: f} }),
+		answered(levels.Verdict, func(f *levels.Facts) Facts { return Facts{Levelled: f} }),
 	} {
 		if f, ok := about(v); ok {
 			settle(v, &f)

@@ -216,7 +216,7 @@ func (v Facts) avoid(r *fact.Recommendation) string {
 func (v Facts) next(r *fact.Recommendation) string {
 	in := fmt.Sprintf("in about %s", plural.Count(v.Minutes, "minute"))
 	switch {
-	case v.Carries != nil || v.Offered != nil || v.Shared != nil || v.Policed != nil:
+	case v.Carries != nil || v.Offered != nil || v.Shared != nil || v.Policed != nil || v.Levelled != nil:
 		return v.nextOfMixes(r, in)
 	case v.Elsewhere != nil && r.Command != "":
 		return "what other hosts and numbers would do, by a model of it: " + r.Command

@@ -1,0 +1,104 @@
+package levels_test
+
+import (
+	_ "embed"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/cell"
+	"plimsoll/internal/finding/fact"
+	"plimsoll/internal/finding/levels"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/section"
+	"plimsoll/internal/story"
+)
+
+//go:embed testdata/levels.story
+var media string
+
+//go:embed testdata/users.story
+var users string
+
+func rows(t section.Table) (all []string) {
+	for _, r := range t.Rows {
+		var row []string
+		for _, c := range r.Cells {
+			row = append(row, c.String())
+		}
+		all = append(all, strings.Join(row, "|"))
+	}
+	return all
+}
+
+// What differs in names is a table, ratios and a sentence for each series.
+func TestNamedLevels(t *testing.T) {
+	v := measured.New(story.Tell(t, media))
+	found := levels.Find(v)
+	if len(found) != 1 {
+		t.Fatalf("%+v", found)
+	}
+	s := found[0].Section
+	want := []string{
+		"C-1|sata|101|100 to 103|-|9.00 ms|207 kB/s|0.0100|300 reads/s",
+		"C-1|nvme|703|700 to 707|6.9x|2.00 ms|1.44 MB/s|0.0100|3000 reads/s",
+		"D-1|sata|802|799 to 806|-|2.00 ms|-|0.0100|300 reads/s",
+		"D-1|nvme|802|799 to 805|~|2.00 ms|-|0.0100|3000 reads/s",
+	}
+	for i, got := range rows(s.Tables[0]) {
+		if got != want[i] {
+			t.Errorf("row %d says\n%s, want\n%s", i, got, want[i])
+		}
+	}
+	if len(s.Figures) != 2 || len(s.Figures[0].Ratios) != 2 || !s.Has(cell.Point{Mix: "C-1-nvme"}) {
+		t.Errorf("%+v", s)
+	}
+	f, _, ok := levels.Verdict(v, true)
+	said := "Sure: C-1 does most at media nvme, 702 a second, 6.9 times what it does at sata; " +
+		"D-1 does about as much at each level of media, 802 a second at sata"
+	if !ok || strings.ReplaceAll(f.Title, "Likely", "Sure") != said {
+		t.Errorf("it says %q", f.Title)
+	}
+	if !v.Together("C-1-nvme") {
+		t.Error("a mix at a level is taken for one that is about its stack")
+	}
+}
+
+// What differs in numbers is drawn over them, and the best need not be the last.
+func TestLevelsThatAreNumbers(t *testing.T) {
+	found := levels.Find(measured.New(story.Tell(t, users)))
+	s := found[0].Section
+	if len(s.Figures) != 3 || len(s.Figures[0].Series[0].Marks) != 3 || s.Figures[0].Series[0].Marks[2].X != 64 {
+		t.Fatalf("%+v", s.Figures)
+	}
+	if said := "T-1 does most at users 10, 302 a second, 3.0 times what it does at 1"; found[0].Title != said {
+		t.Errorf("it says %q", found[0].Title)
+	}
+	_, told, _ := levels.Verdict(measured.New(story.Tell(t, users)), true)
+	if told.Series[0].Best != 1 || !told.Series[0].Points[1].Throughput.Differs {
+		t.Errorf("%+v", told)
+	}
+}
+
+// Nothing is sure of what was brought up too rarely, or while others worked.
+func TestWhatLevelsDoIsNotSureYet(t *testing.T) {
+	cut := func(trials int) string {
+		var lines []string
+		for text := range strings.SplitSeq(users, "\n") {
+			if words := strings.Fields(text); len(words) > 10 {
+				text = strings.Join(append(words[:4+trials], words[10:]...), " ")
+			}
+			lines = append(lines, text)
+		}
+		return strings.Join(lines, "\n")
+	}
+	for _, c := range []struct {
+		trials int
+		quiet  bool
+		want   fact.Confidence
+	}{{6, true, fact.Sure}, {6, false, fact.Likely}, {2, true, fact.TooEarly}} {
+		f, _, ok := levels.Verdict(measured.New(story.Tell(t, cut(c.trials))), c.quiet)
+		if !ok || f.Recommendation.Confidence != c.want {
+			t.Errorf("%d bring-ups, quiet %t: %+v", c.trials, c.quiet, f.Recommendation)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package published
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"plimsoll/internal/claims"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/plural"
+	"plimsoll/internal/result"
+)
+
+// factorMedia is the factor whose levels are kinds of drives, in an experiment on what these give a database.
+const factorMedia = "media"
+
+// media is what the levels of factorMedia stand for in papers.
+var media = map[string]string{
+	"hdd": "a disk", "sata": "a SATA SSD", "stripe": "a stripe of four SATA SSDs", "nvme": "an NVMe drive", "tmpfs": "memory",
+}
+
+// at is the level of the first of some factors that the side's mix has; "" for none.
+func (s side) at(factors []string) string {
+	for _, f := range factors {
+		if level, has := s.mix.Levels[f]; has {
+			return level
+		}
+	}
+	return ""
+}
+
+// apartFrom reports whether two sides differ in some factors alone: in their level, and in what it stands for.
+func (s side) apartFrom(o side, factors []string) bool {
+	others := func(of side) map[string]string {
+		rest := maps.Clone(of.mix.Levels)
+		maps.DeleteFunc(rest, func(f, _ string) bool { return slices.Contains(factors, f) })
+		return rest
+	}
+	return s.role == o.role && s.tenant.Count == o.tenant.Count && policyOf(s.tenant) == policyOf(o.tenant) &&
+		len(s.mix.Levels) == len(o.mix.Levels) && maps.Equal(others(s), others(o))
+}
+
+// ofLevels tests instances at one level of a factor against as many at another one.
+func ofLevels(v *measured.View, c claims.Claim) []claimCase {
+	factors := []string(c.Test.Factor)
+	all := slices.DeleteFunc(sides(v, c.Test, 1), func(s side) bool { return s.at(factors) == "" })
+	level, against := c.Test.Level, ""
+	if level == "" {
+		level, against = extremes(all, factors)
+	} else {
+		against = c.Test.Against[0]
+	}
+	of := slices.DeleteFunc(slices.Clone(all), func(s side) bool { return s.at(factors) != level })
+	for i, s := range of {
+		of[i].instead = s.onMedia(factors, level, against)
+	}
+	return comparison{
+		of: of,
+		with: func(s side) *side {
+			return first(all, func(o side) bool { return o.at(factors) == against && s.apartFrom(o, factors) })
+		},
+		how: "levels", unmatched: "unmatched levels", lacks: against, needs: "at " + against,
+		called: func(s side) string { return s.mix.Name },
+		says:   func(c Compared) string { return c.Workload + " at " + level },
+		than:   func(Compared) string { return "at " + against },
+	}.cases(v, c, nil)
+}
+
+// extremes are the levels of the highest and of the lowest number; both are "" where these are no numbers.
+func extremes(all []side, factors []string) (most, least string) {
+	var numbers []float64
+	at := map[float64]string{}
+	for _, s := range all {
+		if x, err := strconv.ParseFloat(s.at(factors), 64); err == nil {
+			numbers, at[x] = append(numbers, x), s.at(factors)
+		}
+	}
+	if len(at) < 2 {
+		return "", ""
+	}
+	return at[slices.Max(numbers)], at[slices.Min(numbers)]
+}
+
+// onMedia is what stands in for the paper's, where kinds of drives are one device that is limited to what each does.
+func (s side) onMedia(factors []string, levels ...string) *Instead {
+	host := s.mix.Host
+	if !slices.Contains(factors, factorMedia) || host == nil || host.Read == (result.Rate{}) {
+		return s.instead
+	}
+	in := Instead{}
+	if s.instead != nil {
+		in = *s.instead
+	}
+	in.Drives = plural.Words(levels, func(l string) string {
+		if media[l] == "" {
+			return l
+		}
+		return media[l]
+	})
+	return &in
+}
+
+// ofTwins tests instances on a drive of another host against as many on its twin in this one.
+func ofTwins(v *measured.View, c claims.Claim) []claimCase {
+	remote := slices.DeleteFunc(sides(v, c.Test, 1), func(s side) bool { return policyOf(s.tenant) != measured.NoPolicy })
+	with := func(s side) *side {
+		twin := v.Twin(s.cell.Stack)
+		if twin == nil {
+			return nil
+		}
+		cell := v.Cell(twin.Name, s.mix.Name)
+		if cell == nil {
+			return nil
+		}
+		return &side{cell: cell, mix: s.mix, tenant: s.tenant, role: s.role}
+	}
+	return comparison{
+		of:   matched(c.Test.At, remote, func(side) bool { return true }, with),
+		with: with, how: "twins", unmatched: "unmatched twins", lacks: localTwin, needs: "on the same layers on a drive of this host",
+		called: func(s side) string { return s.cell.Stack.Name },
+		says:   func(c Compared) string { return c.Workload + " on " + c.Effect.Subject },
+		than:   func(c Compared) string { return "on " + c.Effect.Baseline },
+	}.cases(v, c, nil)
+}
+
+// ofHosts tests what the instances of two hosts do, each with a drive of its own, against those of one host with
+// several drives. Such hosts share nothing, so that two do twice what one does.
+func ofHosts(v *measured.View, c claims.Claim) []claimCase {
+	all := sides(v, c.Test, 1)
+	on := func(drives int, instances int) []side {
+		return slices.DeleteFunc(slices.Clone(all), func(s side) bool {
+			return len(s.tenant.On) != drives || s.tenant.Count != instances || policyOf(s.tenant) != measured.NoPolicy
+		})
+	}
+	two := on(2, c.Test.Than)
+	if len(two) == 0 {
+		return nil
+	}
+	out := comparison{
+		of: on(1, c.Test.At),
+		with: func(s side) *side {
+			return first(two, func(o side) bool { return o.tenant.Workload == s.tenant.Workload && sameHost(s.mix, o.mix) })
+		},
+		hosts: 2,
+		how:   "hosts", unmatched: "unmatched hosts", lacks: strconv.Itoa(c.Test.Than),
+		needs:  fmt.Sprintf("on two drives of a host, or %d of them", c.Test.Than),
+		called: func(s side) string { return s.mix.Name },
+		says:   func(c Compared) string { return c.Workload + " on each of two hosts" },
+		than:   func(Compared) string { return fmt.Sprintf("of %d on two drives of one", c.Test.Than) },
+	}.cases(v, c, nil)
+	for i := range out {
+		out[i].caveats = append(out[i].caveats, say("caveat: one of two hosts", nil,
+			"one of the two hosts was measured, with clients of its own: two do twice what one does"))
+	}
+	return out
+}
+
+// sameHost reports whether two mixes run in the same miniature.
+func sameHost(a, b result.Mix) bool {
+	return (a.Host == nil) == (b.Host == nil) && (a.Host == nil || *a.Host == *b.Host)
+}
