@@ -215,7 +215,8 @@ func commandGroups() []commandGroup {
 		{"To measure", []func(*app) *cobra.Command{newRunCommand, newCleanCommand}},
 		{"To read what was measured", []func(*app) *cobra.Command{
 			endsSoon(newRunsCommand), endsSoon(newShowCommand), newOpenCommand,
-			endsSoon(newCompareCommand), endsSoon(newClaimsCommand), endsSoon(newExportCommand), newImportCommand,
+			endsSoon(newCompareCommand), endsSoon(newClaimsCommand), endsSoon(newGuidelinesCommand),
+			endsSoon(newExportCommand), newImportCommand,
 		}},
 		{"To predict", []func(*app) *cobra.Command{endsSoon(newFitCommand), endsSoon(newPredictCommand),
 			endsSoon(newPlanCommand)}},

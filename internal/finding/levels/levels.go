@@ -127,8 +127,11 @@ func Verdict(v *measured.View, quiet bool) (f fact.Finding, told *Facts, ok bool
 	f.Recommendation = &fact.Recommendation{Confidence: told.confidence(quiet)}
 	f.Title = prose.Capital(string(f.Recommendation.Confidence)) + ": " + told.says()
 	if f.Recommendation.Confidence == fact.TooEarly {
-		f.Title = fmt.Sprintf("Too early to say what %s does: it takes %d bring-ups of each to tell chance from the rest", told.Factor,
-			stats.FewestPairs)
+		f.Title = fmt.Sprintf("Too early to say what %s does: trials differ too much", told.Factor)
+		if told.tooFew() {
+			f.Title = fmt.Sprintf("Too early to say what %s does: it takes %d bring-ups of each to tell chance from the rest", told.Factor,
+				stats.FewestPairs)
+		}
 	}
 	return f, told, true
 }
@@ -144,38 +147,77 @@ func (f *Facts) has(mix string) bool {
 	return false
 }
 
-// confidence is how sure it is what the factor does: sure where the best of each series is known to be.
+// confidence is how sure it is what the factor does.
 func (f *Facts) confidence(quiet bool) fact.Confidence {
-	sure := quiet
-	for _, s := range f.Series {
-		for i, p := range s.Points {
-			if i > 0 && p.Throughput.TooFew {
-				return fact.TooEarly
-			}
-		}
-		sure = sure && (s.Best == 0 || s.Points[s.Best].Throughput.Differs)
-	}
-	if !sure {
+	open := f.of(Open)
+	switch {
+	case f.tooFew(), len(open) == len(f.Series):
+		return fact.TooEarly
+	case len(open) > 0 || !quiet:
 		return fact.Likely
 	}
 	return fact.Sure
 }
 
+// tooFew reports whether some level has too few bring-ups to tell anything.
+func (f *Facts) tooFew() bool {
+	return slices.ContainsFunc(f.Series, func(s Series) bool {
+		return slices.ContainsFunc(s.Points, func(p Point) bool { return p.Throughput != nil && p.Throughput.TooFew })
+	})
+}
+
+// Does is what a factor does to a series.
+type Does string
+
+// What it does.
+const (
+	Changes Does = "changes" // it does more at some level than at another
+	Level   Does = "level"   // a large change is ruled out
+	Open    Does = "open"    // it may change much, and may change nothing
+)
+
+// Does is what the factor does to the series, as far as can be told from chance.
+func (s Series) Does() Does {
+	does := Level
+	for _, p := range s.Points {
+		switch e := p.Throughput; {
+		case e == nil:
+		case e.TooFew:
+			return Open
+		case e.Differs && (s.Best == 0 || s.Points[s.Best].Throughput.Differs):
+			return Changes
+		case !e.HasInterval() || e.Low < 1-measured.MayMatter || e.High > 1+measured.MayMatter:
+			does = Open
+		}
+	}
+	return does
+}
+
+// of are the series to which the factor does something.
+func (f *Facts) of(does Does) (all []Series) {
+	return slices.DeleteFunc(slices.Clone(f.Series), func(s Series) bool { return s.Does() != does })
+}
+
 // says has the best level of each series, and what it is of the first one.
 func (f *Facts) says() string {
-	return strings.Join(plural.Words(f.Series, func(s Series) string {
+	var clauses []string
+	for _, s := range f.of(Changes) {
 		first, best := s.Points[0], s.Points[s.Best]
-		apart := func(p Point) bool { return p.Throughput != nil && p.Throughput.Differs }
-		switch {
-		case s.Best == 0 && slices.ContainsFunc(s.Points, apart):
-			return fmt.Sprintf("%s does most at %s %s, %s a second", s.Name, f.Factor, first.Level, units.Rate(first.Rate))
-		case s.Best == 0 || !apart(best):
-			return fmt.Sprintf("%s does about as much at each level of %s, %s a second at %s", s.Name, f.Factor,
-				units.Rate(first.Rate), first.Level)
+		clause := fmt.Sprintf("%s does most at %s %s, %s a second", s.Name, f.Factor, best.Level, units.Rate(best.Rate))
+		if s.Best > 0 {
+			clause += fmt.Sprintf(", %s times what it does at %s", units.Times(best.Throughput.Ratio), first.Level)
 		}
-		return fmt.Sprintf("%s does most at %s %s, %s a second, %s times what it does at %s", s.Name, f.Factor, best.Level,
-			units.Rate(best.Rate), units.Times(best.Throughput.Ratio), first.Level)
-	}), "; ")
+		clauses = append(clauses, clause)
+	}
+	name := func(s Series) string { return s.Name }
+	if level := f.of(Level); len(level) > 0 {
+		clauses = append(clauses, fmt.Sprintf("%s %s about as much at each level of %s", plural.List(level, name),
+			plural.Choose(len(level), "does", "do"), f.Factor))
+	}
+	if open := f.of(Open); len(open) > 0 {
+		clauses = append(clauses, fmt.Sprintf("what %s does to %s cannot be told yet", f.Factor, plural.List(open, name)))
+	}
+	return strings.Join(clauses, "; ")
 }
 
 // why has a line for each series.

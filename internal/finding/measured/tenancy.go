@@ -14,6 +14,12 @@ type Tenancy struct {
 	Mixes []result.Mix
 }
 
+// ApartLimits reports whether a miniature has limits of its own for reads, and for writes, on devices: then readers
+// and writers never compete for its drive, as they would on a real one.
+func ApartLimits(host *result.Limits) bool {
+	return host != nil && host.Read != (result.Rate{}) && host.Write != (result.Rate{})
+}
+
 // Sharing reports whether a mix has several tenants, or is what one of these is held against: it is
 // about what tenants do to each other, and not about which stack.
 func (v *View) Sharing(mix string) bool { return v.shares(mix, false) }

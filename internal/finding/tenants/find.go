@@ -3,8 +3,14 @@ package tenants
 import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/finding/prose"
+	"plimsoll/internal/section"
 	"plimsoll/internal/stats"
 )
+
+// unseen is what a miniature with limits of its own for reads and for writes cannot show.
+const unseen = "the miniature limits reads and writes apart, so that readers and writers never compete for its drive, and what " +
+	"they would cost each other on a real one is not seen"
 
 // Find says what tenants of mixes keep of what they do alone, who suffers from whom, and for want of what:
 // on each stack and host.
@@ -30,6 +36,12 @@ func find(t measured.Tenancy) (fact.Finding, *Facts) {
 		cells = append(cells, t.Cell(m.Name))
 	}
 	f.Evidence, f.Caveats = measured.Points(cells...), measured.MarksOf(cells...)
+	if measured.ApartLimits(t.Host) {
+		prose.Remark(&f, "caveat: limits apart", nil, unseen)
+		if f.Section != nil {
+			f.Section.Remarks = append(f.Section.Remarks, section.Remark{Text: prose.Capital(unseen) + ".", Warn: true})
+		}
+	}
 	return f, told
 }
 

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/export"
+	"plimsoll/internal/finding/guidelines"
+	"plimsoll/internal/plural"
+	"plimsoll/internal/report"
+	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
+)
+
+func newGuidelinesCommand(a *app) *cobra.Command {
+	page := ""
+	cmd := &cobra.Command{
+		Use:   "guidelines [RUN...]",
+		Short: "Say what to do on this host, by what runs measured",
+		Long: `Draw advice from runs, in the form in which papers give it: what to put beside what,
+how many instances to run, which limits to set, and when more memory, a faster
+drive or another host helps. Each sentence has its evidence, and what papers advise
+that it agrees or disagrees with.
+
+RUN is a run as plimsoll runs names it, or a run directory. Without any, all runs in
+./` + store.RunsDir + ` count that were measured on the host of the newest. Of several
+runs that tell of the same the newest counts that tells it.
+
+EXIT STATUS
+  0  told, also where nothing can be told yet
+  1  the guidelines could not be printed
+  2  the command line is wrong, or there is no such run`,
+		Example: `  plimsoll guidelines
+  plimsoll guidelines --page guidelines.html
+  plimsoll guidelines --json | jq -r '.guidelines[] | select(.open | not) | .text'`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			runs, meta, err := runsToAdvise(args)
+			if err != nil {
+				return err
+			}
+			given := guidelines.Find(runs)
+			answer := report.Answer{Kind: "guidelines", Title: "What to do on this host, by what runs measured",
+				Verdict: given.Summary(), Meta: meta, Sections: given.Sections()}
+			if page != "" {
+				if err := writePage(page, answer); err != nil {
+					return err
+				}
+			}
+			if a.jsonOutput {
+				err = export.Indented(a.data(), given)
+			} else {
+				err = report.AnswerText(a.styled(), answer, false, a.terminalOptions())
+			}
+			if err != nil {
+				return &exitError{exitFailure, err}
+			}
+			return nil
+		},
+		ValidArgsFunction: completeRuns(1000),
+	}
+	cmd.Flags().StringVar(&page, "page", "", "`file` to write the guidelines to, as a page")
+	cmd.Flags().BoolVar(&a.jsonOutput, "json", false, "print JSON")
+	return cmd
+}
+
+// runsToAdvise reads the runs that are named, or all that are kept of the host of the newest one.
+func runsToAdvise(names []string) (runs []*result.Run, meta []string, err error) {
+	var problems []error
+	for _, name := range names {
+		dir, err := store.Find(store.RunsDir, name)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		run, err := store.Read(dir)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		runs = append(runs, run)
+	}
+	if len(problems) > 0 {
+		return nil, nil, &exitError{exitUsage, errors.Join(problems...)}
+	}
+	if len(names) > 0 {
+		return runs, []string{plural.Count(len(runs), "run")}, nil
+	}
+	kept, _, err := listRuns(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	host, others := "", 0
+	for _, k := range kept { // the newest first
+		if k.Problem != nil || k.Imported {
+			continue
+		}
+		if host == "" {
+			host = k.Host
+		}
+		if k.Host != host {
+			others++
+			continue
+		}
+		if run, err := store.Read(k.Dir); err == nil {
+			runs = append(runs, run)
+		}
+	}
+	if host != "" {
+		meta = []string{fmt.Sprintf("%s on %s", plural.Count(len(runs), "run"), host)}
+	}
+	if others > 0 {
+		meta = append(meta, fmt.Sprintf("%s on other hosts left out", plural.Count(others, "run")))
+	}
+	return runs, meta, nil
+}
