@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"plimsoll/examples"
 	"plimsoll/internal/finding"
 	"plimsoll/internal/result"
 )
@@ -109,5 +110,40 @@ func checkParts(t *testing.T, trial result.Trial) {
 	}
 	if share := account.ResidueNS / account.TotalNS; !(math.Abs(share) <= unaccounted) {
 		t.Errorf("%s: of %.0f ns, %+.0f%% are left over by %+v", name, account.TotalNS, 100*share, account.Parts)
+	}
+}
+
+// TestServersOnARemoteDriveInTheLab: the experiment on Cassandra, with the embedded server in its place, as
+// a Java virtual machine takes minutes to start where processors are emulated: what published results say of
+// a drive of another host is told of a drive and its twin.
+func TestServersOnARemoteDriveInTheLab(t *testing.T) {
+	whole, ok := examples.Find("cassandra-remote")
+	if !ok {
+		t.Fatal("no experiment is called cassandra-remote")
+	}
+	text := strings.NewReplacer("cassandra: {heap: 192MiB, memtable_heap_space: 32MiB}", "pebble: {cache: 1MiB}",
+		"threads: 8", "threads: 2").Replace(string(whole))
+	text, _, _ = strings.Cut(text, "\nscales:")
+	ran := labRunEnding(t, 2, 0, text+"\n", "--size", "1GiB", "--memory", "1GiB", "--in", "experiment.yaml", "--",
+		"plimsoll", "run", "experiment.yaml", "--no-control", "--repeat", "1", "--trials", "1", "--runtime", "1s",
+		"--ramp", "200ms", "--records", "2000", "--instances", "1")
+	measured := map[string]bool{}
+	for _, trial := range ran.run.Trials {
+		if trial.Status != result.TrialDone || trial.Measured().IOs() == 0 {
+			t.Errorf("%s on %s: %s, %+v", trial.Mix, trial.Stack, trial.Status, trial.Problem)
+		}
+		measured[trial.Stack+" "+trial.Mix] = true
+	}
+	if len(measured) != 4 || !measured["local A-1"] || !measured["tcp D-1"] {
+		t.Errorf("measured were %v", measured)
+	}
+	told := map[string]bool{}
+	for _, f := range finding.All(ran.run) {
+		if f.Claim != nil && f.Claim.Measured != "" {
+			told[f.Claim.ID] = true
+		}
+	}
+	if !told["cas-nvmf-throughput"] || !told["cas-nvmf-latency"] {
+		t.Errorf("of published results it measures %v", told)
 	}
 }

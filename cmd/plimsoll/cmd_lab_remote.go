@@ -28,7 +28,7 @@ type labRemotes struct {
 	hostNQN string
 	exports []labExport
 	local   bool // the experiment has loop devices, which a drive is to replace
-	sized   bool // the user said how large files are to be
+	sized   bool // the user said how large files, or how many records, there are to be
 }
 
 // labExport is a drive of the target, and how it is reached.
@@ -56,7 +56,8 @@ func labNeeds(command, in []string) *labRemotes {
 	if e == nil {
 		return nil
 	}
-	r := &labRemotes{hostNQN: nqnOf(uuid.NewString()), local: labHasLoops(cmd, e), sized: cmd.Flags().Changed("size")}
+	r := &labRemotes{hostNQN: nqnOf(uuid.NewString()), local: labHasLoops(cmd, e),
+		sized: cmd.Flags().Changed("size") || cmd.Flags().Changed("records")}
 	for _, s := range e.Stacks {
 		for _, source := range s.Line.Sources() {
 			transport, _ := source.Option("transport")

@@ -73,3 +73,39 @@ workloads:
 		})
 	}
 }
+
+// The lab says how large files are only where the user did not, and exports one drive over each transport that the
+// experiment waits for.
+func TestTheLabsOwnFlags(t *testing.T) {
+	for _, c := range []struct {
+		given      string
+		transports string
+		size       string // that the lab says
+	}{
+		{"run local-vs-remote", "tcp rdma", emulatedSize},
+		{"run local-vs-remote --size 16MiB", "tcp rdma", ""},
+		{"run cassandra-remote", "tcp", emulatedSize},
+		{"run cassandra-remote --records 2000 --instances 1", "tcp", ""},
+	} {
+		given := strings.Fields("plimsoll " + c.given)
+		needs := labNeeds(given, nil)
+		if needs == nil {
+			t.Fatalf("%s waits for no target", c.given)
+		}
+		var over []string
+		for _, x := range needs.exports {
+			over = append(over, x.transport)
+		}
+		asked := needs.command(given, true)[len(given):]
+		size := ""
+		if at := slices.Index(asked, "--size"); at >= 0 {
+			size = asked[at+1]
+		}
+		if strings.Join(over, " ") != c.transports || size != c.size || !slices.Contains(asked, "serial:LAB1") {
+			t.Errorf("%s: over %v, asked with %v", c.given, over, asked)
+		}
+		if at := slices.Index(needs.command(given, false), "--size"); at >= len(given) {
+			t.Errorf("%s: says a size although processors are not emulated", c.given)
+		}
+	}
+}

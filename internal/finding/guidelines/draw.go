@@ -85,7 +85,7 @@ func (a *adviser) neighbours() {
 
 // beside advises on one workload, by all that it was measured beside: of several numbers of a neighbour the most.
 func (a *adviser) beside(workload string, where tenants.Tenants, all []tenants.Share) {
-	neighbour := func(s tenants.Share) string { return s.Beside[0].Workload }
+	neighbour := func(s tenants.Share) string { return a.called(s.Beside[0].Workload) }
 	slices.SortStableFunc(all, func(x, y tenants.Share) int { return y.Beside[0].Count - x.Beside[0].Count })
 	var of []tenants.Share
 	for _, s := range all {
@@ -111,11 +111,11 @@ func (a *adviser) beside(workload string, where tenants.Tenants, all []tenants.S
 		a.compareNeighbours(&g, s)
 	}
 	list := func(some []tenants.Share) string {
-		return plural.List(some, func(s tenants.Share) string { return fmt.Sprintf("%s (keeps %s)", neighbour(s), keeps(s)) })
+		return plural.List(some, func(s tenants.Share) string { return fmt.Sprintf("%s, where it keeps %s", neighbour(s), keeps(s)) })
 	}
 	switch {
 	case len(bad) > 0:
-		g.Text = fmt.Sprintf("Do not put %s beside %s here: it keeps %s of its rate", workload, neighbour(bad[0]), keeps(bad[0]))
+		g.Text = fmt.Sprintf("Do not put %s beside %s here: it keeps %s of its rate", a.called(workload), neighbour(bad[0]), keeps(bad[0]))
 		for _, s := range bad[1:] {
 			g.Text += fmt.Sprintf(", and beside %s %s", neighbour(s), keeps(s))
 		}
@@ -124,10 +124,10 @@ func (a *adviser) beside(workload string, where tenants.Tenants, all []tenants.S
 		}
 		g.Text += "."
 	case len(good) > 0:
-		g.Text = fmt.Sprintf("%s may stand beside %s here.", workload, list(good))
+		g.Text = fmt.Sprintf("%s may stand beside %s.", a.called(workload), list(good))
 	default:
 		g.Open = true
-		g.Text = fmt.Sprintf("What %s keeps beside %s cannot be told yet: trials differ too much.", workload,
+		g.Text = fmt.Sprintf("What %s keeps beside %s cannot be told yet: trials differ too much.", a.called(workload),
 			plural.List(open, neighbour))
 	}
 	if measured.ApartLimits(a.v.HostOf(of[0].Mix)) {
@@ -160,6 +160,15 @@ func (a *adviser) compareNeighbours(g *Guideline, s tenants.Share) {
 // runs says in a few words what a workload does.
 func (a *adviser) runs(workload string) string { return cmp.Or(a.v.Runs(workload), workload) }
 
+// called is a workload with what it is: "T (TPC-C on MySQL)".
+func (a *adviser) called(workload string) string {
+	kind, _, _ := strings.Cut(a.v.Runs(workload), ",")
+	if kind == "" {
+		return workload
+	}
+	return workload + " (" + kind + ")"
+}
+
 // number advises how many instances to run.
 func (a *adviser) number() {
 	for _, f := range loadline.Find(a.v) {
@@ -189,7 +198,7 @@ func (a *adviser) carries(c loadline.Curve) {
 	switch {
 	case c.Valley != nil:
 		g.Text = fmt.Sprintf("Run at most %s of %s here: %d do %s times as much as %d", plural.Count(c.Line.Instances, "instance"),
-			c.Workload, c.Valley.To, units.Times(c.Valley.Ratio), c.Valley.From)
+			a.called(c.Workload), c.Valley.To, units.Times(c.Valley.Ratio), c.Valley.From)
 		memory := c.Valley.Cause == loadline.CauseMemory
 		if memory {
 			g.Text += ", since their data outgrow the memory"
@@ -201,15 +210,15 @@ func (a *adviser) carries(c loadline.Curve) {
 		}
 	case c.Open != "" && c.Line.Low == 0:
 		g.Open = true
-		g.Text = fmt.Sprintf("How many instances of %s to run here cannot be told yet: %d did most so far.", c.Workload, c.Best)
+		g.Text = fmt.Sprintf("How many instances of %s to run here cannot be told yet: %d did most so far.", a.called(c.Workload), c.Best)
 	case c.Line.Instances == last.Instances:
 		g.Text = fmt.Sprintf("Run %s of %s here, and perhaps more: each that joined added throughput.",
-			plural.Count(last.Instances, "instance"), c.Workload)
+			plural.Count(last.Instances, "instance"), a.called(c.Workload))
 		if own.writes && last.Binds != "" {
 			paper(writeUntilCPU, last.Binds == fact.Processors)
 		}
 	default:
-		g.Text = fmt.Sprintf("Run %s of %s here: more add nothing", plural.Count(c.Line.Instances, "instance"), c.Workload)
+		g.Text = fmt.Sprintf("Run %s of %s here: more add nothing", plural.Count(c.Line.Instances, "instance"), a.called(c.Workload))
 		if last.Binds != "" {
 			g.Text += ", held back by " + last.Binds.Word()
 		}
@@ -255,11 +264,11 @@ func (a *adviser) limits() {
 		switch {
 		case len(costly)+len(free) == 0:
 			g.Open = true
-			g.Text = fmt.Sprintf("What limits cost %d of %s cannot be told yet: trials differ too much.", p.Instances, p.Workload)
+			g.Text = fmt.Sprintf("What limits cost %d of %s cannot be told yet: trials differ too much.", p.Instances, a.called(p.Workload))
 		case len(costly) == 0:
-			g.Text = fmt.Sprintf("Any of these limits is free for %d of %s here: %s.", p.Instances, p.Workload, plural.List(free, name))
+			g.Text = fmt.Sprintf("Any of these limits is free for %d of %s here: %s.", p.Instances, a.called(p.Workload), plural.List(free, name))
 		default:
-			g.Text = fmt.Sprintf("Of limits on %d of %s, %s of throughput", p.Instances, p.Workload, plural.List(costly, lost))
+			g.Text = fmt.Sprintf("Of limits on %d of %s, %s of throughput", p.Instances, a.called(p.Workload), plural.List(costly, lost))
 			if len(free) > 0 {
 				g.Text += fmt.Sprintf("; %s cost nothing that can be told", plural.And(plural.Words(free, name)))
 			}
@@ -296,14 +305,14 @@ func (a *adviser) more() {
 		word := func(r fact.Resource) string { return r.Limit() }
 		switch {
 		case e.Open:
-			g.Text = fmt.Sprintf("What more of the host would buy %d of %s cannot be told yet.", e.Instances, e.Workload)
+			g.Text = fmt.Sprintf("What more of the host would buy %d of %s cannot be told yet.", e.Instances, a.called(e.Workload))
 		case len(e.Helps) > 0:
-			g.Text = fmt.Sprintf("For %d of %s, add %s first: more of it makes all do more.", e.Instances, e.Workload, plural.List(e.Helps, word))
+			g.Text = fmt.Sprintf("For %d of %s, add %s first: more of it makes all do more.", e.Instances, a.called(e.Workload), plural.List(e.Helps, word))
 		case len(e.Needed) > 0:
-			g.Text = fmt.Sprintf("For %d of %s there is enough of everything; with less %s they do less.", e.Instances, e.Workload,
+			g.Text = fmt.Sprintf("For %d of %s there is enough of everything; with less %s they do less.", e.Instances, a.called(e.Workload),
 				plural.List(e.Needed, word))
 		default:
-			g.Text = fmt.Sprintf("For %d of %s more of nothing that is limited helps.", e.Instances, e.Workload)
+			g.Text = fmt.Sprintf("For %d of %s more of nothing that is limited helps.", e.Instances, a.called(e.Workload))
 		}
 		if first := append(slices.Clone(e.Helps), e.Needed...); len(first) > 0 && a.accessOf(e.Workload).reads {
 			g.Papers = append(g.Papers, Relation{Published: memoryFirst, Agrees: first[0] == fact.Memory})

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"plimsoll/internal/finding/fact"
@@ -161,6 +162,7 @@ func (g Given) Sections() (all []*section.Section) {
 		evidence := section.Table{Columns: []section.Column{
 			{Head: "guideline", Text: true}, {Head: "in run", Text: true}, {Head: "measured", Text: true},
 		}}
+		var open []string
 		for _, one := range g.Guidelines {
 			if one.Topic != topic {
 				continue
@@ -172,7 +174,11 @@ func (g Given) Sections() (all []*section.Section) {
 			for _, m := range one.Mind {
 				text += " Mind: " + m + "."
 			}
-			s.Remarks = append(s.Remarks, section.Remark{Text: text, Warn: one.Open})
+			if one.Open {
+				open = append(open, one.About)
+			} else {
+				s.Remarks = append(s.Remarks, section.Remark{Text: text})
+			}
 			for i, words := range one.Evidence.Words {
 				row := []section.Cell{{}, {}, section.Text(words)}
 				if i == 0 {
@@ -180,6 +186,10 @@ func (g Given) Sections() (all []*section.Section) {
 				}
 				evidence.Rows = append(evidence.Rows, section.Row{Cells: row, Warn: one.Open})
 			}
+		}
+		if len(open) > 0 {
+			s.Remarks = append(s.Remarks, section.Remark{Warn: true,
+				Text: "Cannot be told yet, as bring-ups are too few or differ too much: " + strings.Join(open, "; ")})
 		}
 		if len(s.Remarks) > 0 {
 			s.Parts = []*section.Section{{Title: "Evidence: " + string(topic), Tables: []section.Table{evidence}}}

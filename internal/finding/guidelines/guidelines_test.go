@@ -56,13 +56,13 @@ func TestGuidelines(t *testing.T) {
 	}{
 		{"neighbours", tell(mixed, beside, false), Neighbours, []string{
 			"Do not put RW beside W here: it keeps 50% of its rate. +not-sequential-beside-random RW beside W",
-			"W may stand beside RR (keeps 90%), SW (keeps 90%) and RW (keeps 99.00%) here. +readers-beside-writers W beside RR " +
+			"W may stand beside RR, where it keeps 90%, SW, where it keeps 90% and RW, where it keeps 99.00%. +readers-beside-writers W beside RR " +
 				"+alike-is-fair W beside SW",
-			"RR may stand beside W (keeps 90%) here. +readers-beside-writers RR beside W",
-			"SW may stand beside W (keeps 90%) here. +alike-is-fair SW beside W",
+			"RR may stand beside W, where it keeps 90%. +readers-beside-writers RR beside W",
+			"SW may stand beside W, where it keeps 90%. +alike-is-fair SW beside W",
 		}},
 		{"other neighbours", tell(mixed, beside, true), Neighbours, []string{
-			"RW may stand beside W (keeps 99.00%) here. -not-sequential-beside-random RW beside W",
+			"RW may stand beside W, where it keeps 99.00%. -not-sequential-beside-random RW beside W",
 			"Do not put RR beside W here: it keeps 40% of its rate. -readers-beside-writers RR beside W",
 			"Do not put SW beside W here: it keeps 40% of its rate. -alike-is-fair SW beside W",
 		}},

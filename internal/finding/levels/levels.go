@@ -237,6 +237,9 @@ func (f *Facts) why() string {
 func (f *Facts) section() *section.Section {
 	s := &section.Section{Title: "What " + f.Factor + " does", Tables: []section.Table{f.table().Known()},
 		Note: "Medians over bring-ups; ratios are to the first level, in the same blocks, and ~ for no significant difference."}
+	if host := f.host(); host != "" {
+		s.Note += " All in a miniature of " + host + "."
+	}
 	var held []prose.Held
 	numbers := true
 	for _, one := range f.Series {
@@ -262,6 +265,17 @@ func (f *Facts) section() *section.Section {
 		}
 	}
 	return s
+}
+
+// host is the miniature that all mixes run in; "" where they run in several, or in none.
+func (f *Facts) host() string {
+	host := f.Series[0].Points[0].Host
+	for _, s := range f.Series {
+		if slices.ContainsFunc(s.Points, func(p Point) bool { return p.Host != host }) {
+			return ""
+		}
+	}
+	return host
 }
 
 // over draws a value over the levels, which are numbers: a line for each series.
@@ -291,16 +305,23 @@ func (f *Facts) table() section.Table {
 		{Head: "p99"}, {Head: "disk", Means: "what devices read and wrote a second"},
 		{Head: "CPUs", Means: "at work", Drop: 4},
 		{Head: "waiting", Means: "share of the time in which an instance waited for I/O", Drop: 3},
-		{Head: "host", Text: true, Means: "the miniature", Drop: 1},
 	}}
+	hosts := f.host() == ""
+	if hosts {
+		t.Columns = append(t.Columns, section.Column{Head: "host", Text: true, Means: "the miniature", Drop: 1})
+	}
 	for _, one := range f.Series {
 		for i, p := range one.Points {
 			ratio, _ := p.Throughput.Cells()
 			t.Rows = append(t.Rows, section.Row{Stack: p.Stack, Strong: i == one.Best, Cells: []section.Cell{
 				section.Text(one.Name), section.Text(p.Level), section.Count.Cell(p.Rate), section.Count.Between(p.Low, p.High), ratio,
 				section.Latency.Positive(p.P99NS), section.Bandwidth.Positive(p.DeviceBytes), section.Number.Positive(p.CPUs),
-				section.Share.Positive(p.Waiting), section.Text(p.Host),
+				section.Share.Positive(p.Waiting),
 			}})
+			if hosts {
+				last := &t.Rows[len(t.Rows)-1]
+				last.Cells = append(last.Cells, section.Text(p.Host))
+			}
 		}
 	}
 	return t
