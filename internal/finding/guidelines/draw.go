@@ -398,8 +398,9 @@ func (a *adviser) placed() {
 			g.Text = fmt.Sprintf("A drive of another host does %s of what one of this host does, for %s.", units.Percent(e.Ratio), f.Workload)
 			g.Papers = []Relation{{Published: remote, Agrees: e.Low > fair}}
 		case "pl-44das-vs-6das":
-			g.Text = fmt.Sprintf("Four instances of %s on each of two hosts with a drive do %s times what six do on a host with two.",
-				f.Workload, units.Times(e.Ratio))
+			c, _ := told.Measured.Facts.(published.Compared) // of such a result
+			g.Text = fmt.Sprintf("%s of %s on each of two hosts with a drive do %s times what %d do on a host with two.",
+				plural.Count(c.Instances, "instance"), f.Workload, units.Times(e.Ratio), c.Instances*3/2)
 			g.Papers = []Relation{{Published: spread, Agrees: e.Low > 1}}
 		default:
 			continue

@@ -87,7 +87,7 @@ func TestGuidelines(t *testing.T) {
 			"workload A ycsb {workload: A, records: 1000, database: cassandra}\n",
 			"instances A - x4 1000 1001 1002 1003 1004 1005 on=one\ninstances A - x6 1320 1321 1322 1323 1324 1325 on=one,two\n",
 			false), Stacks, []string{
-			"Four instances of A on each of two hosts with a drive do 1.52 times what six do on a host with two. +spread",
+			"4 instances of A on each of two hosts with a drive do 1.52 times what 6 do on a host with two. +spread",
 		}},
 	} {
 		got := texts(Find([]*result.Run{c.run}), c.topic)

@@ -58,6 +58,8 @@ var confirmingInstances = []struct{ claim, workloads, data string }{
 		"instances A disk x4 {3000|2000} level=memory:less\ninstances A disk x6 {2000|3000} level=memory:less"},
 	{"pl-44das-vs-6das", "A", "stack other: loop > xfs > volume\n" +
 		"instances A - x4 {1000|500} on=disk\ninstances A - x6 1320 on=disk,other"},
+	{"pl-44das-vs-6das", "A", "stack other: loop > xfs > volume\n" +
+		"instances A - x2 {1000|500} on=disk\ninstances A - x3 1320 on=disk,other"},
 	{"hom-mysql-scales", "T", "instances T disk x1 {1000|4000}\ninstances T disk x2 {2000|3000}\n" +
 		"instances T disk x4 {3000|2000}\ninstances T disk x8 {4000|1000}"},
 	{"hom-casw-saturates", "W", "instances W disk x1 {1000|4000}\ninstances W disk x2 {2000|4000}\n" +

@@ -128,26 +128,25 @@ func ofTwins(v *measured.View, c claims.Claim) []claimCase {
 // several drives. Such hosts share nothing, so that two do twice what one does.
 func ofHosts(v *measured.View, c claims.Claim) []claimCase {
 	all := sides(v, c.Test, 1)
-	on := func(drives int, instances int) []side {
+	on := func(drives int) []side {
 		return slices.DeleteFunc(slices.Clone(all), func(s side) bool {
-			return len(s.tenant.On) != drives || s.tenant.Count != instances || policyOf(s.tenant) != measured.NoPolicy
+			return len(s.tenant.On) != drives || policyOf(s.tenant) != measured.NoPolicy
 		})
 	}
-	two := on(2, c.Test.Than)
-	if len(two) == 0 {
-		return nil
+	one, two := on(1), on(2)
+	with := func(s side) *side { // a miniature may have fewer of both, in the proportion of the paper's
+		return first(two, func(o side) bool {
+			return o.tenant.Workload == s.tenant.Workload && sameHost(s.mix, o.mix) &&
+				o.tenant.Count*c.Test.At == s.tenant.Count*c.Test.Than
+		})
 	}
+	than := func(of int) int { return of * c.Test.Than / c.Test.At }
 	out := comparison{
-		of: on(1, c.Test.At),
-		with: func(s side) *side {
-			return first(two, func(o side) bool { return o.tenant.Workload == s.tenant.Workload && sameHost(s.mix, o.mix) })
-		},
-		hosts: 2,
-		how:   "hosts", unmatched: "unmatched hosts", lacks: strconv.Itoa(c.Test.Than),
-		needs:  fmt.Sprintf("on two drives of a host, or %d of them", c.Test.Than),
+		of: slices.DeleteFunc(one, func(s side) bool { return with(s) == nil }), with: with, hosts: 2,
+		how: "hosts", unmatched: "unmatched hosts", lacks: strconv.Itoa(c.Test.Than), needs: "on two drives of a host",
 		called: func(s side) string { return s.mix.Name },
 		says:   func(c Compared) string { return c.Workload + " on each of two hosts" },
-		than:   func(Compared) string { return fmt.Sprintf("of %d on two drives of one", c.Test.Than) },
+		than:   func(c Compared) string { return fmt.Sprintf("of %d on two drives of one", than(c.Instances)) },
 	}.cases(v, c, nil)
 	for i := range out {
 		out[i].caveats = append(out[i].caveats, say("caveat: one of two hosts", nil,
