@@ -135,12 +135,13 @@ type Valley struct {
 // drawn anew, and the trials of each.
 type Line struct {
 	Objective fact.Objective `json:"objective,omitzero"`
-	Instances int            `json:"instances"`          // of the numbers that were measured; 0 where none meets the objective
-	Enough    int            `json:"enough"`             // the fewest that do as much
-	Low       int            `json:"low,omitempty"`      // 95% interval; Low and High are 0 where there is none,
-	High      int            `json:"high,omitempty"`     // which is below four bring-ups
-	BringUps  int            `json:"bring_ups"`          // of the number that has fewest
-	Odds      []Odds         `json:"odds,omitempty"`     // ascending by instances
+	Instances int            `json:"instances"`      // of the numbers that were measured; 0 where none meets the objective
+	Enough    int            `json:"enough"`         // the fewest that do as much
+	Low       int            `json:"low,omitempty"`  // 95% interval; Low and High are 0 where there is none,
+	High      int            `json:"high,omitempty"` // which is below four bring-ups
+	BringUps  int            `json:"bring_ups"`      // of the number that has fewest
+	Odds      []Odds         `json:"odds,omitempty"` // ascending by instances
+	room      int            // as Fit, of all miniatures of the run
 	Fit       int            `json:"fit,omitempty"`      // the most whose servers the miniature's memory has room for; 0 where that is not known
 	Next      int            `json:"next,omitempty"`     // instances to measure next; 0 for none
 	NextWhy   Next           `json:"next_why,omitempty"` // "" where nothing is left to measure

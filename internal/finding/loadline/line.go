@@ -41,7 +41,7 @@ type numbered struct {
 // of each the trials. Trials whose bring-ups are not known are drawn one by one. The same
 // arguments give the same line, and the order of trials does not matter.
 func lineFor(s measured.Scaling, o fact.Objective, seed uint64) Line {
-	line := Line{Objective: o, Fit: s.Fit}
+	line := Line{Objective: o, Fit: s.Fit, room: s.Room}
 	var all []numbered
 	for i, c := range s.Cells {
 		all = append(all, numbered{s.Counts[i], bringUpsOf(c)})
@@ -288,8 +288,8 @@ func nextOf(line Line, all []numbered) (next int, why Next) {
 func furtherOf(line Line, all []numbered) (more int, why Next) {
 	before, last := all[len(all)-2].instances, all[len(all)-1].instances
 	more = max(last+1, int(math.Round(float64(last)*float64(last)/float64(before))))
-	if line.Fit > 0 {
-		more = min(more, line.Fit)
+	if line.room > 0 {
+		more = min(more, line.room)
 	}
 	if more <= last {
 		return 0, ""

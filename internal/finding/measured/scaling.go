@@ -18,6 +18,7 @@ type Scaling struct {
 	Policy   string // of limits; "" for none
 	Host     *result.Limits
 	Fit      int     // the most whose servers Host has memory for; 0 where that is not known
+	Room     int     // the most for which each miniature of the run has memory; 0 where that is not known
 	Counts   []int   // ascending
 	Cells    []*Cell // by count
 	Missing  []int   // counts that were tried, of which no trial was completed; ascending
@@ -37,7 +38,8 @@ func (v *View) Scalings() []Scaling {
 			if c == nil && !v.failed(s.Name, m.Name) {
 				continue
 			}
-			first := Scaling{Stack: s, Workload: of.Workload, Host: m.Host, Fit: v.fit(of.Workload, m.Host)}
+			first := Scaling{Stack: s, Workload: of.Workload, Host: m.Host, Fit: v.fit(of.Workload, m.Host),
+				Room: v.room(of.Workload)}
 			if of.Policy != NoPolicy {
 				first.Policy = of.Policy
 			}
@@ -89,6 +91,18 @@ func (v *View) fit(workload string, host *result.Limits) int {
 		}
 	}
 	return 0
+}
+
+// room returns how many servers of a workload each miniature of the run has memory for, as a run with more of them has
+// more in all; 0 where that is not known.
+func (v *View) room(workload string) (least int) {
+	for _, m := range v.Run.Mixes {
+		fit := v.fit(workload, m.Host)
+		if fit > 0 && m.Tenants[0].Workload == workload && (least == 0 || fit < least) {
+			least = fit
+		}
+	}
+	return least
 }
 
 // failed reports whether a mix was tried on a stack, or could not be.
