@@ -44,7 +44,7 @@ type Claim struct {
 	Note      string
 	Test      *Test  // how a run tests it; nil for a claim that none does
 	Part      string // of a claim with several numbers, the one that this is; "" for all
-	Untested  string // why no experiment can judge it; "" where Test says how one does
+	Untested  string // why no built-in experiment can judge it; "" where Test names one
 }
 
 // Paper is where a claim was published.

@@ -81,8 +81,8 @@ func TestWhatIsWrongWithClaims(t *testing.T) {
 			"numbers, the lower one first",
 		"claims: [{id: a, paper: msst17, where: w, subject: s, kind: ratio}]": "a claim of kind ratio " +
 			"has a value",
-		"claims: [{id: a, paper: msst17, where: w, subject: s, kind: ratio, value: 2}]": "a claim has a test, or the " +
-			"reason why no experiment can judge it",
+		"claims: [{id: a, paper: msst17, where: w, subject: s, kind: ratio, value: 2}]": "a claim has a test by an " +
+			"experiment, or the reason why no built-in one can judge it",
 		"claims: [{id: a, paper: x, where: w, kind: odd, value: 1}]": "there is no paper " +
 			"\"x\"\nthere is no kind \"odd\"\na claim of kind odd has a subject",
 		"claims: [{id: a, paper: msst17, where: w, subject: s, kind: ratio, value: {b: {c: x}}}]": `b: c: "x" is no number`,

@@ -237,7 +237,7 @@ func (c *cassandra) serve(dir string, options ...string) workload.Step {
 		"-Dcassandra.storagedir="+dir, "-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.ring_delay_ms=1")
 	argv = append(append(argv, options...), "-cp", cassandraJars, "org.apache.cassandra.service.CassandraDaemon")
 	return workload.Step{Argv: argv, EndCodes: []int{143}, Patience: cassandraPatience,
-		Warms: c.JIT == "full",
+		Warms: c.JIT == "full", Starts: 5500 * time.Millisecond,
 		Files: map[string][]byte{cassandraConfig: []byte(c.config(dir)), cassandraLogs: []byte(cassandraLogging),
 			cassandraHosts: []byte("127.0.0.1 localhost\n")}}
 }

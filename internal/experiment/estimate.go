@@ -101,9 +101,9 @@ func Costs(e *Experiment, trials []Planned) []time.Duration {
 			}
 			// Workloads that need the same space of the same files lay them out once.
 			files := fmt.Sprint(instance.Stack, instance.Place, w.Layout(), w.NeedBytes())
-			if w.Abilities().Serving != nil { // places get copies, which file systems share
+			if served := w.Abilities().Serving; served != nil { // places get copies, which file systems share
 				files = fmt.Sprint(instance.Stack, "golden", w.Layout(), w.NeedBytes())
-				costs[i] += perServer / time.Duration(m.Count()) // they start at the same time
+				costs[i] += perServer/time.Duration(m.Count()) + served.Starts // they start at the same time
 			}
 			if !laid[files] {
 				laid[files] = true

@@ -74,6 +74,9 @@ type Step struct {
 	Patience time.Duration // how long it may take until it is ready; 0 for DefaultPatience
 	// Warms tells that it gets faster with what it is asked, for longer than a ramp takes, as what compiles itself does.
 	Warms bool
+	// Starts is how long one takes to start on a host of two slow cores, beside others that start there at the same
+	// time, as far as that is worth counting.
+	Starts time.Duration
 }
 
 // DefaultPatience is how long a server may take until it answers that does not say: it may have
@@ -174,6 +177,8 @@ type Serving struct {
 	// Warms is that of its step. Where nothing writes, such a server is reached through a network of its own, and stays up
 	// between trials.
 	Warms bool
+	// Starts is that of its step.
+	Starts time.Duration
 	// Serve is the server's process.
 	Serve func(Target) (*Step, error)
 	// Ready is a process on the host that ends well as soon as the server answers.

@@ -39,7 +39,7 @@ func (v *View) Scalings() []Scaling {
 				continue
 			}
 			first := Scaling{Stack: s, Workload: of.Workload, Host: m.Host, Fit: v.fit(of.Workload, m.Host),
-				Room: v.room(of.Workload)}
+				Room: v.room()}
 			if of.Policy != NoPolicy {
 				first.Policy = of.Policy
 			}
@@ -93,12 +93,12 @@ func (v *View) fit(workload string, host *result.Limits) int {
 	return 0
 }
 
-// room returns how many servers of a workload each miniature of the run has memory for, as a run with more of them has
-// more in all; 0 where that is not known.
-func (v *View) room(workload string) (least int) {
+// room returns how many servers each miniature of the run has memory for, whatever they are: a run with more of some
+// has more of all. It is 0 where that is not known.
+func (v *View) room() (least int) {
 	for _, m := range v.Run.Mixes {
-		fit := v.fit(workload, m.Host)
-		if fit > 0 && m.Tenants[0].Workload == workload && (least == 0 || fit < least) {
+		fit := v.fit(m.Tenants[0].Workload, m.Host)
+		if fit > 0 && m.Family() != "" && (least == 0 || fit < least) {
 			least = fit
 		}
 	}

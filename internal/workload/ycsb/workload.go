@@ -235,6 +235,7 @@ func (w *driven) Abilities() workload.Abilities {
 			Bytes:    w.server.NeedBytes(w.dataset(), false),
 			ReadOnly: w.readOnly(),
 			Warms:    served.Warms,
+			Starts:   served.Starts,
 			Serve: func(target workload.Target) (*workload.Step, error) {
 				if err := w.fits(target); err != nil {
 					return nil, err
