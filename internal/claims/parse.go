@@ -102,7 +102,8 @@ func (r row) claim() (Claim, error) {
 		}
 	}
 	builtIn := c.Test != nil && c.Test.Experiment != ""
-	wrong(builtIn == (c.Untested != ""), "a claim has a test by an experiment, or the reason why no built-in one can judge it")
+	wrong(builtIn == (c.Untested != ""),
+		"a claim has a test by an experiment, or the reason why no built-in one can judge it")
 	if r.Value.Kind == 0 {
 		wrong(c.Kind != Ordering, "a claim of kind %s has a value", c.Kind)
 		return c, errors.Join(problems...)
