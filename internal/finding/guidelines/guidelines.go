@@ -123,7 +123,12 @@ func of(run *result.Run) []Guideline {
 	return a.out
 }
 
-func (a *adviser) add(g Guideline) { a.out = append(a.out, g) }
+func (a *adviser) add(g Guideline) {
+	if g.Open {
+		g.Papers = nil // it says nothing that could agree
+	}
+	a.out = append(a.out, g)
+}
 
 // Summary says in a sentence how many guidelines there are, and what they say of the papers'.
 func (g Given) Summary() string {
