@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/export"
 	"plimsoll/internal/finding"
 	"plimsoll/internal/finding/published"
 	"plimsoll/internal/report"
@@ -39,22 +38,9 @@ EXIT STATUS
 			if err != nil {
 				return err
 			}
-			answer := report.Answer{Kind: "published results", Title: "What papers published, and what runs here said of it",
-				Verdict: published.Summary(all), Sections: published.ListSections(all)}
-			if page != "" {
-				if err := writePage(page, answer); err != nil {
-					return err
-				}
-			}
-			if a.jsonOutput {
-				err = export.Indented(a.data(), all)
-			} else {
-				err = report.AnswerText(a.styled(), answer, false, a.terminalOptions())
-			}
-			if err != nil {
-				return &exitError{exitFailure, err}
-			}
-			return nil
+			return a.answer(report.Answer{Kind: "published results",
+				Title: "What papers published, and what runs here said of it",
+				Verdict: published.Summary(all), Sections: published.ListSections(all)}, all, page)
 		},
 		ValidArgsFunction: completeDirectories,
 	}

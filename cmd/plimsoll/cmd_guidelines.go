@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/export"
 	"plimsoll/internal/finding/guidelines"
 	"plimsoll/internal/plural"
 	"plimsoll/internal/report"
@@ -41,22 +40,8 @@ EXIT STATUS
 				return err
 			}
 			given := guidelines.Find(runs)
-			answer := report.Answer{Kind: "guidelines", Title: "What to do on this host, by what runs measured",
-				Verdict: given.Summary(), Meta: meta, Sections: given.Sections()}
-			if page != "" {
-				if err := writePage(page, answer); err != nil {
-					return err
-				}
-			}
-			if a.jsonOutput {
-				err = export.Indented(a.data(), given)
-			} else {
-				err = report.AnswerText(a.styled(), answer, false, a.terminalOptions())
-			}
-			if err != nil {
-				return &exitError{exitFailure, err}
-			}
-			return nil
+			return a.answer(report.Answer{Kind: "guidelines", Title: "What to do on this host, by what runs measured",
+				Verdict: given.Summary(), Meta: meta, Sections: given.Sections()}, given, page)
 		},
 		ValidArgsFunction: completeRuns(1000),
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/export"
 	"plimsoll/internal/inputfile"
 	"plimsoll/internal/model"
 	"plimsoll/internal/owner"
@@ -142,6 +143,24 @@ func (f *planFlags) plan(a *app, file string) error {
 	}
 	if err == nil && len(plan.Left) > 0 {
 		err = fmt.Errorf("%s: not every container has a place", file)
+	}
+	if err != nil {
+		return &exitError{exitFailure, err}
+	}
+	return nil
+}
+
+// answer prints an answer, or its data as JSON, and writes it to a page where one is asked for.
+func (a *app) answer(told report.Answer, data any, page string) (err error) {
+	if page != "" {
+		if err := writePage(page, told); err != nil {
+			return err
+		}
+	}
+	if a.jsonOutput {
+		err = export.Indented(a.data(), data)
+	} else {
+		err = report.AnswerText(a.styled(), told, false, a.terminalOptions())
 	}
 	if err != nil {
 		return &exitError{exitFailure, err}

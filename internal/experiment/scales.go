@@ -12,27 +12,34 @@ import (
 	"plimsoll/internal/problem"
 	"plimsoll/internal/result"
 	"plimsoll/internal/suggest"
+	"plimsoll/internal/units"
 )
 
 // A scale of a file is the same question at another size: the paper's, where the file is a miniature. It is a merge
 // patch (RFC 7386) on the file: what it names takes the place of what the file has there, key by key, and null takes
 // it away.
 
-const scalesKey = "scales"
+const (
+	scalesKey = "scales"
+	maxScales = 20
+	// maxPrinted is how long a file at a scale is at most, as any experiment file: its aliases are written out, and a few
+	// of a long text would have no end.
+	maxPrinted = 1 << 20
+)
 
-// atScale is --scale: the file is read at it, and a run tells of it.
-type atScale struct{}
+// scaleAsked is --scale: the file is read at it, and a run tells of it.
+type scaleAsked struct{}
 
-func (atScale) schema(*jsonschema.Reflector) *jsonschema.Schema { return nil }
-func (atScale) read(*parser, *yaml.Node, string)                {}
-func (atScale) store(e *Experiment, to *result.Experiment)      { to.Scale = e.AtScale }
+func (scaleAsked) schema(*jsonschema.Reflector) *jsonschema.Schema { return nil }
+func (scaleAsked) read(*parser, *yaml.Node, string)                {}
+func (scaleAsked) store(e *Experiment, to *result.Experiment)      { to.Scale = e.AtScale }
 
-func (atScale) set(e *Experiment, name string) error {
+func (scaleAsked) set(e *Experiment, name string) error {
 	e.AtScale = name
 	return nil
 }
 
-func (atScale) restore(e *Experiment, from *result.Experiment) error {
+func (scaleAsked) restore(e *Experiment, from *result.Experiment) error {
 	e.AtScale = from.Scale
 	return nil
 }
@@ -46,6 +53,10 @@ func (p *parser) readScales(n *yaml.Node) {
 	}
 	if n.Kind != yaml.MappingNode || len(n.Content) == 0 {
 		p.Problem(n, "scales are names, and what differs in each, not "+describe(n), example)
+		return
+	}
+	if len(n.Content)/2 > maxScales {
+		p.Problem(n, fmt.Sprintf("the file has %d scales, more than %d", len(n.Content)/2, maxScales), "")
 		return
 	}
 	for pair := range slices.Chunk(n.Content, 2) {
@@ -65,11 +76,16 @@ func (p *parser) atScale(root *yaml.Node) *yaml.Node {
 	for i := 0; scales != nil && i+1 < len(scales.Content); i += 2 {
 		if name := scales.Content[i].Value; name == p.Scale {
 			merged := patched(without, scales.Content[i+1])
-			var text bytes.Buffer
+			var text bounded
 			printer := yaml.NewEncoder(&text)
 			printer.SetIndent(2)
-			if err := errors.Join(printer.Encode(merged), printer.Close()); err != nil {
-				p.Problem(scales, fmt.Sprintf("the file at scale %s cannot be printed: %s", name, err), "")
+			err := printer.Encode(merged)
+			if err == nil {
+				err = printer.Close()
+			}
+			if err != nil {
+				p.Problem(scales, fmt.Sprintf("the file at scale %s cannot be stored: %s", name, err), "")
+				return nil
 			}
 			p.e.Source, p.e.AtScale = text.String(), name // what a run stores, and goes on with
 			return merged
@@ -82,6 +98,17 @@ func (p *parser) atScale(root *yaml.Node) *yaml.Node {
 	}
 	p.Problem(&yaml.Node{Line: 1}, what, suggest.DidYouMean(p.Scale, names))
 	return nil
+}
+
+// bounded is a text of at most maxPrinted bytes.
+type bounded struct{ bytes.Buffer }
+
+// Write implements io.Writer.
+func (b *bounded) Write(text []byte) (int, error) {
+	if b.Len()+len(text) > maxPrinted {
+		return 0, fmt.Errorf("it is larger than %s with its aliases written out", units.FormatSize(maxPrinted))
+	}
+	return b.Buffer.Write(text)
 }
 
 // checkScales reads the file at each of its scales, and notes what is wrong with it there.

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -120,6 +121,13 @@ func TestAFileAtAScale(t *testing.T) {
 	}
 }
 
+var manyScales = func() (text string) {
+	for i := range maxScales + 1 {
+		text += fmt.Sprintf("  s%d: {}\n", i)
+	}
+	return text
+}()
+
 // What is wrong at a scale is said of the file as well, in its line; of a file that is wrong itself it is not said
 // twice.
 func TestScalesThatAreWrong(t *testing.T) {
@@ -131,13 +139,17 @@ func TestScalesThatAreWrong(t *testing.T) {
 		{"repeat: 9", "repeat: none", "", "f.yaml:9: at scale paper: repeat is a number from"},
 		{"repeat: 9", "repeat: none", "paper", "f.yaml:9: repeat is a number from"},
 		{"repeat: 9", "scales: {paper: {}}", "", "f.yaml:9: at scale paper: a scale has no scales of its own"},
+		// Attacks: aliases of a long text that have no end written out, and more scales than anyone would read.
+		{"question: Does it fit?", "question: &long " + strings.Repeat("x", 900<<10) + "\nmore: [" +
+			strings.Repeat("*long, ", 9000) + "x]", "paper", "it is larger than 1MiB with its aliases written out"},
+		{"scales:", "scales:\n" + manyScales, "", "the file has 23 scales, more than 20"},
 		{"repeat: 2", "repeat: none", "", "f.yaml:3: repeat is a number from"},
 	} {
 		o := testOptions()
 		o.Scale = c.scale
 		_, err := Parse("f.yaml", []byte(strings.Replace(withScales, c.change, c.to, 1)), o)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "a number from") > 1 {
-			t.Errorf("%s: %v, want %s", c.to, err, c.want)
+			t.Errorf("it says %.300v, want %s", err, c.want)
 		}
 	}
 }

@@ -200,7 +200,7 @@ var fileSettings = []Setting{
 	},
 	{
 		Flag: "scale", Help: "`name` of the file's scale to measure at, such as paper (plimsoll list tells which have one)",
-		value: atScale{},
+		value: scaleAsked{},
 	},
 	{
 		Flag: "jobs", Help: "`number` of jobs of the workloads that have most; the others get no more",

@@ -400,7 +400,7 @@ func (a *adviser) placed() {
 		case "pl-44das-vs-6das":
 			c, _ := told.Measured.Facts.(published.Compared) // of such a result
 			g.Text = fmt.Sprintf("%s of %s on each of two hosts with a drive do %s times what %d do on a host with two.",
-				plural.Count(c.Instances, "instance"), f.Workload, units.Times(e.Ratio), c.Instances*3/2)
+				plural.Count(c.Instances, "instance"), f.Workload, units.Times(e.Ratio), c.Than)
 			g.Papers = []Relation{{Published: spread, Agrees: e.Low > 1}}
 		default:
 			continue

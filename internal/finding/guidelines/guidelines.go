@@ -164,9 +164,7 @@ func times(n int) string { return plural.Count(n, "time") }
 func (g Given) Sections() (all []*section.Section) {
 	for _, topic := range Topics() {
 		s := &section.Section{Title: string(topic)}
-		evidence := section.Table{Columns: []section.Column{
-			{Head: "guideline", Text: true}, {Head: "in run", Text: true}, {Head: "measured", Text: true},
-		}}
+		evidence, openly := evidenceTable(), evidenceTable()
 		var open []string
 		for _, one := range g.Guidelines {
 			if one.Topic != topic {
@@ -184,24 +182,37 @@ func (g Given) Sections() (all []*section.Section) {
 			} else {
 				s.Remarks = append(s.Remarks, section.Remark{Text: text})
 			}
-			for i, words := range one.Evidence.Words {
-				row := []section.Cell{{}, {}, section.Text(words)}
-				if i == 0 {
-					row[0], row[1] = section.Text(one.About), section.Text(one.Evidence.where())
-				}
-				evidence.Rows = append(evidence.Rows, section.Row{Cells: row, Warn: one.Open})
+			table := &evidence
+			if one.Open {
+				table = &openly
+			}
+			table.Rows = append(table.Rows, section.Row{Words: one.About + ", in " + one.Evidence.where()})
+			for _, words := range one.Evidence.Words {
+				table.Rows = append(table.Rows, section.Row{Cells: []section.Cell{section.Text(words)}})
 			}
 		}
 		if len(open) > 0 {
 			s.Remarks = append(s.Remarks, section.Remark{Warn: true,
 				Text: "Cannot be told yet, as bring-ups are too few or differ too much: " + strings.Join(open, "; ")})
 		}
+		if len(evidence.Rows) > 0 {
+			s.Tables = []section.Table{evidence}
+		}
+		if len(openly.Rows) > 0 {
+			s.Parts = []*section.Section{{Title: "What cannot be told yet: " + string(topic), Tables: []section.Table{openly}}}
+		}
 		if len(s.Remarks) > 0 {
-			s.Parts = []*section.Section{{Title: "Evidence: " + string(topic), Tables: []section.Table{evidence}}}
 			all = append(all, s)
 		}
 	}
 	return all
+}
+
+// evidenceTable has a line for each guideline, and a row for each thing that was measured of it.
+func evidenceTable() section.Table {
+	return section.Table{Folded: true, Columns: []section.Column{
+		{Head: "evidence", Text: true, Means: "medians over bring-ups, and ratios with their 95% intervals"},
+	}}
 }
 
 // where names the run, and what others say the same.

@@ -118,8 +118,9 @@ func TestTheNewestRunThatTellsCounts(t *testing.T) {
 		run.Started, run.ID = time.Date(2026, 11, day, 0, 0, 0, 0, time.UTC), id
 		return run
 	}
+	users := func() *result.Run { return told(t, "../levels/testdata/users.story") }
 	few := func() *result.Run {
-		run := story.Density(false)
+		run := users()
 		run.Trials = slices.DeleteFunc(run.Trials, func(t result.Trial) bool { return t.Block > 1 })
 		return run
 	}
@@ -128,13 +129,13 @@ func TestTheNewestRunThatTellsCounts(t *testing.T) {
 		by   string
 		old  int
 	}{
-		{[]*result.Run{at(1, story.Density(false), "first"), at(2, story.Density(false), "second")}, "second", 1},
-		{[]*result.Run{at(2, story.Density(false), "second"), at(1, story.Density(false), "first")}, "second", 1},
-		{[]*result.Run{at(1, story.Density(false), "first"), at(2, few(), "few")}, "first", 1},
+		{[]*result.Run{at(1, users(), "first"), at(2, users(), "second")}, "second", 1},
+		{[]*result.Run{at(2, users(), "second"), at(1, users(), "first")}, "second", 1},
+		{[]*result.Run{at(1, users(), "first"), at(2, few(), "few")}, "first", 1},
 		{[]*result.Run{at(1, few(), "few")}, "few", 0},
 	} {
 		g := Find(c.runs)
-		at := slices.IndexFunc(g.Guidelines, func(g Guideline) bool { return g.Topic == Number })
+		at := slices.IndexFunc(g.Guidelines, func(g Guideline) bool { return g.Topic == Drives })
 		if at < 0 || g.Guidelines[at].Evidence.Run != c.by || len(g.Guidelines[at].Evidence.Older) != c.old {
 			t.Errorf("%+v, want that of %s", g.Guidelines, c.by)
 		}
@@ -147,13 +148,14 @@ func TestTheNewestRunThatTellsCounts(t *testing.T) {
 
 // Each guideline has its evidence, a section shows it, and the papers' are told apart by their ids.
 func TestEvidenceIsShown(t *testing.T) {
-	g := Find([]*result.Run{story.Density(true), told(t, "../policies/testdata/policies.story")})
+	g := Find([]*result.Run{story.Density(false), told(t, "../policies/testdata/policies.story")})
 	shown := ""
 	for _, s := range g.Sections() {
 		for _, r := range s.Remarks {
 			shown += r.Text + "\n"
 		}
-		for _, row := range s.Parts[0].Tables[0].Rows {
+		for _, row := range s.Tables[0].Rows {
+			shown += row.Words + "\n"
 			for _, c := range row.Cells {
 				shown += c.String() + "\n"
 			}

@@ -9,7 +9,6 @@ import (
 	"plimsoll/internal/finding/fact"
 	"plimsoll/internal/finding/levels"
 	"plimsoll/internal/finding/measured"
-	"plimsoll/internal/section"
 	"plimsoll/internal/story"
 )
 
@@ -18,17 +17,6 @@ var media string
 
 //go:embed testdata/users.story
 var users string
-
-func rows(t section.Table) (all []string) {
-	for _, r := range t.Rows {
-		var row []string
-		for _, c := range r.Cells {
-			row = append(row, c.String())
-		}
-		all = append(all, strings.Join(row, "|"))
-	}
-	return all
-}
 
 // What differs in names is a table, ratios and a sentence for each series.
 func TestNamedLevels(t *testing.T) {
@@ -44,7 +32,7 @@ func TestNamedLevels(t *testing.T) {
 		"D-1|sata|802|799 to 806|-|2.00 ms|-|0.0100|300 reads/s",
 		"D-1|nvme|802|799 to 805|~|2.00 ms|-|0.0100|3000 reads/s",
 	}
-	for i, got := range rows(s.Tables[0]) {
+	for i, got := range story.Rows(s.Tables[0]) {
 		if got != want[i] {
 			t.Errorf("row %d says\n%s, want\n%s", i, got, want[i])
 		}

@@ -88,9 +88,10 @@ func (v *View) over(factor string, family []result.Mix) []Level {
 		name = strings.Trim(name, "-")
 		others := maps.Clone(m.Levels)
 		delete(others, factor)
-		for other, level := range others {
-			if name == level {
-				name = other + " " + level
+		for _, other := range slices.Sorted(maps.Keys(others)) {
+			if name == others[other] {
+				name = other + " " + name
+				break
 			}
 		}
 		if name == "" || name == m.Name {

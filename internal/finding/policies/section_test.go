@@ -18,17 +18,6 @@ var atOne string
 //go:embed testdata/policies-over.story
 var overSome string
 
-func rows(t section.Table) (all []string) {
-	for _, r := range t.Rows {
-		var row []string
-		for _, c := range r.Cells {
-			row = append(row, c.String())
-		}
-		all = append(all, strings.Join(row, "|"))
-	}
-	return all
-}
-
 // What policies cost is a table and ratios to none.
 func TestSection(t *testing.T) {
 	found := policies.Find(measured.New(story.Tell(t, atOne)))
@@ -48,7 +37,7 @@ func TestSection(t *testing.T) {
 			t.Errorf("%s has rows %s", f.Title, got)
 		}
 	}
-	table := rows(s.Tables[0])
+	table := story.Rows(s.Tables[0])
 	for i, want := range map[int]string{
 		0: "none|6,049|-|-|1.17 ms|-|-|1.00|100%|0.001|198 MiB|-|-",
 		2: "mem|3,049|0.50x|0.50 to 0.51|12.0 ms|10x|10 to 10|1.00|100%|0.470|98 MiB|memory and reads/s|-",
@@ -91,10 +80,10 @@ func TestSectionOverInstances(t *testing.T) {
 		"4 instances of C under policies; 8 instances of C under policies" {
 		t.Errorf("it has %s", got)
 	}
-	if got := strings.Join(rows(all[0].Tables[0]), "; "); got != "1|1,549|1,049; 4|6,049|3,049; 8|2,043|3,149" {
+	if got := strings.Join(story.Rows(all[0].Tables[0]), "; "); got != "1|1,549|1,049; 4|6,049|3,049; 8|2,043|3,149" {
 		t.Errorf("throughput is %s", got)
 	}
-	if got := rows(all[0].Tables[2])[0]; got != "1|1.17 ms|12.0 ms" {
+	if got := story.Rows(all[0].Tables[2])[0]; got != "1|1.17 ms|12.0 ms" {
 		t.Errorf("p99 is %s", got)
 	}
 	if !all[0].Has(cell.Point{Stack: "disk", Mix: "C-8-mem"}) {

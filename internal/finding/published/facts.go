@@ -245,6 +245,7 @@ type Compared struct {
 	Metric    string      `json:"metric"`
 	Workload  string      `json:"workload"`
 	Instances int         `json:"instances"`        // of each
+	Than      int         `json:"than,omitempty"`   // of the baseline, where it has others
 	Beside    string      `json:"beside,omitempty"` // the other workload of the mix
 	Effect    fact.Effect `json:"effect"`           // of subject and baseline: policies, workloads, mixes
 }

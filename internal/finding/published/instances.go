@@ -121,6 +121,9 @@ func (t comparison) cases(v *measured.View, c claims.Claim, all []side) (out []c
 				facts.Workload, t.needs)
 		} else {
 			k.evidence = append(k.evidence, o.cell)
+			if o.tenant.Count != s.tenant.Count {
+				facts.Than = o.tenant.Count
+			}
 			of, than := s.sample(c.Test.Metric), o.sample(c.Test.Metric)
 			if t.hosts > 1 {
 				of = of.Times(float64(t.hosts))

@@ -140,13 +140,12 @@ func ofHosts(v *measured.View, c claims.Claim) []claimCase {
 				o.tenant.Count*c.Test.At == s.tenant.Count*c.Test.Than
 		})
 	}
-	than := func(of int) int { return of * c.Test.Than / c.Test.At }
 	out := comparison{
 		of: slices.DeleteFunc(one, func(s side) bool { return with(s) == nil }), with: with, hosts: 2,
 		how: "hosts", unmatched: "unmatched hosts", lacks: strconv.Itoa(c.Test.Than), needs: "on two drives of a host",
 		called: func(s side) string { return s.mix.Name },
 		says:   func(c Compared) string { return c.Workload + " on each of two hosts" },
-		than:   func(c Compared) string { return fmt.Sprintf("of %d on two drives of one", than(c.Instances)) },
+		than:   func(c Compared) string { return fmt.Sprintf("of %d on two drives of one", c.Than) },
 	}.cases(v, c, nil)
 	for i := range out {
 		out[i].caveats = append(out[i].caveats, say("caveat: one of two hosts", nil,
