@@ -39,7 +39,7 @@ EXIT STATUS
 				return err
 			}
 			return a.answer(report.Answer{Kind: "published results",
-				Title: "What papers published, and what runs here said of it",
+				Title:   "What papers published, and what runs here said of it",
 				Verdict: published.Summary(all), Sections: published.ListSections(all)}, all, page)
 		},
 		ValidArgsFunction: completeDirectories,
