@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,12 @@ func TestProcessesOfOthersAreNotLooked(t *testing.T) {
 			cmd.Env = []string{"PLIMSOLL_STEP=x", ownerVariable + "=" + c.owner}
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
+			}
+			// The kernel tells of a new program before its arguments and environment can be read.
+			for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				if len(environment(strconv.Itoa(cmd.Process.Pid))) > 0 {
+					break
+				}
 			}
 			diff := before.diff(Look())
 			_ = cmd.Process.Kill()
