@@ -43,7 +43,7 @@ soak: setup-test build ## run the tests that take long by nature, some two hours
 
 .PHONY: check
 check: setup-build ## format, lint and the tests that take no root and little time: up to 3 minutes
-	$(SUITES) format lint layers quick
+	$(SUITES) format lint layers quick kube kubelint
 
 .PHONY: go-test
 go-test: setup-build ## run the Go tests alone, as root; pictures of reports go to bin/screenshots
@@ -95,6 +95,11 @@ format: setup-build ## check that every Go file is formatted
 .PHONY: lint
 lint: setup-build ## run golangci-lint, go vet included
 	$(LINT) run --allow-serial-runners ./...
+
+.PHONY: kube-lint
+kube-lint: setup-build ## the same for the module kubernetes
+	linter=$$($(GO) tool -modfile=tools/go.mod -n golangci-lint); \
+	cd kubernetes && nice $(CURDIR)/scripts/with-go $$linter run --allow-serial-runners ./...
 
 .PHONY: layers
 layers: setup-build ## prove that the linter's layering rules bite

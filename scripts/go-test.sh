@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a share of the Go tests, and prints what `go test -json` does:
 #
-#     scripts/go-test.sh quick|pure|measures|host
+#     scripts/go-test.sh quick|pure|measures|host|kubernetes
 #
 # quick     all packages, without root, and without the tests that touch the host or take
 #           long (go test -short); what did not change since it passed is not run again
@@ -10,8 +10,10 @@
 #           run meanwhile
 # host      all other tests of packages that touch the host, which are those that use
 #           internal/hosttest: one package at a time
+# kubernetes  the module that has its own dependencies, with a control plane in the tests'
+#           process; what did not change since it passed is not run again
 #
-# All but quick need root, and take it by sudo.
+# All but quick and kubernetes need root, and take it by sudo.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -42,6 +44,10 @@ case ${1-} in
 quick)
 	exec scripts/with-go go test -json -short -timeout 10m ./...
 	;;
+kubernetes)
+	# Some 1,500 packages are compiled the first time: whoever works meanwhile goes first.
+	exec nice scripts/with-go go test -C kubernetes -json -timeout 20m ./...
+	;;
 pure)
 	packages=$(touching not)
 	as=$PWD/scripts/as-root
@@ -56,7 +62,7 @@ host)
 	flags+=(-skip "$pattern")
 	;;
 *)
-	echo "usage: scripts/go-test.sh quick|pure|measures|host" >&2
+	echo "usage: scripts/go-test.sh quick|pure|measures|host|kubernetes" >&2
 	exit 2
 	;;
 esac

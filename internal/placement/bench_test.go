@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/model/modeltest"
 )
 
 // largeFleet has so many containers of twenty classes on so many hosts of five kinds.
 func largeFleet(containers, hosts int) (*model.Model, *Fleet) {
-	m := someModel()
+	m := modeltest.ThreeClasses()
 	r := rand.New(rand.NewPCG(11, 11))
 	base := m.Classes
 	m.Classes = nil

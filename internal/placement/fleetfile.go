@@ -316,23 +316,38 @@ func (p *fleetParser) share(n *yaml.Node, what string) float64 {
 	return x
 }
 
-// rate reads operations a second: 1500, or 1500/s.
 func (p *fleetParser) rate(n *yaml.Node, what string) float64 {
-	x, err := strconv.ParseFloat(strings.TrimSuffix(n.Value, "/s"), 64)
-	if n.Kind != yaml.ScalarNode || err != nil || !(x > 0 && x <= 1e12) {
+	x, err := ParseRate(n.Value)
+	if n.Kind != yaml.ScalarNode || err != nil {
 		p.Problem(n, fmt.Sprintf("%s is operations a second, not %s", what, yamlfile.Describe(n)), "write 1500/s")
-		return 0
 	}
 	return x
 }
 
 func (p *fleetParser) time(n *yaml.Node, what string) float64 {
-	d, err := time.ParseDuration(n.Value)
-	if err != nil || d <= 0 || d > time.Hour {
+	x, err := ParseP99(n.Value)
+	if err != nil {
 		p.Problem(n, fmt.Sprintf("%s is a time with its unit, not %s", what, yamlfile.Describe(n)), "write 10ms")
-		return 0
 	}
-	return d.Seconds()
+	return x
+}
+
+// ParseRate reads operations a second, as least-throughput has them: 1500, or 1500/s.
+func ParseRate(text string) (float64, error) {
+	x, err := strconv.ParseFloat(strings.TrimSuffix(text, "/s"), 64)
+	if err != nil || !(x > 0 && x <= 1e12) {
+		return 0, fmt.Errorf("it is operations a second, such as 1500/s, not %q", text)
+	}
+	return x, nil
+}
+
+// ParseP99 reads a limit of p99, 10ms, and returns seconds.
+func ParseP99(text string) (float64, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 || d > time.Hour {
+		return 0, fmt.Errorf("it is a time with its unit, such as 10ms, not %q", text)
+	}
+	return d.Seconds(), nil
 }
 
 // price is what a host counts for.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/model/modeltest"
 )
 
 const aFleet = `model: model.json
@@ -42,7 +43,7 @@ now:
 `
 
 func parse(text string) (*Fleet, *model.Model, error) {
-	return Parse("fleet.yaml", []byte(text), func(string) (*model.Model, error) { return someModel(), nil })
+	return Parse("fleet.yaml", []byte(text), func(string) (*model.Model, error) { return modeltest.ThreeClasses(), nil })
 }
 
 func TestFleetsAreReadFromFiles(t *testing.T) {
@@ -137,7 +138,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(aFleet))
 	f.Add([]byte("model: m\nhosts: {a: {cpus: 1, memory: 1GiB}}\ncontainers: {c: {class: reads}}"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		fleet, m, err := Parse("f", text, func(string) (*model.Model, error) { return someModel(), nil })
+		fleet, m, err := Parse("f", text, func(string) (*model.Model, error) { return modeltest.ThreeClasses(), nil })
 		if err != nil {
 			return
 		}

@@ -11,35 +11,9 @@ import (
 	"testing"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/model/modeltest"
 	"plimsoll/internal/result"
 )
-
-// someModel knows a class that reads the more the less memory it has, one that writes, and one that computes.
-func someModel() *model.Model {
-	class := func(name string, reads model.Miss, writes, cpu, fixed float64) model.Fitted {
-		f := model.Fitted{Name: name, Drive: "slow", Params: model.Params{Reads: reads, ReadBytes: 4096,
-			Writes: model.Writes{At1: model.Number(writes)}, WriteBytes: 4096,
-			CPU: model.Line{Base: model.Number(cpu)}, HostCPU: model.Line{Base: model.Number(math.NaN())},
-			Latency: model.Line{Base: 2e-4, More: 4e-4}, Late: model.Sharp{Processors: 2, Device: 6},
-			Reach: model.Reach{Machine: 1, Reads: 1, Writes: 1}, Tail: model.Tail{{Mean: 1e-3, Times: 3}}}}
-		for n := 1; n <= 4; n++ {
-			f.Points = append(f.Points, model.Point{Instances: n, Clients: 8, Host: model.Host{CPUs: 8, MemoryBytes: 8 << 30},
-				Units: []model.Unit{{Rate: 1400 * model.Number(n), Held: model.Number(n * int(fixed) * 2),
-					Fixed: model.Number(n * int(fixed))}}})
-		}
-		return f
-	}
-	side := func(iops, bandwidth, latency model.Number) model.Side {
-		return model.Side{IOPS: iops, Bandwidth: bandwidth, Latency: latency, Sharp: 3}
-	}
-	return &model.Model{Classes: []model.Fitted{
-		class("reads", model.Miss{Scale: 2, Fits: 1 << 30, Shape: 1}, 0.1, 5e-5, 100<<20),
-		class("writes", model.Miss{Floor: 0.2, Shape: 1}, 2, 1e-4, 200<<20),
-		class("computes", model.Miss{Floor: 0.01, Shape: 1}, 0, 4e-4, 50<<20),
-	}, Drives: []model.Drive{
-		{Name: "slow", Read: side(2e4, 2e8, 4e-4), Write: side(1e4, 1e8, 3e-4), Competes: 1},
-		{Name: "fast", Read: side(1e5, 1e9, 8e-5), Write: side(5e4, 5e8, 3e-5), Competes: 0.5, Mixed: 1}}}
-}
 
 // someFleet draws a small fleet.
 func someFleet(m *model.Model, r *rand.Rand, objective Objective) *Fleet {
@@ -232,7 +206,7 @@ func (p *Plan) reached(o Objective) float64 {
 
 // Small fleets have the plan that looking at every one finds, for each objective; and column generation comes near.
 func TestSmallFleetsAreAsBruteForceHasThem(t *testing.T) {
-	m := someModel()
+	m := modeltest.ThreeClasses()
 	r := rand.New(rand.NewPCG(7, 7))
 	placed, near := 0, 0
 	fleets := 80
@@ -290,7 +264,7 @@ func TestSmallFleetsAreAsBruteForceHasThem(t *testing.T) {
 
 // The same fleet, model and seed have the same plan.
 func TestPlansAreTheSameAgain(t *testing.T) {
-	m := someModel()
+	m := modeltest.ThreeClasses()
 	r := rand.New(rand.NewPCG(3, 3))
 	f := someFleet(m, r, Throughput)
 	for i := range f.Containers {

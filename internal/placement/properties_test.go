@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/model/modeltest"
 )
 
 // better reports whether a plan is better than another by more than what is lost in sums, for an objective.
@@ -34,7 +35,7 @@ func left(p *Plan) (n int) {
 
 // A host more never makes a plan worse, names change nothing, and twice of everything is at least twice as good.
 func TestPlansGrowWithFleets(t *testing.T) {
-	m := someModel()
+	m := modeltest.ThreeClasses()
 	r := rand.New(rand.NewPCG(21, 4))
 	plan := func(f *Fleet) *Plan {
 		t.Helper()
@@ -80,7 +81,7 @@ func TestPlansGrowWithFleets(t *testing.T) {
 
 // No plan goes beyond its bound, and what is left over is what would break something.
 func TestBoundsHold(t *testing.T) {
-	m := someModel()
+	m := modeltest.ThreeClasses()
 	r := rand.New(rand.NewPCG(5, 9))
 	for i := range 60 {
 		f := someFleet(m, r, Objective(Objectives()[i%2][0]))
@@ -107,7 +108,7 @@ func TestTheBoundIsHiGHSs(t *testing.T) {
 	if python == "" {
 		t.Skip("HIGHS_PYTHON names no python with highspy")
 	}
-	m := someModel()
+	m := modeltest.ThreeClasses()
 	r := rand.New(rand.NewPCG(8, 8))
 	for i := range 20 {
 		f := someFleet(m, r, Objective(Objectives()[i%2][0]))
@@ -146,7 +147,7 @@ func TestTheBoundIsHiGHSs(t *testing.T) {
 
 // Moves lead from where containers stand to the plan, and none breaks a limit that does not say so.
 func TestMovesLeadToThePlan(t *testing.T) {
-	m := someModel()
+	m := modeltest.ThreeClasses()
 	r := rand.New(rand.NewPCG(6, 2))
 	moved, limited := 0, 0
 	for i := range 60 {
@@ -231,7 +232,7 @@ func TestMovesLeadToThePlan(t *testing.T) {
 // Hosts that share a target do no more than it lets all of them do. A plan takes it that all use it as each does, which
 // it leaves less of than they do where they are filled unlike each other.
 func TestTargetsAreShared(t *testing.T) {
-	m := someModel()
+	m := modeltest.ThreeClasses()
 	target := &model.Target{Name: "array", NIC: 2e8}
 	drive := model.HostDrive{Name: "far", Is: m.Drives[1], Target: target, Delay: 3e-5}
 	f := &Fleet{Objective: Throughput, Hosts: []Hosts{{Name: "h", Count: 3, Is: model.HostKind{Host: model.Host{CPUs: 16,
@@ -265,7 +266,7 @@ func TestTargetsAreShared(t *testing.T) {
 // A container that has a place stands there, however much that costs the others: nine, where the data of eight fit
 // into memory and the drive does next to nothing.
 func TestWhatHasAPlaceStands(t *testing.T) {
-	m := someModel()
+	m := modeltest.ThreeClasses()
 	drive := model.HostDrive{Name: "d", Is: m.Drives[0]}
 	drive.Is.Read.IOPS = 500
 	is := model.HostKind{Host: model.Host{CPUs: 64, MemoryBytes: 8 << 30}, Drives: []model.HostDrive{drive}}

@@ -1,0 +1,125 @@
+// Package kubetest has a control plane of Kubernetes in the process of a test: etcd, the
+// API server and a scheduler with IOFit, without kubelets.
+package kubetest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	goruntime "runtime"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app/testing"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/profile"
+)
+
+// Start starts etcd and an API server, which end with the test, and returns how to reach
+// the server as its administrator.
+func Start(t *testing.T) *rest.Config {
+	t.Helper()
+	e := embed.NewConfig()
+	e.Dir, e.UnsafeNoFsync, e.LogLevel = t.TempDir(), true, "error"
+	clients, peers := free(t), free(t)
+	e.ListenClientUrls, e.AdvertiseClientUrls = []url.URL{clients}, []url.URL{clients}
+	e.ListenPeerUrls, e.AdvertisePeerUrls = []url.URL{peers}, []url.URL{peers}
+	e.InitialCluster = e.InitialClusterFromName(e.Name)
+	server, err := embed.StartEtcd(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	select {
+	case <-server.Server.ReadyNotify():
+	case <-time.After(time.Minute):
+		t.Fatal("etcd is not ready after a minute")
+	}
+	storage := storagebackend.NewDefaultConfig("/plimsoll-test", nil)
+	storage.Transport.ServerList = []string{clients.String()}
+	// The test server keeps certificates beside its own source. Compiled with -trimpath it does not know where
+	// that is, and takes a place below these.
+	place := t.TempDir()
+	t.Setenv("TEST_SRCDIR", place)
+	t.Setenv("TEST_WORKSPACE", "source")
+	source, _ := goruntime.FuncForPC(reflect.ValueOf(apiserver.StartTestServer).Pointer()).FileLine(0)
+	err = os.MkdirAll(filepath.Join(place, "source", filepath.Dir(source), "testdata"), 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Nothing here makes service accounts.
+	flags := []string{"--disable-admission-plugins=ServiceAccount", "--authorization-mode=RBAC",
+		"--bind-address=127.0.0.1"}
+	s := apiserver.StartTestServerOrDie(t, apiserver.NewDefaultTestServerOptions(), flags, storage)
+	t.Cleanup(s.TearDownFn)
+	c := rest.CopyConfig(s.ClientConfig)
+	c.QPS, c.Burst = 5000, 5000
+	return c
+}
+
+// free returns an address of loopback that nobody listens to.
+func free(t *testing.T) url.URL {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return url.URL{Scheme: "http", Host: l.Addr().String()}
+}
+
+// Schedule runs a scheduler whose profiles enable plugins of a registry on top of the
+// default ones, until the function that it returns is called, or the test ends.
+func Schedule(t *testing.T, c *rest.Config, plugins runtime.Registry,
+	change ...func(*config.KubeSchedulerConfiguration),
+) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	client := kubernetes.NewForConfigOrDie(c)
+	with, err := latest.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	enabled := &with.Profiles[0].Plugins.MultiPoint.Enabled
+	for name := range plugins {
+		*enabled = append(*enabled, config.Plugin{Name: name, Weight: 10})
+	}
+	for _, f := range change {
+		f(with)
+	}
+	informers := scheduler.NewInformerFactory(client, 0)
+	dynamics := dynamicinformer.NewDynamicSharedInformerFactory(dynamic.NewForConfigOrDie(c), 0)
+	recorders := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
+	err = recorders.StartRecordingToSinkWithContext(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := scheduler.New(ctx, client, informers, dynamics, profile.NewRecorderFactory(recorders),
+		scheduler.WithProfiles(with.Profiles...), scheduler.WithFrameworkOutOfTreeRegistry(plugins),
+		scheduler.WithExtenders(with.Extenders...), scheduler.WithKubeConfig(c),
+		scheduler.WithPodInitialBackoffSeconds(1), scheduler.WithPodMaxBackoffSeconds(1))
+	if err != nil {
+		t.Fatal(fmt.Errorf("the scheduler does not start: %w", err))
+	}
+	informers.Start(ctx.Done())
+	informers.WaitForCacheSync(ctx.Done())
+	ended := make(chan struct{})
+	go func() { defer close(ended); s.Run(ctx) }()
+	stop = func() { cancel(); recorders.Shutdown(); <-ended }
+	t.Cleanup(stop)
+	return stop
+}
