@@ -86,9 +86,12 @@ func (s *search) relaxation(counts []int, price bool) *program {
 // little as it has to.
 func (s *search) relaxOn(p *program, k, d, drive int, price bool, row func(string) int) {
 	kind, one := s.kinds[k], s.fleet.Containers[d]
+	if kind.refuses(d) != "" {
+		return
+	}
 	memory, least := float64(kind.is.Host.MemoryBytes), 0.0
 	for level := range levels {
-		placed := model.Placed{Class: one.Class, Drive: drive, Count: 1, Own: one.Limits}
+		placed := kind.one(d, drive)
 		most := memory * math.Pow(2, float64(level+1-levels)/2)
 		if own := float64(one.Limits.MemoryBytes); memory > 0 && (own == 0 || most < own) {
 			placed.Own = one.Limits.With(result.Limits{MemoryBytes: int64(most)})

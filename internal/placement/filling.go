@@ -36,12 +36,31 @@ func (f filling) with(slot, more int) filling {
 // kind is a kind of host, and what was predicted of it so far.
 type kind struct {
 	*Hosts
-	fleet *Fleet
-	model *model.Model
-	is    model.HostKind // without what is left free
-	able  []int          // drives, or -1 for a host without any
-	known map[string]*filled
-	asked int // predictions that were made
+	at      int // of the fleet's
+	fleet   *Fleet
+	model   *model.Model
+	classes []int          // of the model's, of each demand; -1 for one that it does not know
+	is      model.HostKind // without what is left free
+	able    []int          // drives, or -1 for a host without any
+	known   map[string]*filled
+	asked   int // predictions that were made
+}
+
+// one is one container of a demand on a drive, as the kind's model has it.
+func (k *kind) one(demand, drive int) model.Placed {
+	return model.Placed{Class: k.classes[demand], Drive: drive, Count: 1, Own: k.fleet.Containers[demand].Limits}
+}
+
+// refuses says why no container of a demand stands on hosts of the kind, whatever else does; "" where it may.
+func (k *kind) refuses(demand int) string {
+	d := &k.fleet.Containers[demand]
+	if k.classes[demand] < 0 {
+		return fmt.Sprintf("%s is of a class that the model of %s does not know", d.Name, k.Name)
+	}
+	if d.On != nil && !slices.Contains(d.On, k.at) {
+		return fmt.Sprintf("%s may not stand on %s", d.Name, k.Name)
+	}
+	return ""
 }
 
 // filled is what was predicted of a filling.
@@ -144,8 +163,9 @@ func (k *kind) placed(f filling) (all []model.Placed) {
 	for slot, c := range f {
 		if c > 0 {
 			demand, drive := k.of(slot)
-			d := k.fleet.Containers[demand]
-			all = append(all, model.Placed{Class: d.Class, Drive: k.able[drive], Count: int(c), Own: d.Limits})
+			one := k.one(demand, k.able[drive])
+			one.Count = int(c)
+			all = append(all, one)
 		}
 	}
 	return all
@@ -165,6 +185,9 @@ func (k *kind) apart(f filling) string {
 		d := &k.fleet.Containers[i]
 		if n == 0 {
 			continue
+		}
+		if why := k.refuses(i); why != "" {
+			return why
 		}
 		if d.Apart && n > 1 {
 			return fmt.Sprintf("two of %s stand on one host, and are to be apart", d.Name)

@@ -53,6 +53,9 @@ type Hosts struct {
 	Count int
 	Is    model.HostKind
 	Price float64 // of one, for FewHosts; 0 is 1
+
+	Names []string     // of each; nil for numbers behind the name
+	Model *model.Model // of what stands on them, which knows classes by the same names; nil for the fleet's
 }
 
 // Containers are equal containers.
@@ -67,6 +70,7 @@ type Containers struct {
 	Apart     bool          // no two stand on one host: replicas
 	Beside    []int         // they stand only where some of these containers do, too
 	Away      []int         // they stand nowhere where any of these do
+	On        []int         // kinds of hosts that they may stand on; nil for all
 	Data      int64         // bytes of each, which a move to or from a local drive copies
 }
 

@@ -170,6 +170,7 @@ func (p *fleetParser) containers(all *yaml.Node) {
 				}
 			},
 			"beside":    func(n *yaml.Node) { wishes = append(wishes, wish{i, nil, n, "beside"}) },
+			"on":        func(n *yaml.Node) { c.On = p.on(n, of) },
 			"away-from": func(n *yaml.Node) { wishes = append(wishes, wish{i, nil, n, "away-from"}) },
 		})
 		if read != nil && !read["class"] {
@@ -211,6 +212,25 @@ func (p *fleetParser) containers(all *yaml.Node) {
 			}
 		}
 	}
+}
+
+// on reads kinds of hosts. Those were read before, wherever they stand in the file.
+func (p *fleetParser) on(n *yaml.Node, of string) (kinds []int) {
+	nodes := n.Content
+	if n.Kind == yaml.ScalarNode {
+		nodes = []*yaml.Node{n}
+	}
+	for _, one := range nodes {
+		i := slices.IndexFunc(p.fleet.Hosts, func(h Hosts) bool { return h.Name == one.Value })
+		if i < 0 {
+			p.Problem(one, fmt.Sprintf("on of %s: there are no hosts %s", of, yamlfile.Describe(one)), "")
+		}
+		kinds = append(kinds, i)
+	}
+	if len(kinds) == 0 {
+		p.Problem(n, fmt.Sprintf("on of %s is a list of hosts, not %s", of, yamlfile.Describe(n)), "write on: [big]")
+	}
+	return kinds
 }
 
 func (p *fleetParser) class(n *yaml.Node, of string) int {

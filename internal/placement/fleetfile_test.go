@@ -2,6 +2,7 @@ package placement
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ containers:
     data: 100GB
     apart: true
   web: {class: computes, count: 4, beside: orders, p99-limit: 1s}
-  batch: {class: writes, away-from: [orders, web], least-throughput: 10}
+  batch: {class: writes, away-from: [orders, web], least-throughput: 10, on: [small, big]}
 moves: 5
 now:
   big-1: {orders: 1 on far, web: [1 on nvme, 1 on far]}
@@ -55,7 +56,7 @@ func TestFleetsAreReadFromFiles(t *testing.T) {
 	if f.Objective != FewHosts || f.Headroom != 0.1 || f.MostMoves != 5 || big.Name != "big" || big.Count != 3 ||
 		big.Price != 2.5 ||
 		big.Is.Host.CPUs != 16 || big.Is.Host.NIC != 3e9 || len(big.Is.Drives) != 2 || big.Is.Drives[1].Target.CPUs != 8 ||
-		f.Hosts[1].Count != 1 {
+		f.Hosts[1].Count != 1 || !slices.Equal(f.Containers[2].On, []int{1, 0}) {
 		t.Errorf("%+v", f)
 	}
 	if orders.Class != 0 || orders.Count != 8 || orders.LeastRate != 1500 || orders.MostP99 != 0.01 ||
@@ -96,6 +97,8 @@ func TestBadFleetsAreRefused(t *testing.T) {
 		head + "containers:\n  c: {class: reads, beside: c}": {"they themselves"},
 		head + "containers:\n  c: {class: reads, beside: [x], away-from: {a: b}}": {`there are no containers "x"`,
 			"is a list of containers"},
+		head + "containers:\n  c: {class: reads, on: [a, b]}":              {`there are no hosts "b"`},
+		head + "containers:\n  c: {class: reads, on: {}}":                  {"on of containers c is a list of hosts"},
 		head + "containers:\n  c: {class: reads, apart: 3}":                {"apart of containers c is true or false"},
 		head + "containers:\n  c: {class: reads, data: lots}":              {"data of containers c is a size"},
 		head + "containers:\n  c: {class: reads, limits: {memory: -1GiB}}": {"fleet.yaml:4: "},

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,6 +26,12 @@ func someFleet(m *model.Model, r *rand.Rand, objective Objective) *Fleet {
 		}
 		f.Hosts = append(f.Hosts, Hosts{Name: fmt.Sprint("h", k), Count: 1 + r.IntN(2), Is: is, Price: float64(1 +
 			r.IntN(3))})
+		if r.IntN(3) == 0 { // one of its own, that says the same of classes in another order
+			own := *m
+			own.Classes = slices.Clone(m.Classes)
+			slices.Reverse(own.Classes)
+			f.Hosts[k].Model = &own
+		}
 	}
 	for c := range 1 + r.IntN(2) {
 		d := Containers{Name: fmt.Sprint("c", c), Class: r.IntN(len(m.Classes)), Count: 1 + r.IntN(3), Apart: r.IntN(4) == 0}
@@ -39,6 +46,8 @@ func someFleet(m *model.Model, r *rand.Rand, objective Objective) *Fleet {
 		}
 		if c > 0 && r.IntN(4) == 0 {
 			d.Away = []int{0}
+		} else if c > 0 && r.IntN(4) == 0 {
+			d.On = []int{len(f.Hosts) - 1}
 		} else if c > 0 && r.IntN(4) == 0 {
 			d.Beside = []int{0}
 		}
@@ -74,7 +83,7 @@ func (b *brute) host(k int, placed []model.Placed, demands []int) told {
 	}
 	for d, n := range counts {
 		c := b.f.Containers[d]
-		t.ok = t.ok && (!c.Apart || n < 2)
+		t.ok = t.ok && (!c.Apart || n < 2) && (c.On == nil || slices.Contains(c.On, k))
 		for _, o := range c.Away {
 			t.ok = t.ok && counts[o] == 0
 		}
@@ -115,6 +124,9 @@ func (b *brute) run() {
 	for d, c := range b.f.Containers {
 		for k, h := range b.f.Hosts {
 			for drive := range b.f.Hosts[k].Is.Drives {
+				if c.On != nil && !slices.Contains(c.On, k) {
+					continue
+				}
 				if s, err := b.m.Solve(h.Is, []model.Placed{{Class: c.Class, Drive: drive, Count: 1, Own: c.Limits}}); err == nil {
 					b.alone[d] = max(b.alone[d], s.Rate)
 				}

@@ -263,7 +263,12 @@ func newSearch(m *model.Model, fleet *Fleet, o Options) (*search, error) {
 	}
 	for i, is := range fleet.roomy() {
 		h := &fleet.Hosts[i]
-		k := &kind{Hosts: h, fleet: fleet, model: m, is: is, able: []int{-1}, known: map[string]*filled{}}
+		k := &kind{Hosts: h, at: i, fleet: fleet, model: cmp.Or(h.Model, m), is: is, able: []int{-1},
+			known: map[string]*filled{}}
+		for _, c := range fleet.Containers {
+			name := m.Classes[c.Class].Name
+			k.classes = append(k.classes, slices.IndexFunc(k.model.Classes, func(f model.Fitted) bool { return f.Name == name }))
+		}
 		if len(h.Is.Drives) > 0 {
 			k.able = nil
 			for d := range h.Is.Drives {
@@ -291,8 +296,11 @@ func (s *search) standalone() error {
 		s.quick[d] = math.Inf(1)
 		var why error
 		for _, k := range s.kinds {
+			if k.refuses(d) != "" {
+				continue
+			}
 			for _, drive := range k.able {
-				solved, err := k.model.Solve(k.is, []model.Placed{{Class: c.Class, Drive: drive, Count: 1, Own: c.Limits}})
+				solved, err := k.model.Solve(k.is, []model.Placed{k.one(d, drive)})
 				if err != nil {
 					if over := new(model.Overfull); !errors.As(err, &over) {
 						why = err
@@ -581,6 +589,9 @@ func (s *search) samePrice() float64 {
 
 // hostName is the name of the n-th of equal hosts, from 1; of a single one that of its kind.
 func hostName(h *Hosts, n int) string {
+	if h.Names != nil {
+		return h.Names[n-1]
+	}
 	if h.Count == 1 {
 		return h.Name
 	}

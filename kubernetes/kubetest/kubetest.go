@@ -31,7 +31,7 @@ import (
 
 // Start starts etcd and an API server, which end with the test, and returns how to reach
 // the server as its administrator.
-func Start(t *testing.T) *rest.Config {
+func Start(t testing.TB) *rest.Config {
 	t.Helper()
 	e := embed.NewConfig()
 	e.Dir, e.UnsafeNoFsync, e.LogLevel = t.TempDir(), true, "error"
@@ -72,7 +72,7 @@ func Start(t *testing.T) *rest.Config {
 }
 
 // free returns an address of loopback that nobody listens to.
-func free(t *testing.T) url.URL {
+func free(t testing.TB) url.URL {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -84,7 +84,7 @@ func free(t *testing.T) url.URL {
 
 // Schedule runs a scheduler whose profiles enable plugins of a registry on top of the
 // default ones, until the function that it returns is called, or the test ends.
-func Schedule(t *testing.T, c *rest.Config, plugins runtime.Registry,
+func Schedule(t testing.TB, c *rest.Config, plugins runtime.Registry,
 	change ...func(*config.KubeSchedulerConfiguration),
 ) (stop func()) {
 	t.Helper()

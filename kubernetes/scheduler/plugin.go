@@ -117,14 +117,9 @@ func (*IOFit) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // Filter rejects nodes on which a limit would break.
 func (p *IOFit) Filter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
 	v := p.judge(pod, node)
-	switch {
-	case v.Unknown != "":
-		judged.WithLabelValues("unknown").Inc()
-	case v.Broken != "":
-		judged.WithLabelValues(v.Limit).Inc()
+	countNode(v)
+	if v.Broken != "" {
 		return fwk.NewStatus(fwk.Unschedulable, v.Broken)
-	default:
-		judged.WithLabelValues("fits").Inc()
 	}
 	return nil
 }
@@ -248,7 +243,7 @@ func (p *IOFit) PostBind(_ context.Context, state fwk.CycleState, pod *corev1.Po
 		return // it has no class
 	}
 	v := kept.(verdict).Verdict
-	count(pod, v)
+	countPod(pod, v)
 	p.handle.EventRecorder().Eventf(pod, nil, corev1.EventTypeNormal, reason(v), "Scheduling", "%s", says(node, v))
 }
 
@@ -260,8 +255,20 @@ func reason(v iofit.Verdict) string {
 	return "Predicted"
 }
 
-// count counts a pod that was placed.
-func count(pod *corev1.Pod, v iofit.Verdict) {
+// countNode counts a node that was judged.
+func countNode(v iofit.Verdict) {
+	result := "fits"
+	switch {
+	case v.Unknown != "":
+		result = "unknown"
+	case v.Broken != "":
+		result = v.Limit
+	}
+	judged.WithLabelValues(result).Inc()
+}
+
+// countPod counts a pod that was placed.
+func countPod(pod *corev1.Pod, v iofit.Verdict) {
 	placedPods.WithLabelValues(fmt.Sprint(v.Unknown == "")).Inc()
 	if v.Unknown == "" && v.Gain > 0 {
 		promised.WithLabelValues(pod.Annotations[iofit.ClassAnnotation]).Add(v.Gain)

@@ -25,7 +25,7 @@ import (
 
 // cluster is a control plane with nodes of two kinds of which there is a model, and one of another.
 type cluster struct {
-	*testing.T
+	testing.TB
 	*kubernetes.Clientset
 	config *rest.Config
 }
@@ -35,7 +35,7 @@ const (
 	small = `{cpus: 4, memory: 8GiB, drives: {sata: slow}}`
 )
 
-func start(t *testing.T) cluster {
+func start(t testing.TB) cluster {
 	t.Helper()
 	c := kubetest.Start(t)
 	return cluster{t, kubernetes.NewForConfigOrDie(c), c}
@@ -54,7 +54,7 @@ func (c cluster) namespace(name string) {
 	c.must(err)
 }
 
-func modelOf(t *testing.T, kind, host string) *corev1.ConfigMap {
+func modelOf(t testing.TB, kind, host string) *corev1.ConfigMap {
 	t.Helper()
 	var file bytes.Buffer
 	err := modeltest.ThreeClasses().Write(&file)
@@ -69,7 +69,7 @@ func modelOf(t *testing.T, kind, host string) *corev1.ConfigMap {
 }
 
 func (c cluster) model(kind, host string) {
-	_, err := c.CoreV1().ConfigMaps(Namespace).Create(c.Context(), modelOf(c.T, kind, host), metav1.CreateOptions{})
+	_, err := c.CoreV1().ConfigMaps(Namespace).Create(c.Context(), modelOf(c.TB, kind, host), metav1.CreateOptions{})
 	c.must(err)
 }
 
