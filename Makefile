@@ -144,6 +144,10 @@ bench-plan: setup-test ## plan 500 small fleets beside brute force, and large on
 	python3 -c "import highspy" 2>/dev/null && export HIGHS_PYTHON=python3; \
 		FLEETS=500 $(GO) test -count=1 -run 'SmallFleets|HiGHS' -v -bench Plan -benchtime 1x ./internal/placement
 
+.PHONY: bench-kube
+bench-kube: setup-build ## place 2,000 pods on 1,000 nodes by the default scheduler and by IOFit: pods a second, and what they would do
+	cd kubernetes && $(GO) test -count=1 -run '^$$' -bench Cluster -benchtime 1x ./scheduler 2>&1 | grep 'pods/s'
+
 .PHONY: bench-trace
 bench-trace: setup-test ## analyse captures of many shapes beside blkparse and btt: CPU time and memory
 	scripts/bench-trace.sh

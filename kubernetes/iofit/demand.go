@@ -47,7 +47,10 @@ type Demand struct {
 
 // demands are all that were parsed, by what pods say. Pods say few different things, and
 // are asked for it for every node of every pod that is scheduled.
-var demands sync.Map // of said: *parsed
+var (
+	demandsMu sync.RWMutex
+	demands   map[said]parsed
+)
 
 type said struct {
 	class, least, p99, limits, drive, data string
@@ -60,14 +63,6 @@ type parsed struct {
 	err    error
 }
 
-// mostDemands is how many are kept at most: whoever may create pods may say what they like.
-const mostDemands = 20_000
-
-var kept struct {
-	sync.Mutex
-	n int
-}
-
 // DemandOf returns what a pod says; nil for a pod that says no class and so is none of
 // ours. The error is a problem.List with everything that is wrong with its annotations.
 func DemandOf(pod *corev1.Pod) (*Demand, error) {
@@ -78,19 +73,11 @@ func DemandOf(pod *corev1.Pod) (*Demand, error) {
 	cpus, memory := resourcesOf(pod)
 	s := said{a[ClassAnnotation], a[LeastAnnotation], a[P99Annotation], a[LimitAnnotation], a[DriveAnnotation],
 		a[DataAnnotation], cpus, memory}
-	if p, ok := demands.Load(s); ok {
-		return p.(*parsed).demand, p.(*parsed).err
-	}
-	p := &parsed{}
-	p.demand, p.err = s.parse()
-	kept.Lock()
-	defer kept.Unlock()
-	if kept.n++; kept.n > mostDemands {
-		demands.Clear()
-		kept.n = 1
-	}
-	one, _ := demands.LoadOrStore(s, p)
-	return one.(*parsed).demand, one.(*parsed).err
+	p := kept(&demandsMu, &demands, s, func() parsed {
+		d, err := s.parse()
+		return parsed{d, err}
+	})
+	return p.demand, p.err
 }
 
 // unclassed is the error of a pod that needs something and says not what it is.
@@ -186,7 +173,20 @@ func less[T int64 | float64](a, b T) T {
 	return min(a, b)
 }
 
-// Sorted returns demands in the order in which outlooks are kept.
-func Sorted(all []*Demand) []*Demand {
-	return slices.SortedFunc(slices.Values(all), func(a, b *Demand) int { return cmp.Compare(a.key, b.key) })
+// Standing is who stands on a node, whatever the order in which they came.
+type Standing struct {
+	all []*Demand
+	key string
+}
+
+// Stand returns pods that stand on one node.
+func Stand(all []*Demand) Standing {
+	s := Standing{all: slices.SortedFunc(slices.Values(all), func(a, b *Demand) int { return cmp.Compare(a.key, b.key) })}
+	var key strings.Builder
+	for _, d := range s.all {
+		key.WriteString(d.key)
+		key.WriteByte('\n')
+	}
+	s.key = key.String()
+	return s
 }

@@ -105,33 +105,31 @@ func TestWrongDemands(t *testing.T) {
 			t.Errorf("limits %q were taken: %+v", limits, d)
 		}
 	}
-	for i := range mostDemands + 10 { // pods may say what they like, for ever
+	for i := range mostKept + 10 { // pods may say what they like, for ever
 		aDemand(t, "class", fmt.Sprint("c", i))
 	}
-	n := 0
-	demands.Range(func(any, any) bool { n++; return true })
-	if n > mostDemands {
-		t.Errorf("%d demands are kept", n)
+	if len(demands) > mostKept {
+		t.Errorf("%d demands are kept", len(demands))
 	}
 }
 
 func TestJudge(t *testing.T) {
 	k := aKind(t, "big", bigHost)
-	alone := k.Judge(nil, aDemand(t, "class", "reads"))
+	alone := k.Judge(Standing{}, aDemand(t, "class", "reads"))
 	if alone.Unknown != "" || alone.Broken != "" || alone.Rate <= 0 || alone.Gain != alone.Rate {
 		t.Fatalf("%+v", alone)
 	}
 	needs := fmt.Sprintf("%.0f/s", alone.Rate*0.95)
 	picky := aDemand(t, "class", "reads", "least-throughput", needs)
-	if v := k.Judge(nil, picky); v.Broken != "" {
+	if v := k.Judge(Standing{}, picky); v.Broken != "" {
 		t.Errorf("alone, %v of %s: %s", v.Rate, needs, v.Broken)
 	}
-	crowd := Sorted([]*Demand{picky, aDemand(t, "class", "computes"), aDemand(t, "class", "computes")})
+	crowd := []*Demand{picky, aDemand(t, "class", "computes"), aDemand(t, "class", "computes")}
 	// It breaks the limit of one that stands there.
 	for len(crowd) < 40 {
 		crowd = append(crowd, aDemand(t, "class", "reads"))
 	}
-	if v := k.Judge([]*Demand{picky}, aDemand(t, "class", "reads")); v.Gain >= alone.Gain {
+	if v := k.Judge(Stand([]*Demand{picky}), aDemand(t, "class", "reads")); v.Gain >= alone.Gain {
 		t.Errorf("two gain as much as one: %v and %v", v.Gain, alone.Gain)
 	}
 	for n := 1; ; n++ {
@@ -139,7 +137,7 @@ func TestJudge(t *testing.T) {
 		for range n {
 			there = append(there, aDemand(t, "class", "writes"))
 		}
-		v := k.Judge(Sorted(there[:n]), there[n])
+		v := k.Judge(Stand(there[:n]), there[n])
 		if v.Broken != "" {
 			if v.Own || v.Limit != "least-throughput" || !strings.Contains(v.Broken, "class reads") {
 				t.Errorf("%+v", v)
@@ -152,25 +150,27 @@ func TestJudge(t *testing.T) {
 	}
 	// What is broken already is not held against one that hardly makes it worse.
 	never := []*Demand{aDemand(t, "class", "reads", "least-throughput", "900000/s")}
-	if v := k.Judge(never, aDemand(t, "class", "computes", "limits", "{cpus: 0.05}", "drive", "sata")); v.Broken != "" {
+	light := aDemand(t, "class", "computes", "limits", "{cpus: 0.05}", "drive", "sata")
+	if v := k.Judge(Stand(never), light); v.Broken != "" {
 		t.Errorf("%+v", v)
 	}
-	if v := k.Judge(never, aDemand(t, "class", "writes")); v.Broken == "" || v.Own {
+	if v := k.Judge(Stand(never), aDemand(t, "class", "writes")); v.Broken == "" || v.Own {
 		t.Errorf("%+v", v)
 	}
-	if v := k.Judge(crowd, picky); v.Limit != "least-throughput" || !v.Own ||
+	if v := k.Judge(Stand(crowd), picky); v.Limit != "least-throughput" || !v.Own ||
 		!strings.Contains(v.Broken, "the pod would do") {
 		t.Errorf("%+v", v)
 	}
-	if v := k.Judge(nil, aDemand(t, "class", "reads", "p99-limit", "1us")); v.Limit != "p99-limit" || !v.Own {
+	if v := k.Judge(Standing{}, aDemand(t, "class", "reads", "p99-limit", "1us")); v.Limit != "p99-limit" || !v.Own {
 		t.Errorf("%+v", v)
 	}
 	small := aKind(t, "small", `{cpus: 1, memory: 150MiB}`)
-	if v := small.Judge([]*Demand{aDemand(t, "class", "reads")}, aDemand(t, "class", "reads")); v.Limit != "memory" {
+	reader := aDemand(t, "class", "reads")
+	if v := small.Judge(Stand([]*Demand{reader}), reader); v.Limit != "memory" {
 		t.Errorf("%+v", v)
 	}
 	for _, d := range []*Demand{aDemand(t, "class", "read"), aDemand(t, "class", "reads", "drive", "floppy")} {
-		if v := k.Judge(nil, d); v.Unknown == "" {
+		if v := k.Judge(Standing{}, d); v.Unknown == "" {
 			t.Errorf("%+v is known: %+v", d, v)
 		}
 	}
@@ -192,9 +192,9 @@ func TestVerdictsAreThoseOfSets(t *testing.T) {
 			return d
 		}), 1, 12).Draw(t, "pods")
 		last := some[len(some)-1]
-		v := k.Judge(Sorted(some[:len(some)-1]), last)
+		v := k.Judge(Stand(some[:len(some)-1]), last)
 		shuffled := rapid.Permutation(some[:len(some)-1]).Draw(t, "order")
-		if w := k.Judge(Sorted(shuffled), last); v != w && !(math.IsNaN(v.P99) && math.IsNaN(w.P99)) {
+		if w := k.Judge(Stand(shuffled), last); v != w && !(math.IsNaN(v.P99) && math.IsNaN(w.P99)) {
 			t.Errorf("%+v, and in another order %+v", v, w)
 		}
 		before, _, was := k.Total(some[:len(some)-1])
@@ -258,15 +258,16 @@ func TestKinds(t *testing.T) {
 func BenchmarkJudge(b *testing.B) {
 	k := aKind(b, "big", bigHost)
 	d := aDemand(b, "class", "reads")
+	there := Stand([]*Demand{d, d, d})
 	b.Run("seen", func(b *testing.B) {
 		for b.Loop() {
-			k.Judge([]*Demand{d, d, d}, d)
+			k.Judge(there, d)
 		}
 	})
 	b.Run("new", func(b *testing.B) {
 		for b.Loop() {
-			k.looked = nil
-			k.Judge([]*Demand{d, d, d}, d)
+			k.looked, k.judged = nil, nil
+			k.Judge(there, d)
 		}
 	})
 }

@@ -39,6 +39,9 @@ func KindOf(node *corev1.Node) string {
 	return cmp.Or(node.Labels[KindLabel], node.Labels[corev1.LabelInstanceTypeStable])
 }
 
+// asked is who stands on a node, and who is to come, by their keys.
+type asked struct{ there, pod string }
+
 // Kind is nodes that have the same for containers, and what is known of them.
 type Kind struct {
 	Name  string
@@ -46,7 +49,8 @@ type Kind struct {
 	Host  model.HostKind
 
 	mu     sync.RWMutex
-	looked map[string]*outlook // by who stands there
+	judged map[asked]Verdict
+	looked map[string]*outlook // by the key of who stands there
 }
 
 // ParseKind reads a ConfigMap of a kind.
@@ -117,14 +121,8 @@ func ConfigMap(kind string, modelFile []byte, host string) (*corev1.ConfigMap, e
 	return c, err
 }
 
-// Knows reports whether the model knows the class of a demand, and the host its drive. The
-// error says what it does not know.
-func (k *Kind) Knows(d *Demand) error {
-	_, err := k.placed(d)
-	return err
-}
-
-// placed returns one pod with a demand, as the model has it.
+// placed returns one pod with a demand, as the model has it. The error says what the model, or the host, knows
+// nothing of.
 func (k *Kind) placed(d *Demand) (model.Placed, error) {
 	var names []string
 	for i := range k.Model.Classes {
@@ -162,31 +160,30 @@ type outlook struct {
 // each is what one of the pods with the same demand would do.
 type each struct{ rate, mean, p99 float64 }
 
-// mostLooked is how many outlooks are kept of a kind: what nodes of it were ever filled with.
-const mostLooked = 50_000
+// mostKept bounds what is kept of all that was asked: whoever may create pods may have anything asked.
+const mostKept = 50_000
 
-// look returns what pods would do together, in the order that Sorted has; those of classes
-// that nobody knows do not count.
-func (k *Kind) look(all []*Demand) *outlook {
-	var key strings.Builder
-	for _, d := range all {
-		key.WriteString(d.key)
-		key.WriteByte('\n')
+// look returns what pods would do together; those of classes that nobody knows do not count.
+func (k *Kind) look(s Standing) *outlook {
+	return kept(&k.mu, &k.looked, s.key, func() *outlook { return k.solve(s.all) })
+}
+
+// kept returns what a map has for a key, or what is made for it, which the map then has.
+func kept[K comparable, V any](mu *sync.RWMutex, in *map[K]V, key K, made func() V) V {
+	mu.RLock()
+	v, ok := (*in)[key]
+	mu.RUnlock()
+	if ok {
+		return v
 	}
-	k.mu.RLock()
-	o := k.looked[key.String()]
-	k.mu.RUnlock()
-	if o != nil {
-		return o
+	v = made()
+	mu.Lock()
+	defer mu.Unlock()
+	if *in == nil || len(*in) >= mostKept {
+		*in = map[K]V{}
 	}
-	o = k.solve(all)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.looked == nil || len(k.looked) >= mostLooked {
-		k.looked = map[string]*outlook{}
-	}
-	k.looked[key.String()] = o
-	return o
+	(*in)[key] = v
+	return v
 }
 
 func (k *Kind) solve(all []*Demand) *outlook {
@@ -237,13 +234,16 @@ const (
 )
 
 // Judge returns what a pod would do beside those that stand on a node of the kind, and do
-// to them. They are in the order that Sorted has. A limit that is broken without it, and hardly more with it,
-// is not held against it.
-func (k *Kind) Judge(there []*Demand, d *Demand) Verdict {
-	if err := k.Knows(d); err != nil {
+// to them. A limit that is broken without it, and hardly more with it, is not held against it.
+func (k *Kind) Judge(there Standing, d *Demand) Verdict {
+	return kept(&k.mu, &k.judged, asked{there.key, d.key}, func() Verdict { return k.judge(there, d) })
+}
+
+func (k *Kind) judge(there Standing, d *Demand) Verdict {
+	if _, err := k.placed(d); err != nil {
 		return Verdict{Unknown: err.Error()}
 	}
-	with := k.look(Sorted(append(slices.Clone(there), d)))
+	with := k.look(Stand(append(slices.Clone(there.all), d)))
 	before := k.look(there)
 	v := Verdict{}
 	switch {
@@ -261,7 +261,7 @@ func (k *Kind) Judge(there []*Demand, d *Demand) Verdict {
 		v.Broken = "the pod " + v.Broken
 		return v
 	}
-	for _, other := range there {
+	for _, other := range there.all {
 		now, known := with.of[other.key]
 		limit, broken := now.breaks(other)
 		if !known || broken == "" {
@@ -309,8 +309,7 @@ func two(x float64) string { return units.Significant(round2(x)) }
 // Total returns what pods on a node do together, operations a second, and the worst p99 of
 // them in seconds, as far as it is known. broken are how many have a limit that is broken.
 func (k *Kind) Total(all []*Demand) (rate, p99 float64, broken int) {
-	all = Sorted(all)
-	o := k.look(all)
+	o := k.look(Stand(all))
 	if o.full != nil {
 		return 0, 0, len(all)
 	}

@@ -27,12 +27,14 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
+	"k8s.io/kubernetes/test/utils/ktesting"
 )
 
 // Start starts etcd and an API server, which end with the test, and returns how to reach
 // the server as its administrator.
 func Start(t testing.TB) *rest.Config {
 	t.Helper()
+	ktesting.SetDefaultVerbosity(0) // what it logs of each request otherwise takes longer than the requests
 	e := embed.NewConfig()
 	e.Dir, e.UnsafeNoFsync, e.LogLevel = t.TempDir(), true, "error"
 	clients, peers := free(t), free(t)
@@ -117,6 +119,9 @@ func Schedule(t testing.TB, c *rest.Config, plugins runtime.Registry,
 	}
 	informers.Start(ctx.Done())
 	informers.WaitForCacheSync(ctx.Done())
+	if err := s.WaitForHandlersSync(ctx); err != nil { // until it knows all nodes
+		t.Fatal(err)
+	}
 	ended := make(chan struct{})
 	go func() { defer close(ended); s.Run(ctx) }()
 	stop = func() { cancel(); recorders.Shutdown(); <-ended }

@@ -78,7 +78,7 @@ func BenchmarkCluster(b *testing.B) {
 	rates := map[string][]float64{}
 	for round := range rounds {
 		for _, s := range schedulers {
-			c.each(pods, func(i int) error { return c.heavy(i) })
+			c.each(pods, c.heavy)
 			var change []func(*config.KubeSchedulerConfiguration)
 			if s.change != nil {
 				change = append(change, s.change)
@@ -144,10 +144,10 @@ func (c cluster) each(n int, do func(int) error) {
 // heavy creates one of the pods: readers, writers and those that compute, some with limits.
 func (c cluster) heavy(i int) error {
 	says := [][]string{
-		{"class", "reads", "least-throughput", "1500/s"},
-		{"class", "writes", "least-throughput", "1000/s", "p99-limit", "50ms"},
+		{"class", "reads", "least-throughput", "15000/s"},
+		{"class", "writes", "least-throughput", "4000/s", "p99-limit", "5ms"},
 		{"class", "computes"},
-		{"class", "reads", "p99-limit", "20ms"},
+		{"class", "reads", "p99-limit", "2ms"},
 		{"class", "writes"},
 	}[i%5]
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%05d", i), Annotations: map[string]string{}},

@@ -194,12 +194,13 @@ func (e *Extender) prioritize(_ context.Context, ask *extender.ExtenderArgs) ext
 }
 
 // there returns who stands on a node, or was bound to it.
-func (e *Extender) there(node string) (all []*iofit.Demand) {
+func (e *Extender) there(node string) iofit.Standing {
+	var all []*iofit.Demand
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	stand, err := e.pods.ByIndex(byNode, node)
 	if err != nil {
-		return nil // there is such an index
+		return iofit.Standing{} // there is such an index
 	}
 	for _, o := range stand {
 		pod := o.(*corev1.Pod)
@@ -213,7 +214,7 @@ func (e *Extender) there(node string) (all []*iofit.Demand) {
 			all = appendDemand(all, pod)
 		}
 	}
-	return iofit.Sorted(all)
+	return iofit.Stand(all)
 }
 
 // bind binds a pod, unless what stands there has changed so that it no longer fits.

@@ -45,21 +45,26 @@ func TestExtender(t *testing.T) {
 					HTTPTimeout: metav1.Duration{Duration: 5 * time.Second}}}
 			})
 			defer stop()
-			c.pod("reader-"+name, "", "class", "reads", "least-throughput", "1000/s")
-			if node := c.on("reader-" + name); node != "big-1" {
+			// Of scores from 0 to 10, both nodes would have 10 for a reader.
+			c.pod("writer-"+name, "", "class", "writes", "least-throughput", "1000/s")
+			if node := c.on("writer-" + name); node != "big-1" {
 				t.Errorf("it stands on %s", node)
 			}
-			c.contains(c.event("reader-"+name, "Predicted"), "On big-1 it is to do ")
+			c.contains(c.event("writer-"+name, "Predicted"), "On big-1 it is to do ")
 			c.pod("too-much-"+name, "", "class", "writes", "least-throughput", "900000/s")
 			c.contains(c.waits("too-much-"+name), "of the 900000 operations a second that it is to do")
 			c.pod("wrong-"+name, "", "class", "writes", "p99-limit", "soon")
 			c.contains(c.waits("wrong-"+name), iofit.P99Annotation)
 			c.pod("plain-"+name, "")
 			c.on("plain-" + name)
-			for _, pod := range []string{"too-much-", "wrong-"} {
+			for _, pod := range []string{"too-much-", "wrong-", "writer-"} {
 				c.must(c.CoreV1().Pods("default").Delete(t.Context(), pod+name,
 					metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
 			}
+			c.until("the writer is seen to be gone", func() bool {
+				_, exists, _ := e.pods.GetByKey("default/writer-" + name)
+				return !exists
+			})
 		})
 	}
 	t.Run("many at once are counted before they are seen", func(t *testing.T) {
@@ -73,7 +78,7 @@ func TestExtender(t *testing.T) {
 			for i := range all {
 				all[i] = d
 			}
-			if k.Judge(all, d).Broken != "" {
+			if k.Judge(iofit.Stand(all), d).Broken != "" {
 				break
 			}
 		}
@@ -112,7 +117,8 @@ func TestExtender(t *testing.T) {
 			"/filter?x": `{"Nodes": {"items": 7}}`} {
 			r, err := http.Post(url+path, "application/json", strings.NewReader(body))
 			c.must(err)
-			if r.Body.Close(); r.StatusCode != http.StatusBadRequest {
+			c.must(r.Body.Close())
+			if r.StatusCode != http.StatusBadRequest {
 				t.Errorf("%s %q: %s", path, body, r.Status)
 			}
 		}
@@ -121,16 +127,16 @@ func TestExtender(t *testing.T) {
 			c.must(err)
 			var answer any
 			c.must(json.NewDecoder(r.Body).Decode(&answer))
-			r.Body.Close()
+			c.must(r.Body.Close())
 		}
 	})
 	r, err := http.Get(url + "/metrics")
 	c.must(err)
 	text, err := io.ReadAll(r.Body)
 	c.must(err)
-	r.Body.Close()
+	c.must(r.Body.Close())
 	c.contains(string(text), "plimsoll_models 2", `plimsoll_nodes_judged_total{result="fits"}`,
-		`plimsoll_pods_placed_total{predicted="true"}`, `plimsoll_predicted_gain_total{class="reads"}`)
+		`plimsoll_pods_placed_total{predicted="true"}`, `plimsoll_predicted_gain_total{class="writes"}`)
 	cancel()
 	c.must(<-served)
 }

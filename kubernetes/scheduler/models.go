@@ -121,7 +121,7 @@ func (k *kinds) set(ctx context.Context, name string, kind *iofit.Kind) {
 }
 
 // judge says what a pod with a demand would do on a node beside those that stand there.
-func (k *kinds) judge(node *corev1.Node, there []*iofit.Demand, d *iofit.Demand) iofit.Verdict {
+func (k *kinds) judge(node *corev1.Node, there iofit.Standing, d *iofit.Demand) iofit.Verdict {
 	name := iofit.KindOf(node)
 	if name == "" {
 		return iofit.Verdict{Unknown: "the node has no label " + iofit.KindLabel}

@@ -37,13 +37,15 @@ type Args struct {
 type IOFit struct {
 	kinds  *kinds
 	handle fwk.Handle
-	stand  sync.Map // name of a node: standing
+
+	mu    sync.RWMutex
+	stand map[string]standing // by the name of the node
 }
 
 // standing is who stands on a node, as of a generation of what the scheduler knows of it.
 type standing struct {
 	generation int64
-	there      []*iofit.Demand
+	there      iofit.Standing
 }
 
 var (
@@ -53,6 +55,7 @@ var (
 	_ fwk.ScorePlugin       = &IOFit{}
 	_ fwk.ReservePlugin     = &IOFit{}
 	_ fwk.PostBindPlugin    = &IOFit{}
+	_ fwk.SignPlugin        = &IOFit{}
 	_ fwk.EnqueueExtensions = &IOFit{}
 )
 
@@ -70,7 +73,7 @@ func New(ctx context.Context, given runtime.Object, h fwk.Handle) (fwk.Plugin, e
 			return nil, fmt.Errorf("args of %s: %w (they have namespace, of the models' ConfigMaps)", Name, err)
 		}
 	}
-	p := &IOFit{handle: h}
+	p := &IOFit{handle: h, stand: map[string]standing{}}
 	var err error
 	if p.kinds, err = watchKinds(ctx, h.ClientSet(), args.Namespace, func() { go p.wake(ctx) }); err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
@@ -98,7 +101,7 @@ func (p *IOFit) wake(ctx context.Context) {
 func (*IOFit) Name() string { return Name }
 
 // PreFilter rejects a pod whose annotations are wrong, and has nothing more to do with one without a class.
-func (*IOFit) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (
+func (*IOFit) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ []fwk.NodeInfo) (
 	*fwk.PreFilterResult, *fwk.Status,
 ) {
 	d, err := iofit.DemandOf(pod)
@@ -108,6 +111,7 @@ func (*IOFit) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 	case d == nil:
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
+	state.Write(demandKey, demand{d})
 	return nil, nil
 }
 
@@ -115,8 +119,8 @@ func (*IOFit) PreFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 func (*IOFit) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // Filter rejects nodes on which a limit would break.
-func (p *IOFit) Filter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
-	v := p.judge(pod, node)
+func (p *IOFit) Filter(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) *fwk.Status {
+	v := p.judge(state, node)
 	countNode(v)
 	if v.Broken != "" {
 		return fwk.NewStatus(fwk.Unschedulable, v.Broken)
@@ -124,27 +128,32 @@ func (p *IOFit) Filter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, nod
 	return nil
 }
 
-// judge says what a pod would do on a node. PreFilter was before: it has a class.
-func (p *IOFit) judge(pod *corev1.Pod, node fwk.NodeInfo) iofit.Verdict {
-	d, err := iofit.DemandOf(pod)
-	if err != nil || d == nil {
-		return iofit.Verdict{Unknown: "the pod's annotations cannot be read"}
+// judge says what the pod of a cycle would do on a node.
+func (p *IOFit) judge(state fwk.CycleState, node fwk.NodeInfo) iofit.Verdict {
+	d, err := state.Read(demandKey)
+	if err != nil {
+		return iofit.Verdict{Unknown: "it has no class"} // PreFilter skipped it
 	}
-	return p.kinds.judge(node.Node(), p.there(node), d)
+	return p.kinds.judge(node.Node(), p.there(node), d.(demand).Demand)
 }
 
 // there returns who stands on a node.
-func (p *IOFit) there(node fwk.NodeInfo) []*iofit.Demand {
+func (p *IOFit) there(node fwk.NodeInfo) iofit.Standing {
 	name, generation := node.Node().Name, node.GetGeneration()
-	if kept, ok := p.stand.Load(name); ok && kept.(standing).generation == generation {
-		return kept.(standing).there
+	p.mu.RLock()
+	kept := p.stand[name]
+	p.mu.RUnlock()
+	if kept.generation == generation {
+		return kept.there
 	}
-	s := standing{generation: generation}
+	var all []*iofit.Demand
 	for _, info := range node.GetPods() {
-		s.there = appendDemand(s.there, info.GetPod())
+		all = appendDemand(all, info.GetPod())
 	}
-	s.there = iofit.Sorted(s.there)
-	p.stand.Store(name, s)
+	s := standing{generation, iofit.Stand(all)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stand[name] = s
 	return s.there
 }
 
@@ -169,8 +178,8 @@ func (*IOFit) PreScore(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ [
 const noScore = math.MinInt64
 
 // Score returns by how many thousandths of an operation a second all on the node would do more.
-func (p *IOFit) Score(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	return raw(p.judge(pod, node)), nil
+func (p *IOFit) Score(_ context.Context, state fwk.CycleState, _ *corev1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+	return raw(p.judge(state, node)), nil
 }
 
 func raw(v iofit.Verdict) int64 {
@@ -206,24 +215,33 @@ func normalize(n int, score func(int) *int64, most int64) {
 	}
 }
 
-// verdictKey is where Reserve leaves for PostBind what was predicted.
-const verdictKey = fwk.StateKey(Name)
+// Where PreFilter leaves what the pod needs, and Reserve what was predicted of it.
+const (
+	demandKey  = fwk.StateKey(Name + "/demand")
+	verdictKey = fwk.StateKey(Name + "/verdict")
+)
 
-type verdict struct{ iofit.Verdict }
+type (
+	demand  struct{ *iofit.Demand }
+	verdict struct{ iofit.Verdict }
+)
+
+// Clone returns the same: nothing of it changes.
+func (d demand) Clone() fwk.StateData { return d }
 
 // Clone returns the same: nothing of it changes.
 func (v verdict) Clone() fwk.StateData { return v }
 
 // Reserve looks once more, as a model may have changed, and keeps what is predicted.
-func (p *IOFit) Reserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, name string) *fwk.Status {
-	if pod.Annotations[iofit.ClassAnnotation] == "" {
-		return nil
+func (p *IOFit) Reserve(_ context.Context, state fwk.CycleState, _ *corev1.Pod, name string) *fwk.Status {
+	if _, err := state.Read(demandKey); err != nil {
+		return nil // it has no class
 	}
 	node, err := p.handle.SnapshotSharedLister().NodeInfos().Get(name)
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	v := p.judge(pod, node)
+	v := p.judge(state, node)
 	if v.Broken != "" {
 		return fwk.NewStatus(fwk.Unschedulable, v.Broken)
 	}
@@ -273,6 +291,16 @@ func countPod(pod *corev1.Pod, v iofit.Verdict) {
 	if v.Unknown == "" && v.Gain > 0 {
 		promised.WithLabelValues(pod.Annotations[iofit.ClassAnnotation]).Add(v.Gain)
 	}
+}
+
+// SignPod says that pods with the same demand are alike to the plugin, so that what the
+// scheduler found for one may serve the next.
+func (*IOFit) SignPod(_ context.Context, pod *corev1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	d, err := iofit.DemandOf(pod)
+	if err != nil {
+		return nil, fwk.NewStatus(fwk.Unschedulable, err.Error())
+	}
+	return []fwk.SignFragment{{Key: Name, Value: fmt.Sprint(d)}}, nil
 }
 
 // EventsToRegister are what may make room: a pod with a class goes or says something else, a node comes, or is of

@@ -196,11 +196,11 @@ func TestIOFit(t *testing.T) {
 
 	t.Run("it goes where most is gained, and is told what it is to do", func(t *testing.T) {
 		c := cluster{t, c.Clientset, c.config}
-		c.pod("reader", "", "class", "reads", "least-throughput", "1500/s")
-		if node := c.on("reader"); node != "big-1" {
+		c.pod("writer", "", "class", "writes", "least-throughput", "1500/s")
+		if node := c.on("writer"); node != "big-1" {
 			t.Errorf("it stands on %s", node)
 		}
-		c.contains(c.event("reader", "Predicted"), "On big-1 it is to do ", " operations a second", "99 of 100 within")
+		c.contains(c.event("writer", "Predicted"), "On big-1 it is to do ", " operations a second", "99 of 100 within")
 	})
 	t.Run("where it does not fit it waits, and is told why", func(t *testing.T) {
 		c := cluster{t, c.Clientset, c.config}
