@@ -57,6 +57,11 @@ lab-test: setup-test build ## run the tests that need virtual machines, of an im
 build: setup-build ## build ./plimsoll, one static binary
 	$(BUILD) -o plimsoll ./cmd/plimsoll
 
+.PHONY: kube-build
+kube-build: setup-build ## build bin/plimsoll-kubernetes, the scheduler, extender and commands for clusters
+	mkdir -p bin
+	cd kubernetes && $(BUILD) -o ../bin/plimsoll-kubernetes ./cmd/plimsoll-kubernetes
+
 # It builds nothing, so that "sudo make install" leaves nothing of root's here.
 SHARE = $(DESTDIR)$(PREFIX)/share
 .PHONY: install

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/plural"
@@ -105,6 +107,9 @@ func unpack(packed []byte) ([]byte, error) {
 // ConfigMap returns what ParseKind reads: a model's file, packed, and a file of what a host
 // has, "" for what the model was measured on.
 func ConfigMap(kind string, modelFile []byte, host string) (*corev1.ConfigMap, error) {
+	if wrong := validation.IsValidLabelValue(kind); len(wrong) > 0 {
+		return nil, fmt.Errorf("%q is no kind of nodes, which a label names: %s", kind, strings.Join(wrong, "; "))
+	}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	_, err := w.Write(modelFile)
@@ -112,7 +117,10 @@ func ConfigMap(kind string, modelFile []byte, host string) (*corev1.ConfigMap, e
 		return nil, err
 	}
 	c := &corev1.ConfigMap{BinaryData: map[string][]byte{packedKey: packed.Bytes()}}
-	c.Name = "model-" + strings.ToLower(strings.ReplaceAll(kind, "_", "-"))
+	c.Name = "model-" + kind
+	if len(validation.IsDNS1123Subdomain(c.Name)) > 0 { // labels have capitals, and names have none
+		c.Name = fmt.Sprintf("model-%x", sha256.Sum256([]byte(kind)))[:20]
+	}
 	c.Labels = map[string]string{KindLabel: kind}
 	if host != "" {
 		c.Data = map[string]string{hostKey: host}

@@ -54,7 +54,7 @@ docs/kubernetes.md goes from "kubectl apply" to the first report.`,
 		Version: version, SilenceUsage: true, SilenceErrors: true,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
 	}
-	c.AddCommand(schedulerCommand(), extenderCommand(), planCommand())
+	c.AddCommand(schedulerCommand(), extenderCommand(), planCommand(), fleetCommand())
 	return c
 }
 
