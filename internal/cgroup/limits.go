@@ -39,6 +39,15 @@ func (g *Group) Limit(l result.Limits, devices []string) (readBack result.Limits
 	return readBack, errors.Join(all...)
 }
 
+// LimitDevices is Limit of devices alone: whatever else limits the group stays.
+func (g *Group) LimitDevices(l result.Limits, devices []string) (readBack result.Limits, err error) {
+	if len(devices) == 0 {
+		return readBack, errors.New("limits on devices: no device is named")
+	}
+	readBack.Read, readBack.Write, err = g.limitDevices(l.Read, l.Write, devices)
+	return readBack, err
+}
+
 // Limits returns the limits that the kernel holds for the group, on devices for those
 // that are named.
 func (g *Group) Limits(devices []string) (l result.Limits, err error) {

@@ -133,6 +133,15 @@ func TestLimitsAreReadBackAndTakenAway(t *testing.T) {
 		t.Errorf("the first device is still limited: %+v, %v", l, err)
 	}
 	limit(t, g, result.Limits{MemoryBytes: 128 << 20}, first, second)
+	// Limits of devices alone leave the others.
+	only := result.Limits{Read: result.Rate{OperationsPerSecond: 300}}
+	if got, err := g.LimitDevices(only, []string{first}); err != nil || got != only {
+		t.Errorf("%+v, %v", got, err)
+	}
+	only.MemoryBytes = 128 << 20
+	if got, err := g.Limits([]string{first}); err != nil || got != only {
+		t.Errorf("%+v, %v", got, err)
+	}
 	limit(t, g, result.Limits{}, first, second)
 	// Nothing is a multiple of pages or of microseconds by itself.
 	got, err := g.Limit(result.Limits{CPUs: 1.0 / 3, MemoryBytes: 64<<20 + 1}, nil)

@@ -31,8 +31,8 @@ import (
 )
 
 // Start starts etcd and an API server, which end with the test, and returns how to reach
-// the server as its administrator.
-func Start(t testing.TB) *rest.Config {
+// the server as its administrator. More flags of the server may be given.
+func Start(t testing.TB, more ...string) *rest.Config {
 	t.Helper()
 	ktesting.SetDefaultVerbosity(0) // what it logs of each request otherwise takes longer than the requests
 	e := embed.NewConfig()
@@ -66,7 +66,7 @@ func Start(t testing.TB) *rest.Config {
 	// Nothing here makes service accounts.
 	flags := []string{"--disable-admission-plugins=ServiceAccount", "--authorization-mode=RBAC",
 		"--bind-address=127.0.0.1"}
-	s := apiserver.StartTestServerOrDie(t, apiserver.NewDefaultTestServerOptions(), flags, storage)
+	s := apiserver.StartTestServerOrDie(t, apiserver.NewDefaultTestServerOptions(), append(flags, more...), storage)
 	t.Cleanup(s.TearDownFn)
 	c := rest.CopyConfig(s.ClientConfig)
 	c.QPS, c.Burst = 5000, 5000

@@ -26,8 +26,8 @@ const (
 )
 
 func fleetCommand() *cobra.Command {
-	c := &cobra.Command{Use: "fleet", Short: "What is known of the cluster's nodes"}
-	c.AddCommand(fitCommand())
+	c := &cobra.Command{Use: "fleet", Short: "Measure the cluster's nodes, and say what each kind carries"}
+	c.AddCommand(fleetRunCommand(), fleetStatusCommand(), fleetCleanCommand(), fitCommand())
 	return c
 }
 

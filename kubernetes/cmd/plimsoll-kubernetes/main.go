@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/signal"
@@ -14,11 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
 	kubescheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 
+	"plimsoll/kubernetes/limits"
 	"plimsoll/kubernetes/scheduler"
 )
 
@@ -54,7 +57,7 @@ docs/kubernetes.md goes from "kubectl apply" to the first report.`,
 		Version: version, SilenceUsage: true, SilenceErrors: true,
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
 	}
-	c.AddCommand(schedulerCommand(), extenderCommand(), planCommand(), fleetCommand())
+	c.AddCommand(schedulerCommand(), extenderCommand(), planCommand(), fleetCommand(), limitsCommand(), nodeCommand())
 	return c
 }
 
@@ -98,6 +101,25 @@ func extenderCommand() *cobra.Command {
 	return c
 }
 
+func limitsCommand() *cobra.Command {
+	var socket string
+	c := &cobra.Command{
+		Use:   "limits",
+		Short: "Hold the pods of this node to the limits on devices that they say",
+		Long: `A plugin of NRI: the container runtime (containerd 2, CRI-O) tells it of each container before
+it starts. What a pod's annotation plimsoll.dev/limits says of reads and writes is set for the
+disks that its volumes stand on, and read back; a container that is not held to its limits
+does not start. Runs as root, with the host's control groups and mounts.`,
+		Example: `  plimsoll-kubernetes limits --socket /var/run/nri/nri.sock`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return limits.New(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))).Run(cmd.Context(), socket)
+		},
+	}
+	c.Flags().StringVar(&socket, "socket", "", "`path` of the runtime's socket (default /var/run/nri/nri.sock)")
+	return c
+}
+
 // cluster is how a cluster is reached.
 type cluster struct {
 	rules     clientcmd.ClientConfigLoadingRules
@@ -110,12 +132,20 @@ func (k *cluster) flags(c *cobra.Command) {
 	c.Flags().StringVar(&k.overrides.CurrentContext, "context", "", "`context` of that file")
 }
 
-func (k *cluster) client() (*kubernetes.Clientset, error) {
+func (k *cluster) config() (*rest.Config, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&k.rules, &k.overrides).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("no cluster is known: %w (name a file with --kubeconfig)", err)
 	}
 	config.QPS, config.Burst, config.UserAgent = 100, 200, "plimsoll-kubernetes/"+version
 	config.ContentType = "application/vnd.kubernetes.protobuf"
+	return config, nil
+}
+
+func (k *cluster) client() (*kubernetes.Clientset, error) {
+	config, err := k.config()
+	if err != nil {
+		return nil, err
+	}
 	return kubernetes.NewForConfig(config)
 }

@@ -3,11 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"plimsoll/internal/owner"
 	"plimsoll/internal/placement"
@@ -92,15 +90,8 @@ func (f *planFlags) run(c *cobra.Command, _ []string) error {
 			return fmt.Errorf("write the page: %w", err)
 		}
 	}
-	options := report.TerminalOptions{Width: 120}
-	if out, ok := c.OutOrStdout().(*os.File); ok && term.IsTerminal(int(out.Fd())) {
-		options.Color = os.Getenv("NO_COLOR") == ""
-		if width, _, err := term.GetSize(int(out.Fd())); err == nil {
-			options.Width = width
-		}
-	}
 	for _, left := range what.Left {
 		fmt.Fprintln(c.ErrOrStderr(), "Left out:", left)
 	}
-	return report.AnswerText(c.OutOrStdout(), answer, len(plan.Left) > 0, options)
+	return report.AnswerText(c.OutOrStdout(), answer, len(plan.Left) > 0, terminal(c))
 }

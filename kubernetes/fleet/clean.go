@@ -1,0 +1,163 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+)
+
+// appLabel is of all that fleets make.
+const appLabel = "app=plimsoll-fleet"
+
+// Job is a node that is measured, as anyone who asks the API server sees it.
+type Job struct {
+	Node
+
+	Run   string
+	Since time.Time
+
+	image string
+	job   *batchv1.Job
+}
+
+// Jobs returns the nodes that are measured, or were and keep their results: of one run, or of all with "".
+func Jobs(ctx context.Context, client kubernetes.Interface, namespace, run string) (all []Job, err error) {
+	by := appLabel
+	if run != "" {
+		by += "," + RunLabel + "=" + run
+	}
+	c := Collector{Record: &Record{Namespace: namespace}, client: client}
+	found, err := c.look(ctx, by)
+	if err != nil {
+		return nil, fmt.Errorf("read Jobs of fleets: %w", err)
+	}
+	for name, s := range found {
+		j := Job{
+			Node: Node{Name: name}, Run: s.job.Labels[RunLabel], Since: s.job.CreationTimestamp.Time, job: s.job,
+			image: s.job.Spec.Template.Spec.Containers[0].Image,
+		}
+		j.judge(s)
+		all = append(all, j)
+	}
+	return all, nil
+}
+
+// Clean ends the measurements of a run, or of all runs with "", has each of their nodes undo
+// what was left there, and removes what fleets made in the cluster. Results that were not
+// taken are lost. More nodes can be named, which have no Job: they are cleaned with an image.
+// It says of each node how that went.
+func Clean(ctx context.Context, client kubernetes.Interface, namespace, run, image string, more []string,
+	tell func(format string, args ...any),
+) error {
+	jobs, err := Jobs(ctx, client, namespace, run)
+	if err != nil {
+		return err
+	}
+	images := map[string]string{}
+	for _, name := range more {
+		images[name] = image
+	}
+	var problems []error
+	for _, j := range jobs {
+		images[j.Name] = j.image
+		if err := end(ctx, client, j.job); err != nil {
+			problems = append(problems, fmt.Errorf("node %s: end its Job: %w", j.Name, err))
+			delete(images, j.Name)
+		}
+	}
+	r := &Record{ID: "clean", Namespace: namespace}
+	if run != "" {
+		r.ID = run
+	}
+	for name, image := range images {
+		r.Image = image
+		if _, err := client.BatchV1().Jobs(namespace).Create(ctx, r.cleanJob(name), metav1.CreateOptions{}); err != nil {
+			problems = append(problems, fmt.Errorf("node %s: %w", name, err))
+			delete(images, name)
+		}
+	}
+	for name := range images {
+		if err := cleaned(ctx, client, namespace, name); err != nil {
+			problems = append(problems, fmt.Errorf("node %s is not clean: %w", name, err))
+			continue
+		}
+		tell("%s is clean", name)
+	}
+	return errors.Join(append(problems, release(ctx, client, namespace, run))...)
+}
+
+// longestClean is how long a node may take to undo what was left.
+const longestClean = 10 * time.Minute
+
+// end deletes a Job and waits until its pods have ended, which undo what they did.
+func end(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {
+	jobs := client.BatchV1().Jobs(job.Namespace)
+	err := jobs.Delete(ctx, job.Name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, time.Second, longestClean, true, func(ctx context.Context) (bool, error) {
+		now, err := jobs.Get(ctx, job.Name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err) || err == nil && now.UID != job.UID, nil
+	})
+}
+
+// cleaned waits until a node's clean Job has ended, and removes it where it did what it was to.
+func cleaned(ctx context.Context, client kubernetes.Interface, namespace, name string) error {
+	c := Collector{Record: &Record{Namespace: namespace}, client: client}
+	var last seen
+	err := wait.PollUntilContextTimeout(ctx, time.Second, longestClean, true, func(ctx context.Context) (bool, error) {
+		all, err := c.look(ctx, appLabel)
+		if err != nil {
+			return false, nil //nolint:nilerr // the API server may be away for a while
+		}
+		last = all[name]
+		return last.job == nil || last.has(batchv1.JobComplete) || last.has(batchv1.JobFailed), nil
+	})
+	switch {
+	case last.job == nil:
+		return errors.Join(err, errors.New("its Job was deleted"))
+	case last.has(batchv1.JobComplete):
+		return deleteJob(ctx, client, last.job)
+	case last.has(batchv1.JobFailed):
+		return errors.New(lastWords(last.pod))
+	case last.pod != nil:
+		return fmt.Errorf("%w: %s %s", err, last.pod.Status.Phase, unscheduled(last.pod))
+	}
+	return err
+}
+
+// release uncordons the nodes of a run, and removes its experiment; of all runs with "".
+func release(ctx context.Context, client kubernetes.Interface, namespace, run string) error {
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for i := range nodes.Items {
+		n := &nodes.Items[i]
+		if by := n.Annotations[CordonedBy]; by != "" && (run == "" || by == run) {
+			problems = append(problems, uncordon(ctx, client, n.Name, by))
+		}
+	}
+	of := RunLabel
+	if run != "" {
+		of += "=" + run
+	}
+	maps := client.CoreV1().ConfigMaps(namespace)
+	found, err := maps.List(ctx, metav1.ListOptions{LabelSelector: of})
+	if err != nil {
+		return errors.Join(append(problems, err)...)
+	}
+	for _, m := range found.Items {
+		problems = append(problems, maps.Delete(ctx, m.Name, metav1.DeleteOptions{}))
+	}
+	return errors.Join(problems...)
+}

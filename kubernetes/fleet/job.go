@@ -1,0 +1,124 @@
+// Package fleet measures nodes of a cluster, each by a Job, and says what nodes of a kind
+// carry and which are slower than others of their kind.
+//
+// The Job of a node has the node's name, so that the API server keeps two runs from
+// measuring a node at once, whoever starts them. All that is known of a run is in its Jobs
+// and in a file beside its results: a collector that was killed goes on where it was.
+package fleet
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path/filepath"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Namespace is where Jobs of fleets are unless told otherwise.
+const Namespace = "plimsoll-fleet"
+
+// Labels and annotations of what a fleet makes in the cluster.
+const (
+	RunLabel       = "plimsoll.dev/fleet-run"
+	NodeAnnotation = "plimsoll.dev/node"
+	CordonedBy     = "plimsoll.dev/cordoned-by" // of a node: the run that cordoned it
+)
+
+// Containers of a Job's pod.
+const (
+	measures = "measure" // ends when the node was measured
+	keeps    = "keep"    // ends when its results were taken
+	cleans   = "clean"
+)
+
+// experimentDir is where a pod has the experiment's file.
+const experimentDir = "/experiment"
+
+// jobName returns the name of a node's Job: it locks the node. A name that is longer than
+// those of Jobs may be is cut, and a hash of all of it appended.
+func jobName(node string) string {
+	const most = 63 - len("plimsoll-")
+	if len(node) > most {
+		hash := sha256.Sum256([]byte(node))
+		node = node[:most-17] + "-" + hex.EncodeToString(hash[:8])
+	}
+	return "plimsoll-" + node
+}
+
+// pod is what all Jobs of a node have: the node with everything on it that a run touches, and
+// no way to the API server.
+func (r *Record) pod(node string) corev1.PodSpec {
+	return corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever,
+		HostPID:       true, // its processes tell the agent where the node's file systems are
+		HostNetwork:   true, // as a run on the node has it, for databases and fabrics
+		Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchFields: []corev1.NodeSelectorRequirement{{
+					Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},
+				}},
+			}}},
+		}},
+		Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		AutomountServiceAccountToken:  new(bool),
+		EnableServiceLinks:            new(bool),
+		TerminationGracePeriodSeconds: new(int64(300)), // what a run undoes takes its time
+	}
+}
+
+func (r *Record) container(name string, args ...string) corev1.Container {
+	return corev1.Container{
+		Name: name, Image: r.Image, ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:                  append([]string{"plimsoll-kubernetes", "node", name, "--run", r.ID}, args...),
+		SecurityContext:          &corev1.SecurityContext{Privileged: new(true)},
+		TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+		Env: []corev1.EnvVar{{Name: "PLIMSOLL_NODE", ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"},
+		}}},
+	}
+}
+
+func (r *Record) job(node string, spec corev1.PodSpec) *batchv1.Job {
+	labels := map[string]string{RunLabel: r.ID, "app": "plimsoll-fleet"}
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: jobName(node), Namespace: r.Namespace, Labels: labels, Annotations: map[string]string{NodeAnnotation: node},
+		},
+		Spec: batchv1.JobSpec{
+			// A pod that was killed is followed by one that goes on with its run.
+			BackoffLimit: new(int32(4)),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{NodeAnnotation: node}},
+				Spec:       spec,
+			},
+		},
+	}
+}
+
+// measureJob returns the Job that measures a node, and keeps its results until they were taken.
+func (r *Record) measureJob(node string) *batchv1.Job {
+	spec := r.pod(node)
+	experiment := r.Experiment
+	if r.File != "" {
+		experiment = filepath.Join(experimentDir, r.File)
+		spec.Volumes = []corev1.Volume{{Name: "experiment", VolumeSource: corev1.VolumeSource{
+			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: r.ID}},
+		}}}
+	}
+	measure := r.container(measures, append([]string{"--", experiment}, r.Args...)...)
+	if r.File != "" {
+		measure.VolumeMounts = []corev1.VolumeMount{{Name: "experiment", MountPath: experimentDir, ReadOnly: true}}
+	}
+	spec.InitContainers = []corev1.Container{measure}
+	spec.Containers = []corev1.Container{r.container(keeps)}
+	return r.job(node, spec)
+}
+
+// cleanJob returns the Job that cleans a node.
+func (r *Record) cleanJob(node string) *batchv1.Job {
+	spec := r.pod(node)
+	spec.Containers = []corev1.Container{r.container(cleans)}
+	return r.job(node, spec)
+}

@@ -1,0 +1,200 @@
+package fleet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"plimsoll/internal/inputfile"
+	"plimsoll/internal/owner"
+	"plimsoll/internal/plural"
+	"plimsoll/internal/printable"
+	"plimsoll/internal/stack"
+	"plimsoll/kubernetes/iofit"
+)
+
+// Record is what is known of a run of a fleet beside its results: what it is, of which nodes.
+type Record struct {
+	ID         string    `json:"id"`
+	Started    time.Time `json:"started"`
+	Experiment string    `json:"experiment"`     // name of a built-in one, or of the file
+	File       string    `json:"file,omitempty"` // its name, where it is one
+	Text       string    `json:"text,omitempty"` // what it holds
+	Args       []string  `json:"args,omitempty"` // of plimsoll run
+	Image      string    `json:"image"`
+	Namespace  string    `json:"namespace"`
+	Cordon     bool      `json:"cordon,omitempty"`
+	Nodes      []Node    `json:"nodes"` // by name
+}
+
+// Node is a node of a run.
+type Node struct {
+	Name   string `json:"name"`
+	Kind   string `json:"kind,omitempty"`
+	State  State  `json:"state"`
+	Code   int    `json:"code,omitempty"`   // exit status of plimsoll run there, once it ended
+	Reason string `json:"reason,omitempty"` // why it waits, or has no results
+}
+
+// State is how far a node is.
+type State string
+
+// The states of a node, in their order. Done and Failed are the last.
+const (
+	Waiting   State = "waiting"
+	Measuring State = "measuring"
+	Measured  State = "measured" // and its results are still there
+	Done      State = "done"     // its results are here
+	Failed    State = "failed"
+)
+
+const recordName = "fleet.json"
+
+// mostRecord is more than a record of any cluster has: nodes are at most 5,000, experiments a megabyte.
+const mostRecord = 16 << 20
+
+// MostExperiment is how large the file of an experiment may be: a ConfigMap holds a mebibyte.
+const MostExperiment = 1<<20 - 4<<10
+
+// NewID returns the id of a run that starts.
+func NewID(experiment string, at time.Time) string {
+	name := strings.TrimSuffix(filepath.Base(experiment), filepath.Ext(experiment))
+	name = strings.Trim(noName.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	return strings.Trim(name[:min(len(name), 40)], "-") + at.UTC().Format("-20060102-150405")
+}
+
+var noName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// Write writes the record into the directory of the run.
+func (r *Record) Write(dir string) error {
+	return owner.Replace(filepath.Join(dir, recordName), func(w io.Writer) error {
+		out := json.NewEncoder(w)
+		out.SetIndent("", "  ")
+		return out.Encode(r)
+	})
+}
+
+// Read reads the record of a run in a directory.
+func Read(dir string) (*Record, error) {
+	file := filepath.Join(dir, recordName)
+	text, err := inputfile.Read(file, mostRecord)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s is no run of a fleet: it has no %s", dir, recordName)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &Record{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return r, r.check(file)
+}
+
+// check reports what cannot be of a record: someone else may have written the file.
+func (r *Record) check(file string) error {
+	var problems []error
+	name := func(what, text string, wrong []string) {
+		for _, w := range wrong {
+			problems = append(problems, fmt.Errorf("%s: %s %q: %s", file, what, printable.Line(text), w))
+		}
+	}
+	name("id", r.ID, validation.IsDNS1123Label(r.ID))
+	name("namespace", r.Namespace, validation.IsDNS1123Label(r.Namespace))
+	if r.File != "" {
+		name("file", r.File, validation.IsConfigMapKey(r.File))
+	}
+	seen := map[string]bool{}
+	for _, n := range r.Nodes {
+		name("node", n.Name, validation.IsDNS1123Subdomain(n.Name))
+		if seen[n.Name] {
+			problems = append(problems, fmt.Errorf("%s: node %s is there twice", file, n.Name))
+		}
+		seen[n.Name] = true
+	}
+	return errors.Join(problems...)
+}
+
+// CheckArgs reports which arguments of plimsoll run could have a node lose data: the disk
+// that has one path on one node has another on the next, so that only a serial names one.
+func CheckArgs(destroy, on []string) error {
+	var problems []error
+	for _, d := range destroy {
+		p, err := stack.ParsePermission(d)
+		if err == nil && !serial.MatchString(p.Device) {
+			err = fmt.Errorf("--destroy %s: of a fleet, a device is named by its serial: a path is another device on "+
+				"another node", d)
+		}
+		problems = append(problems, err)
+	}
+	for _, o := range on {
+		if !serial.MatchString(o) && !strings.HasPrefix(o, "dir:/") {
+			problems = append(problems, fmt.Errorf("--on %s: of a fleet, it is the serial of a device, or dir:/DIRECTORY", o))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// serial is what a serial looks like: no path, and no option.
+var serial = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// Choose returns which nodes are measured: those that a selector selects and that are ready,
+// so many of each kind; 0 is all. left says of the others why.
+func Choose(nodes []corev1.Node, selector string, eachKind int) (chosen []Node, left []string, err error) {
+	by, err := labels.Parse(selector)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--nodes %s: %w", selector, err)
+	}
+	slices.SortFunc(nodes, func(a, b corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	of, more := map[string]int{}, map[string]int{}
+	for i := range nodes {
+		n := &nodes[i]
+		if !by.Matches(labels.Set(n.Labels)) {
+			continue
+		}
+		if !ready(n) {
+			left = append(left, fmt.Sprintf("node %s is not ready", n.Name))
+			continue
+		}
+		kind := iofit.KindOf(n)
+		if of[kind]++; eachKind > 0 && of[kind] > eachKind {
+			more[kind]++
+			continue
+		}
+		chosen = append(chosen, Node{Name: n.Name, Kind: kind, State: Waiting})
+	}
+	for _, kind := range slices.Sorted(maps.Keys(more)) {
+		left = append(left, fmt.Sprintf("%s of kind %s: %d of the kind are measured", plural.Count(more[kind], "more node"),
+			named(kind), eachKind))
+	}
+	if len(chosen) == 0 {
+		return nil, left, fmt.Errorf("--nodes %s selects no node that is ready", selector)
+	}
+	return chosen, left, nil
+}
+
+// named returns a kind for people.
+func named(kind string) string {
+	if kind == "" {
+		return "unknown"
+	}
+	return kind
+}
+
+func ready(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}

@@ -1,0 +1,434 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/util/retry"
+
+	"plimsoll/internal/carry"
+	"plimsoll/internal/printable"
+	"plimsoll/internal/result/store"
+	"plimsoll/kubernetes/node"
+)
+
+// Collector runs the Jobs of a run, and takes their results.
+type Collector struct {
+	*Record
+
+	Dir  string // of the results: a run directory by node
+	Tell func(format string, args ...any)
+
+	client kubernetes.Interface
+	// exec runs a command in the container of a node's pod that keeps its results.
+	exec func(ctx context.Context, pod string, out io.Writer, command ...string) error
+	poll time.Duration
+	last map[string]string // what was told of each node
+}
+
+// NewCollector returns the collector of a run whose results go to a directory.
+func NewCollector(
+	r *Record, dir string, config *rest.Config, tell func(format string, args ...any),
+) (*Collector, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	c := &Collector{
+		Record: r, Dir: dir, Tell: tell, client: client, poll: 2 * time.Second, last: map[string]string{},
+	}
+	c.exec = func(ctx context.Context, pod string, out io.Writer, command ...string) error {
+		at := client.CoreV1().RESTClient().Post().Resource("pods").Namespace(r.Namespace).Name(pod).SubResource("exec").
+			VersionedParams(&corev1.PodExecOptions{Container: keeps, Command: command, Stdout: true, Stderr: true},
+				scheme.ParameterCodec)
+		to, err := remotecommand.NewSPDYExecutor(config, "POST", at.URL())
+		if err != nil {
+			return err
+		}
+		var said bytes.Buffer
+		if err = to.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: out, Stderr: &said}); err != nil {
+			err = fmt.Errorf("%w: %s", err, printable.Line(strings.TrimSpace(said.String())))
+		}
+		return err
+	}
+	return c, nil
+}
+
+// mostCollected is how many nodes' results are taken at once: the API server carries them all.
+const mostCollected = 4
+
+// mostResults is far more than a run of plimsoll has.
+const mostResults = 64 << 30
+
+// Run measures the nodes that are neither done nor failed, until all are, or the context is
+// done: then nodes go on, and another Run takes their results.
+func (c *Collector) Run(ctx context.Context) error {
+	if err := c.start(ctx); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		seen, err := c.look(ctx, RunLabel+"="+c.ID)
+		if err != nil {
+			c.Tell("The API server cannot be asked, and is asked again: %v", err)
+		} else if err := c.take(ctx, seen); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(c.Nodes, func(n Node) bool { return !n.ended() }) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(c.poll):
+		}
+	}
+	return ctx.Err()
+}
+
+func (n *Node) ended() bool { return n.State == Done || n.State == Failed }
+
+// start makes what the run needs in the cluster, and does not have yet.
+func (c *Collector) start(ctx context.Context) error {
+	if c.File != "" {
+		_, err := c.client.CoreV1().ConfigMaps(c.Namespace).Create(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: c.ID, Labels: map[string]string{RunLabel: c.ID}},
+			Data:       map[string]string{c.File: c.Text},
+		}, metav1.CreateOptions{FieldManager: "plimsoll"})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("give the nodes the experiment: %w", err)
+		}
+	}
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if n.ended() {
+			continue
+		}
+		if err := c.startNode(ctx, n); err != nil {
+			return fmt.Errorf("node %s: %w", n.Name, err)
+		}
+	}
+	return c.Write(c.Dir)
+}
+
+func (c *Collector) startNode(ctx context.Context, n *Node) error {
+	jobs := c.client.BatchV1().Jobs(c.Namespace)
+	_, err := jobs.Create(ctx, c.measureJob(n.Name), metav1.CreateOptions{FieldManager: "plimsoll"})
+	if apierrors.IsAlreadyExists(err) {
+		job, err := jobs.Get(ctx, jobName(n.Name), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if of := job.Labels[RunLabel]; of != c.ID {
+			n.fail(fmt.Sprintf("it is measured by run %s already, by Job %s/%s: wait until that has ended, or end it with "+
+				"fleet clean --run %s", of, c.Namespace, job.Name, of))
+		}
+		return nil // this run's own, from before
+	}
+	if err == nil && c.Cordon {
+		return cordon(ctx, c.client, n.Name, c.ID)
+	}
+	return err
+}
+
+// cordon keeps new pods from a node until its results were taken, unless someone else cordoned it already.
+func cordon(ctx context.Context, client kubernetes.Interface, name, run string) error {
+	return change(ctx, client, name, func(n *corev1.Node) (any, bool) { return run, !n.Spec.Unschedulable })
+}
+
+// uncordon lets new pods onto a node again, if the run cordoned it.
+func uncordon(ctx context.Context, client kubernetes.Interface, name, run string) error {
+	return change(ctx, client, name, func(n *corev1.Node) (any, bool) { return nil, n.Annotations[CordonedBy] == run })
+}
+
+// change cordons a node by a run, or uncordons it by nil, where it is to be, if it is still there.
+func change(
+	ctx context.Context, client kubernetes.Interface, name string, to func(*corev1.Node) (by any, do bool),
+) error {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		n, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		by, do := to(n)
+		if !do {
+			return nil
+		}
+		text, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"resourceVersion": n.ResourceVersion, "annotations": map[string]any{CordonedBy: by}},
+			"spec":     map[string]any{"unschedulable": by != nil},
+		})
+		if err != nil {
+			return err
+		}
+		_, err = client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, text,
+			metav1.PatchOptions{FieldManager: "plimsoll"})
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// seen is what the API server has of a node: its Job, and the newest pod of that.
+type seen struct {
+	job *batchv1.Job
+	pod *corev1.Pod
+}
+
+// look returns what is there by a selector, by node.
+func (c *Collector) look(ctx context.Context, selector string) (map[string]seen, error) {
+	of := metav1.ListOptions{LabelSelector: selector}
+	jobs, err := c.client.BatchV1().Jobs(c.Namespace).List(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := c.client.CoreV1().Pods(c.Namespace).List(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]seen{}
+	for i := range jobs.Items {
+		all[jobs.Items[i].Annotations[NodeAnnotation]] = seen{job: &jobs.Items[i]}
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		s := all[p.Annotations[NodeAnnotation]]
+		newer := s.pod == nil || s.pod.CreationTimestamp.Before(&p.CreationTimestamp)
+		if s.job != nil && newer && metav1.IsControlledBy(p, s.job) {
+			s.pod = p
+			all[p.Annotations[NodeAnnotation]] = s
+		}
+	}
+	return all, nil
+}
+
+// take goes on with each node from what is seen of it.
+func (c *Collector) take(ctx context.Context, all map[string]seen) error {
+	var group sync.WaitGroup
+	room := make(chan struct{}, mostCollected)
+	before := slices.Clone(c.Nodes)
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if n.ended() {
+			continue
+		}
+		s := all[n.Name]
+		if n.judge(s); n.State != Measured {
+			continue
+		}
+		group.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			if err := c.collect(ctx, n, s); err != nil && ctx.Err() == nil {
+				n.Reason = "its results are not taken yet: " + err.Error()
+			}
+		})
+	}
+	group.Wait()
+	for i := range c.Nodes {
+		c.tell(ctx, &c.Nodes[i], all[c.Nodes[i].Name])
+	}
+	if slices.Equal(before, c.Nodes) {
+		return nil
+	}
+	return c.Write(c.Dir)
+}
+
+// judge sets a node's state from its Job and pod.
+func (n *Node) judge(s seen) {
+	n.Reason = ""
+	switch {
+	case s.job == nil:
+		n.fail("its Job was deleted, by fleet clean or by someone else")
+		return
+	case s.has(batchv1.JobFailed):
+		n.fail("its pods failed again and again; the last: " + lastWords(s.pod))
+		return
+	case s.pod == nil:
+		n.State, n.Reason = Waiting, "there is no pod yet"
+		return
+	}
+	n.State, n.Reason = Waiting, unscheduled(s.pod)
+	for _, o := range s.pod.Status.InitContainerStatuses {
+		switch {
+		case o.State.Waiting != nil:
+			n.Reason = strings.TrimSpace(o.State.Waiting.Reason + " " + o.State.Waiting.Message)
+		case o.State.Running != nil:
+			n.State, n.Reason = Measuring, ""
+		case o.State.Terminated != nil && o.State.Terminated.ExitCode == 0:
+			n.State, n.Reason = Measuring, ""
+			if s.keeps() || s.has(batchv1.JobComplete) {
+				n.State = Measured
+			}
+		}
+	}
+}
+
+// has reports whether a Job ended in a way.
+func (s seen) has(way batchv1.JobConditionType) bool {
+	return slices.ContainsFunc(s.job.Status.Conditions, func(o batchv1.JobCondition) bool {
+		return o.Type == way && o.Status == corev1.ConditionTrue
+	})
+}
+
+// keeps reports whether the pod still keeps results.
+func (s seen) keeps() bool {
+	return slices.ContainsFunc(s.pod.Status.ContainerStatuses, func(k corev1.ContainerStatus) bool {
+		return k.State.Running != nil
+	})
+}
+
+// unscheduled returns why a pod has no node yet.
+func unscheduled(p *corev1.Pod) string {
+	for _, o := range p.Status.Conditions {
+		if o.Type == corev1.PodScheduled && o.Status == corev1.ConditionFalse {
+			return o.Message
+		}
+	}
+	return ""
+}
+
+// lastWords returns how a pod ended.
+func lastWords(p *corev1.Pod) string {
+	if p == nil {
+		return "it is gone"
+	}
+	for _, o := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if t := o.State.Terminated; t != nil && t.ExitCode != 0 {
+			return strings.TrimSpace(fmt.Sprintf("%s, status %d %s", t.Reason, t.ExitCode, t.Message))
+		}
+	}
+	return strings.TrimSpace(p.Status.Reason + " " + p.Status.Message)
+}
+
+func (n *Node) fail(why string) { n.State, n.Reason = Failed, why }
+
+// collect takes a node's results, and lets it go.
+func (c *Collector) collect(ctx context.Context, n *Node, s seen) error {
+	ended := node.Ended{}
+	for _, o := range s.pod.Status.InitContainerStatuses {
+		if err := json.Unmarshal([]byte(o.State.Terminated.Message), &ended); err != nil {
+			return fmt.Errorf("how its run ended cannot be read: %w", err)
+		}
+	}
+	n.Code = ended.Code
+	if ended.Results && !store.IsRun(filepath.Join(c.Dir, n.Name)) {
+		if !s.keeps() {
+			n.fail("its results were taken, and are not here: by whom?")
+			return nil
+		}
+		if err := c.fetch(ctx, n.Name, s.pod.Name); err != nil {
+			return err
+		}
+	}
+	if s.keeps() { // not where we were killed after this
+		err := c.exec(ctx, s.pod.Name, io.Discard, "plimsoll-kubernetes", "node", "forget", "--run", c.ID)
+		if err != nil {
+			return fmt.Errorf("tell it that they were taken: %w", err)
+		}
+	}
+	if c.Cordon {
+		if err := uncordon(ctx, c.client, n.Name, c.ID); err != nil {
+			return err
+		}
+	}
+	if err := deleteJob(ctx, c.client, s.job); err != nil {
+		return err
+	}
+	if n.State, n.Reason = Done, ""; !ended.Results {
+		n.fail(fmt.Sprintf("plimsoll run ended with status %d: %s", ended.Code, lastLine(ended.Said)))
+	}
+	return nil
+}
+
+// fetch takes a node's run directory. It has another name until it is whole.
+func (c *Collector) fetch(ctx context.Context, name, pod string) (err error) {
+	dir, err := os.MkdirTemp(c.Dir, ".taking-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	r, w := io.Pipe()
+	sent := make(chan error, 1)
+	go func() {
+		err := c.exec(ctx, pod, w, "plimsoll-kubernetes", "node", "send", "--run", c.ID)
+		w.CloseWithError(err)
+		sent <- err
+	}()
+	_, err = carry.Extract(r, node.RunName, dir, mostResults)
+	r.CloseWithError(err)
+	if err = errors.Join(err, <-sent); err != nil {
+		return err
+	}
+	if _, err := store.Read(filepath.Join(dir, node.RunName)); err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(dir, node.RunName), filepath.Join(c.Dir, name))
+}
+
+func deleteJob(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {
+	err := client.BatchV1().Jobs(job.Namespace).Delete(ctx, job.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &job.UID},
+		PropagationPolicy: new(metav1.DeletePropagationBackground),
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return printable.Line(lines[len(lines)-1])
+}
+
+// few is up to how many nodes what each says of its trials is told: of more, nobody reads it.
+const few = 8
+
+// tell says how far a node is, where that is news.
+func (c *Collector) tell(ctx context.Context, n *Node, s seen) {
+	news := string(n.State)
+	switch {
+	case n.Reason != "":
+		news += ": " + printable.Line(n.Reason)
+	case n.State == Done && n.Code != 0:
+		news += fmt.Sprintf(", and some of its trials are missing (status %d)", n.Code)
+	case n.State == Measuring && len(c.Nodes) <= few && s.pod != nil:
+		log, err := c.client.CoreV1().Pods(c.Namespace).GetLogs(s.pod.Name, &corev1.PodLogOptions{
+			Container: measures, TailLines: new(int64(1)), LimitBytes: new(int64(1 << 10)),
+		}).DoRaw(ctx)
+		if line := lastLine(string(log)); err == nil && line != "" {
+			news += ": " + line
+		}
+	}
+	if c.last[n.Name] == news {
+		return
+	}
+	c.last[n.Name] = news
+	ended := 0
+	for i := range c.Nodes {
+		if c.Nodes[i].ended() {
+			ended++
+		}
+	}
+	c.Tell("%s: %s (%d of %d nodes ended)", n.Name, news, ended, len(c.Nodes))
+}

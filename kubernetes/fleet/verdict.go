@@ -1,0 +1,250 @@
+package fleet
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/finding/compare"
+	"plimsoll/internal/finding/loadline"
+	"plimsoll/internal/finding/measured"
+	"plimsoll/internal/plural"
+	"plimsoll/internal/printable"
+	"plimsoll/internal/report"
+	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
+	"plimsoll/internal/section"
+)
+
+// Result is a node and what was measured on it.
+type Result struct {
+	Node
+
+	Run     *result.Run
+	Carries *loadline.Line // of the mix with the most points; nil where the run asks for none
+	Ratio   float64        // of its throughput to the middle node's, over all that is alike; 0 where nothing is
+	Differs bool           // and that is more than chance
+	Why     []string       // what it has otherwise than that node
+}
+
+// Kind is the nodes of a kind.
+type Kind struct {
+	Name   string
+	Middle string   // the node that others are compared with: half do more, half do less
+	Nodes  []Result // the slowest first
+}
+
+// Kinds reads the results of a run of a fleet, and compares nodes of a kind with each other.
+func Kinds(r *Record, dir string) (all []Kind, err error) {
+	for _, n := range r.Nodes {
+		if n.State != Done {
+			continue
+		}
+		run, err := store.Read(filepath.Join(dir, n.Name))
+		if err != nil {
+			return nil, fmt.Errorf("results of node %s: %w", n.Name, err)
+		}
+		at := slices.IndexFunc(all, func(k Kind) bool { return k.Name == n.Kind })
+		if at < 0 {
+			at = len(all)
+			all = append(all, Kind{Name: n.Kind})
+		}
+		all[at].Nodes = append(all[at].Nodes, Result{Node: n, Run: run, Carries: carries(run)})
+	}
+	for i := range all {
+		all[i].compare()
+	}
+	return all, nil
+}
+
+// carries returns the load line of a run.
+func carries(run *result.Run) (line *loadline.Line) {
+	v, most := measured.New(run), 0
+	for _, s := range v.Scalings() {
+		if len(s.Cells) > most {
+			c := loadline.CurveOf(v, s)
+			most, line = len(s.Cells), &c.Line
+		}
+	}
+	return line
+}
+
+// compare compares the nodes with the one in the middle.
+func (k *Kind) compare() {
+	options := compare.Options{Threshold: compare.DefaultThreshold, Alpha: compare.DefaultAlpha}
+	for i := range k.Nodes {
+		k.Nodes[i].Ratio, _ = ratio(compare.Runs(k.Nodes[0].Run, k.Nodes[i].Run, options))
+	}
+	slower := func(a, b Result) int {
+		switch {
+		case a.Ratio < b.Ratio:
+			return -1
+		case a.Ratio > b.Ratio:
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	}
+	slices.SortFunc(k.Nodes, slower)
+	middle := k.Nodes[len(k.Nodes)/2]
+	k.Middle = middle.Name
+	for i := range k.Nodes {
+		n := &k.Nodes[i]
+		c := compare.Runs(middle.Run, n.Run, options)
+		if n.Ratio, n.Differs = ratio(c); !n.Differs {
+			continue
+		}
+		for _, d := range c.Differs {
+			if d.What != "host" {
+				n.Why = append(n.Why, fmt.Sprintf("%s: %s there, %s here", d.What, orNone(d.A), orNone(d.B)))
+			}
+		}
+	}
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "nothing"
+	}
+	return printable.Line(text)
+}
+
+// ratio returns by how much B does more than A, the geometric mean over all rows that decide,
+// and whether any of these differs by more than chance.
+func ratio(c compare.Comparison) (r float64, differs bool) {
+	sum, n := 0.0, 0
+	for _, row := range c.Rows {
+		if row.Decides && row.Ratio != nil && *row.Ratio > 0 {
+			sum, n = sum+math.Log(*row.Ratio), n+1
+			differs = differs || row.Differs
+		}
+	}
+	if n == 0 {
+		return 0, false
+	}
+	return math.Exp(sum / float64(n)), differs
+}
+
+const nothingAlike = "nothing to compare"
+
+// Answer says what a fleet's nodes carry, and which are slower than their like.
+func Answer(r *Record, kinds []Kind) report.Answer {
+	a := report.Answer{
+		Kind: "run of a fleet", Title: fmt.Sprintf("%s on %s", r.Experiment, plural.Count(len(r.Nodes), "node")),
+		Meta: []string{r.ID, "started " + r.Started.UTC().Format("2006-01-02 15:04 UTC")},
+	}
+	var sentences []string
+	for i := range kinds {
+		sentences = append(sentences, kinds[i].sentence())
+		a.Sections = append(a.Sections, kinds[i].section())
+	}
+	var failed section.Table
+	failed.Columns = []section.Column{{Head: "node", Text: true}, {Head: "state", Text: true}, {Head: "why", Text: true}}
+	for _, n := range r.Nodes {
+		if n.State != Done {
+			failed.Rows = append(failed.Rows, section.Row{Warn: n.State == Failed, Cells: []section.Cell{section.Text(n.Name),
+				section.Text(string(n.State)), section.Text(printable.Line(n.Reason))}})
+		}
+	}
+	if len(failed.Rows) > 0 {
+		sentences = append(sentences, plural.Count(len(failed.Rows), "node")+" without results.")
+		a.Sections = append(a.Sections, &section.Section{Title: "Nodes without results", Tables: []section.Table{failed}})
+	}
+	a.Verdict = strings.Join(sentences, " ")
+	return a
+}
+
+// sentence is the verdict on a kind: "Nodes of kind storage carry 5; node-17 does 22% less: drive".
+func (k *Kind) sentence() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s of kind %s", plural.Count(len(k.Nodes), "node"), named(k.Name))
+	if least, most, ok := k.line(); ok && least == most {
+		fmt.Fprintf(&b, " carry %d", most)
+	} else if ok {
+		fmt.Fprintf(&b, " carry %d to %d", least, most)
+	} else {
+		b.WriteString(" measured")
+	}
+	var apart []string
+	for _, n := range k.Nodes {
+		if n.Differs && n.Name != k.Middle {
+			what := fmt.Sprintf("%s does %s", n.Name, byHowMuch(n.Ratio))
+			if len(n.Why) > 0 {
+				what += " (" + n.Why[0] + ")"
+			}
+			apart = append(apart, what)
+		}
+	}
+	switch {
+	case len(apart) > 0:
+		fmt.Fprintf(&b, "; beside %s, %s.", k.Middle, plural.And(apart))
+	case len(k.Nodes) > 1:
+		b.WriteString("; none differs from the others by more than chance.")
+	default:
+		b.WriteString(".")
+	}
+	return b.String()
+}
+
+// line returns the fewest and the most instances that nodes of the kind carry.
+func (k *Kind) line() (least, most int, ok bool) {
+	for _, n := range k.Nodes {
+		if n.Carries == nil || n.Carries.Instances == 0 {
+			continue
+		}
+		if !ok || n.Carries.Instances < least {
+			least = n.Carries.Instances
+		}
+		most, ok = max(most, n.Carries.Instances), true
+	}
+	return least, most, ok
+}
+
+// byHowMuch says a ratio of throughputs.
+func byHowMuch(r float64) string {
+	if r < 1 {
+		return fmt.Sprintf("%.0f%% less", (1-r)*100)
+	}
+	return fmt.Sprintf("%.0f%% more", (r-1)*100)
+}
+
+func (k *Kind) section() *section.Section {
+	t := section.Table{
+		Caption: "nodes of kind " + named(k.Name) + ", the slowest first",
+		Columns: []section.Column{
+			{Head: "node", Text: true},
+			{Head: "carries", Means: "instances that together do as much as any number does"},
+			{Head: "beside " + k.Middle, Means: "throughput, over all that both measured alike"},
+			{Head: "trials done"}, {Head: "what differs", Text: true},
+		},
+	}
+	for _, n := range k.Nodes {
+		carries, beside := section.Text("-"), section.Text(nothingAlike)
+		if n.Carries != nil && n.Carries.Instances > 0 {
+			carries = section.Count.Cell(float64(n.Carries.Instances))
+		}
+		if n.Ratio > 0 {
+			beside = section.Times.Cell(n.Ratio)
+		}
+		done := 0
+		for _, trial := range n.Run.Trials {
+			if trial.Status == result.TrialDone {
+				done++
+			}
+		}
+		why := strings.Join(n.Why, "; ")
+		if !n.Differs && n.Name != k.Middle && n.Ratio > 0 {
+			why = "no more than chance"
+		}
+		t.Rows = append(t.Rows, section.Row{Warn: n.Differs && n.Ratio < 1, Cells: []section.Cell{
+			section.Text(n.Name), carries, beside, section.Count.Cell(float64(done)), section.Text(why),
+		}})
+	}
+	s := &section.Section{Title: "Nodes of kind " + named(k.Name), Tables: []section.Table{t}}
+	if len(k.Nodes) > 1 && len(k.Nodes) < 3 {
+		s.Remarks = []section.Remark{{Text: fmt.Sprintf("Of %s nobody can tell which is the odd one: --each-kind takes more.",
+			plural.Count(len(k.Nodes), "node"))}}
+	}
+	return s
+}

@@ -1,0 +1,268 @@
+package limits
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/containerd/nri/pkg/adaptation"
+	"github.com/containerd/nri/pkg/api"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/blockdev"
+	"plimsoll/internal/hostfs"
+	"plimsoll/internal/result"
+	"plimsoll/kubernetes/iofit"
+)
+
+// limited remembers what was limited.
+type limited struct {
+	sync.Mutex
+	calls []string
+	fail  error
+}
+
+func (l *limited) limit(pid int, want result.Limits, devices []string) (result.Limits, error) {
+	l.Lock()
+	defer l.Unlock()
+	l.calls = append(l.calls, fmt.Sprintf("%d %s %d/%d", pid, strings.Join(devices, ","), want.Read.OperationsPerSecond,
+		want.Write.BytesPerSecond))
+	return want, l.fail
+}
+
+func (l *limited) seen() []string {
+	l.Lock()
+	defer l.Unlock()
+	return slices.Clone(l.calls)
+}
+
+func aPlugin() (*Plugin, *limited, *bytes.Buffer) {
+	l, log := &limited{}, &bytes.Buffer{}
+	return &Plugin{roots: hostfs.Default(), log: slog.New(slog.NewTextHandler(log, nil)), limit: l.limit}, l, log
+}
+
+func aPod(limits string) *api.PodSandbox {
+	return &api.PodSandbox{Id: "p", Namespace: "shop", Name: "db", Annotations: map[string]string{
+		iofit.LimitAnnotation: limits}}
+}
+
+// disk returns a directory that stands on a disk, and the disk's MAJ:MIN.
+func disk(t *testing.T) (dir, majMin string) {
+	t.Helper()
+	dir, err := os.MkdirTemp(".", "volume-") // beside the sources, which are on a disk where /tmp may be none
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if dir, err = filepath.Abs(dir); err != nil {
+		t.Fatal(err)
+	}
+	chain, err := blockdev.Chain(hostfs.Default(), dir)
+	if err != nil || len(chain) == 0 {
+		t.Skipf("%s stands on no block device: %v", dir, err)
+	}
+	whole, err := blockdev.WholeDisk(hostfs.Default(), chain[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, whole.MajMin
+}
+
+func bind(source, destination string) *api.Mount {
+	return &api.Mount{Type: "bind", Source: source, Destination: destination}
+}
+
+// Disks are those of volumes: of several on one disk once, and none for what the kubelet mounts.
+func TestDevices(t *testing.T) {
+	dir, majMin := disk(t)
+	configs := filepath.Join(dir, "pods/1-2/volumes/kubernetes.io~configmap/x")
+	if err := os.MkdirAll(configs, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs("/dev/shm", &st); err != nil || st.Type != unix.TMPFS_MAGIC {
+		t.Skip("no tmpfs at /dev/shm")
+	}
+	p, _, _ := aPlugin()
+	for _, c := range []struct {
+		mounts []*api.Mount
+		want   []string
+	}{
+		{nil, nil},
+		{[]*api.Mount{bind(dir, "/data"), bind(dir, "/log")}, []string{majMin}},
+		{[]*api.Mount{bind(dir, "/etc/hosts")}, []string{majMin}}, // a volume there is one all the same
+		{[]*api.Mount{bind(configs, "/etc/app"), bind("/dev/shm", "/cache"),
+			{Type: "proc", Source: "proc", Destination: "/proc"}, bind("data", "/relative")}, nil},
+	} {
+		got, err := p.devices(&api.Container{Mounts: c.mounts})
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%v: %v, want %v (%v)", c.mounts, got, c.want, err)
+		}
+	}
+	var major, minor int64
+	if _, err := fmt.Sscanf(majMin, "%d:%d", &major, &minor); err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.devices(&api.Container{Linux: &api.LinuxContainer{Devices: []*api.LinuxDevice{
+		{Type: "b", Path: "/dev/xvda", Major: major, Minor: minor}, {Type: "c", Path: "/dev/null", Major: 1, Minor: 3}}}})
+	if err != nil || !slices.Equal(got, []string{majMin}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	_, err = p.devices(&api.Container{Mounts: []*api.Mount{bind(filepath.Join(dir, "gone"), "/data")}})
+	if err == nil || !strings.Contains(err.Error(), "/data") {
+		t.Error(err)
+	}
+}
+
+// A container that is not held to its limits does not start, and the kubelet is told why.
+func TestRefused(t *testing.T) {
+	dir, majMin := disk(t)
+	p, l, log := aPlugin()
+	c := &api.Container{Name: "mysql", Pid: 7, Mounts: []*api.Mount{bind(dir, "/data")}}
+	for _, limits := range []string{
+		"read-iops: lots", "{read-iops: 1}\n--- {}", strings.Repeat("[", 900), "device: /dev/sda",
+	} {
+		if _, _, err := p.CreateContainer(t.Context(), aPod(limits), c); err == nil ||
+			!strings.Contains(err.Error(), iofit.LimitAnnotation) || !strings.Contains(err.Error(), "shop/db") {
+			t.Errorf("%q: %v", limits, err)
+		}
+	}
+	for _, limits := range []string{"", "memory: 1GiB", "cpus: 2"} { // nothing of ours
+		if err := p.StartContainer(t.Context(), aPod(limits), &api.Container{}); err != nil {
+			t.Errorf("%q: %v", limits, err)
+		}
+	}
+	l.fail = errors.New("the kernel holds 250")
+	err := p.StartContainer(t.Context(), aPod("read-iops: 300"), c)
+	if err == nil || !strings.Contains(err.Error(), "the kernel holds 250") || !strings.Contains(err.Error(), majMin) {
+		t.Error(err)
+	}
+	l.fail, c.Pid = nil, 0
+	if err := p.StartContainer(t.Context(), aPod("read-iops: 300"), c); err == nil {
+		t.Error("a container of no process was limited")
+	}
+	if got := l.seen(); len(got) != 1 {
+		t.Errorf("%q", got)
+	}
+	if err := p.StartContainer(t.Context(), aPod("read-iops: 300"), &api.Container{Name: "proxy"}); err != nil ||
+		!strings.Contains(log.String(), "nothing is limited") {
+		t.Errorf("%v, %s", err, log)
+	}
+}
+
+// A runtime that speaks NRI as containerd does is answered, also after it was started again.
+func TestThroughNRI(t *testing.T) {
+	dir, majMin := disk(t)
+	socket := filepath.Join(t.TempDir(), "nri.sock")
+	pod := aPod("read-iops: 300, write-bandwidth: 50MB/s, memory: 1GiB")
+	running := &api.Container{
+		Id: "c1", PodSandboxId: "p", Name: "mysql", Pid: 41, Mounts: []*api.Mount{bind(dir, "/data")},
+		State: api.ContainerState_CONTAINER_RUNNING}
+	p, l, _ := aPlugin()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	until := func(what string, is func() bool) {
+		t.Helper()
+		for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("not after half a minute: %s: %q", what, l.seen())
+			}
+		}
+	}
+	start := func() *adaptation.Adaptation {
+		t.Helper()
+		sync := func(ctx context.Context, f adaptation.SyncCB) error {
+			_, err := f(ctx, []*api.PodSandbox{pod}, []*api.Container{running})
+			return err
+		}
+		update := func(context.Context, []*api.ContainerUpdate) ([]*api.ContainerUpdate, error) { return nil, nil }
+		r, err := adaptation.New("test", "1", sync, update, adaptation.WithSocketPath(socket),
+			adaptation.WithPluginPath(t.TempDir()), adaptation.WithPluginConfigPath(t.TempDir()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r := start()
+	cut := proxy(t, socket+".plugin", socket)
+	go func() { ended <- p.Run(ctx, socket+".plugin") }()
+	what := " " + majMin + " 300/50000000"
+	until("what runs is limited", func() bool { return slices.Contains(l.seen(), "41"+what) })
+	next := &api.Container{Id: "c2", PodSandboxId: "p", Name: "mysql", Pid: 42, Mounts: running.Mounts}
+	// The plugin is one of the runtime's a moment after it was told.
+	until("a container that starts is limited", func() bool {
+		err := r.StartContainer(t.Context(), &adaptation.StateChangeEvent{Event: api.Event_START_CONTAINER, Pod: pod,
+			Container: next})
+		return err == nil && slices.Contains(l.seen(), "42"+what)
+	})
+	_, err := r.CreateContainer(t.Context(),
+		&adaptation.CreateContainerRequest{Pod: aPod("read-iops: x"), Container: next})
+	if err == nil || !strings.Contains(err.Error(), "read-iops") {
+		t.Error(err)
+	}
+	r.Stop()
+	before := len(l.seen())
+	r = start()
+	cut() // whoever stops it in the same process leaves connections open
+	until("it is back", func() bool { return len(l.seen()) > before })
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	r.Stop()
+}
+
+// proxy passes connections on from one socket to another, until they are cut.
+func proxy(t *testing.T, from, to string) (cut func()) {
+	t.Helper()
+	l, err := net.Listen("unix", from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	var mu sync.Mutex
+	var open []net.Conn
+	go func() {
+		for {
+			a, err := l.Accept()
+			if err != nil {
+				return
+			}
+			b, err := net.Dial("unix", to)
+			if err != nil {
+				_ = a.Close()
+				continue
+			}
+			mu.Lock()
+			open = append(open, a, b)
+			mu.Unlock()
+			for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
+				go func() { _, _ = io.Copy(way[0], way[1]) }() // until one of them is closed
+			}
+		}
+	}()
+	cut = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range open {
+			_ = c.Close()
+		}
+		open = nil
+	}
+	t.Cleanup(cut)
+	return cut
+}

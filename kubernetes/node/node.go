@@ -1,0 +1,300 @@
+// Package node is what runs on the nodes of a cluster: it measures a node with the node's own
+// tools, keeps the results until they are taken, and cleans up.
+//
+// It stands in a privileged pod that sees the node's processes, and enters the file systems
+// of the first of them: a run in a pod is then as one that was started on the node by hand,
+// and plimsoll run and plimsoll clean find what each other left.
+package node
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/carry"
+	"plimsoll/internal/owner"
+	"plimsoll/internal/result/store"
+)
+
+// Place is where a run of a fleet is on a node.
+type Place struct {
+	Host    string // a process of the node, such as /proc/1, whose file systems are entered; "" for our own
+	Base    string // a directory there, below which all is
+	Program string // the file of plimsoll, here
+	Node    string // the node's name: nodes of tests share a machine
+	Run     string // id of the run of the fleet
+}
+
+// Base is the directory of nodes below which runs of fleets are.
+const Base = "/var/lib/plimsoll-fleet"
+
+// RunName is the directory of results below a run's own, and in what Send sends.
+const RunName = "run"
+
+// namePattern is of names of nodes and ids of runs, as Kubernetes has them.
+var namePattern = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]{0,250}[a-z0-9])?$`)
+
+// Check reports what is wrong with the names.
+func (p Place) Check() (err error) {
+	for what, name := range map[string]string{"node": p.Node, "run": p.Run} {
+		if !namePattern.MatchString(name) {
+			err = errors.Join(err, fmt.Errorf("%q is no name of a %s", name, what))
+		}
+	}
+	return err
+}
+
+func (p Place) dir() string { return filepath.Join(p.Base, p.Node, p.Run) }
+
+// Ended says how a run on a node ended.
+type Ended struct {
+	Code    int    `json:"code"`    // exit status of plimsoll run
+	Results bool   `json:"results"` // there is a run directory
+	Said    string `json:"said"`    // the end of what it said
+}
+
+const endedName = "ended.json"
+
+// mostSaid is how much of what a run said is kept: the kubelet takes 4 KiB of a termination message.
+const mostSaid = 2 << 10
+
+// Measure runs an experiment, the name of a built-in one or a file here, with further
+// arguments of plimsoll run, or goes on with the run that is there. What it prints goes to
+// out. A run that ended already is not run again.
+func (p Place) Measure(ctx context.Context, experiment string, args []string, out io.Writer) (ended Ended, err error) {
+	var text []byte
+	if filepath.IsAbs(experiment) {
+		if text, err = os.ReadFile(experiment); err != nil {
+			return ended, err
+		}
+	}
+	err = p.with(func(program string) error {
+		dir := p.dir()
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		file := filepath.Join(dir, endedName)
+		if read, err := os.ReadFile(file); err == nil {
+			return json.Unmarshal(read, &ended)
+		}
+		command := []string{"run"}
+		if results := filepath.Join(dir, RunName); store.IsRun(results) {
+			command = append(command, "--resume", results)
+		} else {
+			if text != nil {
+				experiment = filepath.Join(dir, filepath.Base(experiment))
+				if err := write(experiment, text); err != nil {
+					return err
+				}
+			}
+			command = append(append(command, experiment, "--out", results), args...)
+		}
+		said := &tail{}
+		ended.Code, err = run(ctx, program, command, io.MultiWriter(out, said))
+		if err != nil || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		ended.Said, ended.Results = said.String(), store.IsRun(filepath.Join(dir, RunName))
+		read, err := json.Marshal(ended)
+		if err != nil {
+			return err
+		}
+		return write(file, read)
+	})
+	return ended, err
+}
+
+func write(file string, text []byte) error {
+	return owner.Replace(file, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// Wait waits until the results were taken, and their directory is gone, or the context is done.
+func (p Place) Wait(ctx context.Context) error {
+	return p.with(func(string) error {
+		for {
+			if _, err := os.Stat(p.dir()); errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Second):
+			}
+		}
+	})
+}
+
+// Send writes the results as an archive of the directory RunName.
+func (p Place) Send(out io.Writer) error {
+	return p.with(func(string) error { return carry.Pack(out, filepath.Join(p.dir(), RunName)) })
+}
+
+// Forget removes the run from the node, once its results were taken.
+func (p Place) Forget() error {
+	return p.with(func(string) error {
+		err := os.RemoveAll(p.dir())
+		_ = os.Remove(filepath.Dir(p.dir())) // unless there are others
+		return err
+	})
+}
+
+// Clean undoes what runs left on the node that are not under way, and removes what fleets have there.
+func (p Place) Clean(ctx context.Context, out io.Writer) error {
+	return p.with(func(program string) error {
+		code, err := run(ctx, program, []string{"clean"}, out)
+		if err == nil && code != 0 {
+			err = fmt.Errorf("plimsoll clean ended with status %d", code)
+		}
+		if err != nil {
+			return err // what is left needs the program, and the runs
+		}
+		if err := os.RemoveAll(filepath.Join(p.Base, p.Node)); err != nil {
+			return err
+		}
+		left, err := os.ReadDir(p.Base)
+		if err == nil && len(left) == 1 && left[0].Name() == programs {
+			err = os.RemoveAll(p.Base)
+		}
+		return err
+	})
+}
+
+// programs is the directory below Base of plimsoll's program, by what it is.
+const programs = "bin"
+
+// with calls f in the node's file systems, with the program's path there.
+func (p Place) with(f func(program string) error) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	from, err := os.Open(p.Program)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	work := func() error {
+		program, err := p.install(from)
+		if err != nil {
+			return fmt.Errorf("put plimsoll onto the node: %w", err)
+		}
+		return f(program)
+	}
+	if p.Host == "" {
+		return work()
+	}
+	ended := make(chan error)
+	go func() {
+		// The thread is not unlocked, and ends with this: nothing else is to run in the node's file systems.
+		runtime.LockOSThread()
+		err := p.enter()
+		if err == nil {
+			err = work()
+		}
+		ended <- err
+	}()
+	return <-ended
+}
+
+// enter has this thread, and what it starts, see the node's file systems.
+func (p Place) enter() error {
+	there, err := os.Open(filepath.Join(p.Host, "ns/mnt"))
+	if err != nil {
+		return fmt.Errorf("%w: the pod is to have hostPID, and to be privileged", err)
+	}
+	defer there.Close()
+	if err := unix.Unshare(unix.CLONE_FS); err != nil { // threads share a root and a working directory otherwise
+		return fmt.Errorf("unshare: %w", err)
+	}
+	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("enter the node's file systems: %w: the pod is to be privileged", err)
+	}
+	return nil
+}
+
+// install puts the program onto the node, unless it is there. The directory has the hash of
+// the program, so that another version is another file while an older one runs.
+func (p Place) install(from *os.File) (string, error) {
+	hash := sha256.New()
+	if _, err := io.Copy(hash, from); err != nil {
+		return "", err
+	}
+	dir := filepath.Join(p.Base, programs, hex.EncodeToString(hash.Sum(nil))[:16])
+	to := filepath.Join(dir, "plimsoll")
+	if _, err := os.Stat(to); err == nil {
+		return to, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	if _, err := from.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	file, err := os.CreateTemp(dir, "new")
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(file, from)
+	err = errors.Join(err, file.Chmod(0o700), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), to)
+	}
+	return to, err
+}
+
+// paths are where a node has its tools.
+const paths = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// run runs the program until it ends, and returns its exit status. When the context is done
+// it is told to end, and has the time that it takes to undo what it did; the kubelet kills
+// it when that is too long.
+func run(ctx context.Context, program string, args []string, out io.Writer) (code int, err error) {
+	runtime.LockOSThread() // the program is told to end when the thread that started it does
+	defer runtime.UnlockOSThread()
+	c := exec.CommandContext(ctx, program, args...)
+	c.Env, c.Dir, c.Stdout, c.Stderr = []string{paths, "HOME=/root", "LANG=C.UTF-8"}, "/", out, out
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	err = c.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.Exited() {
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}
+
+// tail keeps the end of what is written.
+type tail struct{ text []byte }
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.text = append(t.text, b...)
+	if len(t.text) > 2*mostSaid {
+		t.text = append(t.text[:0], t.text[len(t.text)-mostSaid:]...)
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	text := t.text
+	if len(text) > mostSaid {
+		text = text[len(text)-mostSaid:]
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(text), ""))
+}

@@ -1,0 +1,186 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"plimsoll/internal/carry"
+	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
+)
+
+// TestMain is plimsoll where it was put onto a node: it does what its experiment is called.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) != "plimsoll" {
+		os.Exit(m.Run())
+	}
+	os.Exit(plimsoll(os.Args[1:]))
+}
+
+func plimsoll(args []string) int {
+	_, _ = os.Stdout.WriteString("plimsoll " + strings.Join(args, " ") + "\n")
+	switch {
+	case slices.Equal(args, []string{"clean"}):
+		return 0
+	case args[0] == "run" && args[1] == "refused":
+		return 2
+	case args[0] == "run" && args[1] == "forever":
+		made(args[3])
+		told := make(chan os.Signal, 1)
+		signal.Notify(told, syscall.SIGTERM)
+		_, _ = os.Stdout.WriteString("measuring\n")
+		<-told
+		return 130
+	case args[0] == "run" && args[1] == "--resume":
+		if !store.IsRun(args[2]) {
+			return 1
+		}
+		return 5
+	case args[0] == "run":
+		made(args[3])
+		return 0
+	}
+	return 1
+}
+
+func made(dir string) {
+	s, err := store.Create(dir, result.Run{ID: "r", Status: result.RunComplete})
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+func place(t *testing.T) Place {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Place{Base: t.TempDir(), Program: program, Node: "node-1", Run: "density-1"}
+}
+
+// What was measured is kept until it was sent and forgotten, and is not measured twice.
+func TestMeasureSendForget(t *testing.T) {
+	p := place(t)
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	if err := os.WriteFile(file, []byte("name: mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	ended, err := p.Measure(t.Context(), file, []string{"--runtime=1s"}, &said)
+	where := filepath.Join(p.dir(), "mine.yaml") + " --out " + filepath.Join(p.dir(), "run") + " --runtime=1s"
+	if err != nil || ended.Code != 0 || !ended.Results || said.String() != "plimsoll run "+where+"\n" {
+		t.Fatalf("%+v, %v, %s", ended, err, said.String())
+	}
+	if text, err := os.ReadFile(filepath.Join(p.dir(), "mine.yaml")); err != nil || string(text) != "name: mine" {
+		t.Errorf("%s, %v", text, err)
+	}
+	again, err := p.Measure(t.Context(), file, nil, io.Discard)
+	if err != nil || again != ended {
+		t.Errorf("a run that ended: %+v, %v", again, err)
+	}
+
+	waited := make(chan error, 1)
+	go func() { waited <- p.Wait(t.Context()) }()
+	var archive bytes.Buffer
+	if err := p.Send(&archive); err != nil {
+		t.Fatal(err)
+	}
+	into := t.TempDir()
+	if _, err := carry.Extract(&archive, RunName, into, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	if run, err := store.Read(filepath.Join(into, RunName)); err != nil || run.ID != "r" {
+		t.Errorf("%v, %v", run, err)
+	}
+	select {
+	case err := <-waited:
+		t.Errorf("it did not wait: %v", err)
+	default: // it waits
+	}
+	if err := p.Forget(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waited; err != nil {
+		t.Error(err)
+	}
+	if err := p.Clean(t.Context(), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(p.Base); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something is left: %v", err)
+	}
+}
+
+// A run that is refused has no results, and says why.
+func TestMeasureSaysHowItEnded(t *testing.T) {
+	ended, err := place(t).Measure(t.Context(), "refused", nil, io.Discard)
+	if err != nil || ended.Code != 2 || ended.Results || !strings.HasPrefix(ended.Said, "plimsoll run refused --out ") {
+		t.Errorf("%+v, %v", ended, err)
+	}
+}
+
+// A pod that is told to end has its run undo what it did; the next pod goes on with it.
+func TestMeasureGoesOn(t *testing.T) {
+	p := place(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	out, w := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := p.Measure(ctx, "forever", nil, w)
+		ended <- err
+		_ = w.Close()
+	}()
+	var said []byte
+	for b := make([]byte, 100); !bytes.Contains(said, []byte("measuring")); {
+		n, err := out.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said = append(said, b[:n]...)
+	}
+	cancel()
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	next, err := p.Measure(t.Context(), "forever", nil, io.Discard)
+	if err != nil || next.Code != 5 || !next.Results {
+		t.Errorf("%+v, %v", next, err)
+	}
+}
+
+// Names come from a cluster, and are parts of paths as root.
+func TestNamesAreNoPaths(t *testing.T) {
+	for _, name := range []string{"", ".", "..", "a/../b", "/etc", "-x", "A", "a\n", strings.Repeat("a", 300)} {
+		for _, p := range []Place{{Node: name, Run: "r"}, {Node: "n", Run: name}} {
+			p.Base, p.Program = t.TempDir(), os.Args[0]
+			if err := p.Forget(); err == nil {
+				t.Errorf("%+v was taken", p)
+			}
+		}
+	}
+}
+
+func TestTheEndOfWhatWasSaid(t *testing.T) {
+	said := &tail{}
+	for range 1000 {
+		_, _ = said.Write([]byte("trial é\n"))
+	}
+	_, _ = said.Write([]byte("the last"))
+	if s := said.String(); len(s) > mostSaid || !strings.HasSuffix(s, "trial é\nthe last") {
+		t.Errorf("%d bytes, %q", len(s), s[max(0, len(s)-30):])
+	}
+}
