@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -36,13 +37,14 @@ const (
 // experimentDir is where a pod has the experiment's file.
 const experimentDir = "/experiment"
 
-// jobName returns the name of a node's Job: it locks the node. A name that is longer than
-// those of Jobs may be is cut, and a hash of all of it appended.
+// jobName returns the name of a node's Job: it locks the node. Pods are called by it, whose
+// names are labels of DNS: what a node's name has otherwise is left out, and a hash of all of
+// it appended.
 func jobName(node string) string {
 	const most = 63 - len("plimsoll-")
-	if len(node) > most {
+	if name := strings.ReplaceAll(node, ".", "-"); name != node || len(name) > most {
 		hash := sha256.Sum256([]byte(node))
-		node = node[:most-17] + "-" + hex.EncodeToString(hash[:8])
+		node = strings.TrimRight(name[:min(len(name), most-17)], "-") + "-" + hex.EncodeToString(hash[:8])
 	}
 	return "plimsoll-" + node
 }
@@ -52,7 +54,7 @@ func jobName(node string) string {
 func (r *Record) pod(node string) corev1.PodSpec {
 	return corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever,
-		HostPID:       true, // its processes tell the agent where the node's file systems are
+		HostPID:       true, // of processes, the node's file systems have all
 		HostNetwork:   true, // as a run on the node has it, for databases and fabrics
 		Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
@@ -61,6 +63,10 @@ func (r *Record) pod(node string) corev1.PodSpec {
 				}},
 			}}},
 		}},
+		// What is mounted here ends with the pod, and is not seen outside.
+		Volumes: []corev1.Volume{{Name: "host", VolumeSource: corev1.VolumeSource{
+			HostPath: &corev1.HostPathVolumeSource{Path: "/"},
+		}}},
 		Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 		AutomountServiceAccountToken:  new(bool),
 		EnableServiceLinks:            new(bool),
@@ -73,7 +79,8 @@ func (r *Record) container(name string, args ...string) corev1.Container {
 		Name: name, Image: r.Image, ImagePullPolicy: corev1.PullIfNotPresent,
 		Command:                  append([]string{"plimsoll-kubernetes", "node", name, "--run", r.ID}, args...),
 		SecurityContext:          &corev1.SecurityContext{Privileged: new(true)},
-		TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		VolumeMounts:             []corev1.VolumeMount{{Name: "host", MountPath: "/host"}},
 		Env: []corev1.EnvVar{{Name: "PLIMSOLL_NODE", ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"},
 		}}},
@@ -103,13 +110,14 @@ func (r *Record) measureJob(node string) *batchv1.Job {
 	experiment := r.Experiment
 	if r.File != "" {
 		experiment = filepath.Join(experimentDir, r.File)
-		spec.Volumes = []corev1.Volume{{Name: "experiment", VolumeSource: corev1.VolumeSource{
+		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "experiment", VolumeSource: corev1.VolumeSource{
 			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: r.ID}},
-		}}}
+		}})
 	}
 	measure := r.container(measures, append([]string{"--", experiment}, r.Args...)...)
 	if r.File != "" {
-		measure.VolumeMounts = []corev1.VolumeMount{{Name: "experiment", MountPath: experimentDir, ReadOnly: true}}
+		measure.VolumeMounts = append(measure.VolumeMounts,
+			corev1.VolumeMount{Name: "experiment", MountPath: experimentDir, ReadOnly: true})
 	}
 	spec.InitContainers = []corev1.Container{measure}
 	spec.Containers = []corev1.Container{r.container(keeps)}

@@ -72,7 +72,7 @@ const MostExperiment = 1<<20 - 4<<10
 func NewID(experiment string, at time.Time) string {
 	name := strings.TrimSuffix(filepath.Base(experiment), filepath.Ext(experiment))
 	name = strings.Trim(noName.ReplaceAllString(strings.ToLower(name), "-"), "-")
-	return strings.Trim(name[:min(len(name), 40)], "-") + at.UTC().Format("-20060102-150405")
+	return strings.TrimLeft(strings.Trim(name[:min(len(name), 40)], "-")+at.UTC().Format("-20060102-150405"), "-")
 }
 
 var noName = regexp.MustCompile(`[^a-z0-9]+`)

@@ -416,7 +416,7 @@ func (c *Collector) tell(ctx context.Context, n *Node, s seen) {
 		log, err := c.client.CoreV1().Pods(c.Namespace).GetLogs(s.pod.Name, &corev1.PodLogOptions{
 			Container: measures, TailLines: new(int64(1)), LimitBytes: new(int64(1 << 10)),
 		}).DoRaw(ctx)
-		if line := lastLine(string(log)); err == nil && line != "" {
+		if line := lastLine(string(log)); err == nil && strings.HasPrefix(line, "[") { // a trial's
 			news += ": " + line
 		}
 	}

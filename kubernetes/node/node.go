@@ -1,9 +1,10 @@
 // Package node is what runs on the nodes of a cluster: it measures a node with the node's own
 // tools, keeps the results until they are taken, and cleans up.
 //
-// It stands in a privileged pod that sees the node's processes, and enters the file systems
-// of the first of them: a run in a pod is then as one that was started on the node by hand,
-// and plimsoll run and plimsoll clean find what each other left.
+// It stands in a privileged pod that has the node's file systems as a volume, and sees the
+// node's processes. What it runs has that volume for its root: a run in a pod is then as one
+// that was started on the node by hand, and plimsoll run and plimsoll clean find what each
+// other left.
 package node
 
 import (
@@ -33,7 +34,7 @@ import (
 
 // Place is where a run of a fleet is on a node.
 type Place struct {
-	Host    string // a process of the node, such as /proc/1, whose file systems are entered; "" for our own
+	Host    string // where the node's file systems are, here; "" for our own
 	Base    string // a directory there, below which all is
 	Program string // the file of plimsoll, here
 	Node    string // the node's name: nodes of tests share a machine
@@ -204,7 +205,7 @@ func (p Place) with(f func(program string) error) error {
 	go func() {
 		// The thread is not unlocked, and ends with this: nothing else is to run in the node's file systems.
 		runtime.LockOSThread()
-		err := p.enter()
+		err := enter(p.Host)
 		if err == nil {
 			err = work()
 		}
@@ -213,20 +214,40 @@ func (p Place) with(f func(program string) error) error {
 	return <-ended
 }
 
-// enter has this thread, and what it starts, see the node's file systems.
-func (p Place) enter() error {
-	there, err := os.Open(filepath.Join(p.Host, "ns/mnt"))
+// enter has this thread, and what it starts, see the node's file systems and control groups.
+func enter(host string) error {
+	if err := unix.Unshare(unix.CLONE_FS); err != nil { // threads share a root and a working directory otherwise
+		return fmt.Errorf("unshare: %w", err)
+	}
+	if err := unix.Chroot(host); err != nil {
+		return fmt.Errorf("enter the node's file systems at %s: %w", host, err)
+	}
+	if err := unix.Chdir("/"); err != nil {
+		return err
+	}
+	// Of version 1, runtimes give pods none of their own, nor could everyone enter another.
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err != nil {
+		return nil //nolint:nilerr // it is not of version 2
+	}
+	there, err := os.Open("/proc/1/ns/cgroup")
 	if err != nil {
 		return fmt.Errorf("%w: the pod is to have hostPID, and to be privileged", err)
 	}
 	defer there.Close()
-	if err := unix.Unshare(unix.CLONE_FS); err != nil { // threads share a root and a working directory otherwise
-		return fmt.Errorf("unshare: %w", err)
-	}
-	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("enter the node's file systems: %w: the pod is to be privileged", err)
+	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWCGROUP); err != nil {
+		return fmt.Errorf("enter the node's control groups: %w: the pod is to be privileged", err)
 	}
 	return nil
+}
+
+// Exec has this program start anew with the node's file systems and control groups, and with
+// other arguments. It returns only where that fails.
+func Exec(host string, args ...string) error {
+	runtime.LockOSThread()
+	if err := enter(host); err != nil {
+		return err
+	}
+	return unix.Exec("/proc/self/exe", append(os.Args[:1:1], args...), os.Environ())
 }
 
 // install puts the program onto the node, unless it is there. The directory has the hash of

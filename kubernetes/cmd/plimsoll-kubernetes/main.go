@@ -22,6 +22,7 @@ import (
 	kubescheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 
 	"plimsoll/kubernetes/limits"
+	"plimsoll/kubernetes/node"
 	"plimsoll/kubernetes/scheduler"
 )
 
@@ -102,21 +103,26 @@ func extenderCommand() *cobra.Command {
 }
 
 func limitsCommand() *cobra.Command {
-	var socket string
+	var socket, host string
 	c := &cobra.Command{
 		Use:   "limits",
 		Short: "Hold the pods of this node to the limits on devices that they say",
 		Long: `A plugin of NRI: the container runtime (containerd 2, CRI-O) tells it of each container before
 it starts. What a pod's annotation plimsoll.dev/limits says of reads and writes is set for the
 disks that its volumes stand on, and read back; a container that is not held to its limits
-does not start. Runs as root, with the host's control groups and mounts.`,
+does not start. Runs as root, with the node's control groups and file systems; in a pod,
+--host names the volume that has them.`,
 		Example: `  plimsoll-kubernetes limits --socket /var/run/nri/nri.sock`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if host != "" {
+				return node.Exec(host, "limits", "--socket="+socket)
+			}
 			return limits.New(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))).Run(cmd.Context(), socket)
 		},
 	}
 	c.Flags().StringVar(&socket, "socket", "", "`path` of the runtime's socket (default /var/run/nri/nri.sock)")
+	c.Flags().StringVar(&host, "host", "", "`directory` that has the node's file systems, in a pod")
 	return c
 }
 

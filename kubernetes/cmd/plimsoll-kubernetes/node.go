@@ -58,7 +58,7 @@ func nodeCommand() *cobra.Command {
 	f := c.PersistentFlags()
 	f.StringVar(&p.Run, "run", "", "`id` of the run of the fleet")
 	f.StringVar(&p.Node, "node", p.Node, "`name` of this node")
-	f.StringVar(&p.Host, "host", "/proc/1", "`process` of the node whose file systems it has")
+	f.StringVar(&p.Host, "host", "/host", "`directory` that has the node's file systems; none for our own")
 	f.StringVar(&p.Base, "base", node.Base, "`directory` of the node for runs of fleets")
 	f.StringVar(&p.Program, "plimsoll", "", "`file` of plimsoll (default: in PATH)")
 	return c

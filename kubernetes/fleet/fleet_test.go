@@ -1,0 +1,181 @@
+package fleet
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// A Job's name locks its node: it is one that Jobs may have, and no two nodes share it.
+func TestNamesOfJobs(t *testing.T) {
+	long := strings.Repeat("a", 70)
+	seen := map[string]string{}
+	for _, node := range []string{
+		"n", "node-1", "node.1", "ip-10-0-0-1.ec2.internal", "10.0.0.1", long, long + "b", long[:54], long[:55],
+		strings.Repeat("a.", 60) + "a", strings.Repeat("a-", 60) + "a",
+	} {
+		name := jobName(node)
+		if wrong := validation.IsDNS1123Label(name); wrong != nil {
+			t.Errorf("%s: %s: %v", node, name, wrong)
+		}
+		if other := seen[name]; other != "" {
+			t.Errorf("%s and %s share %s", node, other, name)
+		}
+		seen[name] = node
+	}
+	if name := jobName("node-17"); name != "plimsoll-node-17" {
+		t.Error(name)
+	}
+}
+
+func TestNewID(t *testing.T) {
+	at := time.Date(2026, 11, 27, 1, 2, 3, 0, time.UTC)
+	for experiment, want := range map[string]string{
+		"density": "density-20261127-010203", "../a b/My_own.File.yaml": "my-own-file-20261127-010203",
+		strings.Repeat("x", 99): strings.Repeat("x", 40) + "-20261127-010203", "---": "20261127-010203",
+	} {
+		if id := NewID(experiment, at); id != want || validation.IsDNS1123Label(id) != nil {
+			t.Errorf("%s: %s, not %s", experiment, id, want)
+		}
+	}
+}
+
+// A path is another device on another node, and an argument is no way to another option.
+func TestCheckArgs(t *testing.T) {
+	err := CheckArgs([]string{"S4EVNF0M123456", "S4EVNF0M123456=signature"}, []string{"S4EVNF0M1", "dir:/srv"})
+	if err != nil {
+		t.Error(err)
+	}
+	for _, d := range []string{"/dev/nvme1n1", "/dev/disk/by-id/x", "../sda", "-x", "", "S4=mounted", "a b"} {
+		if CheckArgs([]string{d}, nil) == nil {
+			t.Errorf("--destroy %q was taken", d)
+		}
+	}
+	for _, o := range []string{"/dev/nvme1n1", "dir:relative", "--destroy=/dev/sda", ""} {
+		if CheckArgs(nil, []string{o}) == nil {
+			t.Errorf("--on %q was taken", o)
+		}
+	}
+	err = CheckArgs([]string{"/dev/a", "/dev/b"}, []string{"/dev/c"})
+	for _, want := range []string{"/dev/a", "/dev/b", "/dev/c"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %s", err, want)
+		}
+	}
+}
+
+func aNode(name, kind string, ready corev1.ConditionStatus) corev1.Node {
+	return corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"plimsoll.dev/kind": kind, "pool": "db"}},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}},
+	}
+}
+
+func TestChoose(t *testing.T) {
+	nodes := []corev1.Node{
+		aNode("c", "big", corev1.ConditionTrue), aNode("b", "big", corev1.ConditionTrue),
+		aNode("a", "big", corev1.ConditionFalse), aNode("d", "small", corev1.ConditionTrue),
+		aNode("e", "big", corev1.ConditionTrue),
+	}
+	nodes = append(nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
+	chosen, left, err := Choose(nodes, "pool=db", 2)
+	var names []string
+	for _, n := range chosen {
+		names = append(names, n.Name+" "+n.Kind)
+	}
+	if err != nil || strings.Join(names, ", ") != "b big, c big, d small" {
+		t.Errorf("%v, %v", names, err)
+	}
+	if len(left) != 2 || left[0] != "node a is not ready" ||
+		left[1] != "1 more node of kind big: 2 of the kind are measured" {
+		t.Errorf("%q", left)
+	}
+	if _, _, err := Choose(nodes, "pool=web", 0); err == nil {
+		t.Error("no node is a run")
+	}
+	if _, _, err := Choose(nodes, "pool in", 0); err == nil {
+		t.Error("that is no selector")
+	}
+}
+
+// A record may be someone else's: its names become paths here, and objects in the cluster.
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "is no run of a fleet") {
+		t.Error(err)
+	}
+	r := &Record{ID: "x-1", Namespace: Namespace, Nodes: []Node{{Name: "a"}, {Name: "b.example"}}}
+	if err := r.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Read(dir); err != nil || len(got.Nodes) != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	bad := &Record{ID: "../x", Namespace: "kube/system", File: "../../etc/passwd", Nodes: []Node{
+		{Name: "../../tmp/x"}, {Name: "a"}, {Name: "a"},
+	}}
+	if err := bad.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Read(dir)
+	for _, want := range []string{`id "../x"`, `namespace "kube/system"`, "etc/passwd", "tmp/x", "a is there twice"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %s", err, want)
+		}
+	}
+}
+
+// How far a node is follows from its Job and pod alone.
+func TestJudge(t *testing.T) {
+	job := func(condition batchv1.JobConditionType) *batchv1.Job {
+		j := &batchv1.Job{}
+		if condition != "" {
+			j.Status.Conditions = []batchv1.JobCondition{{Type: condition, Status: corev1.ConditionTrue}}
+		}
+		return j
+	}
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	ended := func(code int32) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: code, Reason: "Error", Message: "no",
+		}}
+	}
+	waits := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
+	pod := func(measure, keep corev1.ContainerState) *corev1.Pod {
+		return &corev1.Pod{Status: corev1.PodStatus{
+			InitContainerStatuses: []corev1.ContainerStatus{{State: measure}},
+			ContainerStatuses:     []corev1.ContainerStatus{{State: keep}},
+		}}
+	}
+	unplaced := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/3 nodes are available"},
+	}}}
+	for _, c := range []struct {
+		seen
+		state  State
+		reason string
+	}{
+		{seen{}, Failed, "its Job was deleted"},
+		{seen{job: job("")}, Waiting, "there is no pod yet"},
+		{seen{job: job(""), pod: unplaced}, Waiting, "0/3 nodes are available"},
+		{seen{job: job(""), pod: pod(waits, waits)}, Waiting, "ImagePullBackOff"},
+		{seen{job: job(""), pod: pod(running, waits)}, Measuring, ""},
+		{seen{job: job(""), pod: pod(ended(0), waits)}, Measuring, ""},
+		{seen{job: job(""), pod: pod(ended(0), running)}, Measured, ""},
+		{seen{job: job(""), pod: pod(ended(1), waits)}, Waiting, ""}, // another pod follows
+		{seen{job: job(batchv1.JobComplete), pod: pod(ended(0), ended(0))}, Measured, ""},
+		{seen{job: job(batchv1.JobFailed), pod: pod(ended(1), waits)}, Failed, "the last: Error, status 1 no"},
+		{seen{job: job(batchv1.JobFailed)}, Failed, "it is gone"},
+	} {
+		n := &Node{State: Measuring, Reason: "old"}
+		n.judge(c.seen)
+		if n.State != c.state || !strings.Contains(n.Reason, c.reason) || c.reason == "" && n.Reason != "" {
+			t.Errorf("%+v, not %s %q", n, c.state, c.reason)
+		}
+	}
+}

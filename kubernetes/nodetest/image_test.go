@@ -1,0 +1,94 @@
+package nodetest
+
+import (
+	"archive/tar"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// image makes the archive of an image of files of this host, by their paths in it.
+func (k *cluster) image(tag string, files map[string]string, entrypoint ...string) string {
+	k.t.Helper()
+	var layer bytes.Buffer
+	w := tar.NewWriter(&layer)
+	for to, from := range files {
+		text, err := os.ReadFile(from)
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		err = w.WriteHeader(&tar.Header{Name: strings.TrimPrefix(to, "/"), Mode: 0o755, Size: int64(len(text))})
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		if _, err := w.Write(text); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		k.t.Fatal(err)
+	}
+	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(layer.Bytes())), nil
+	})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	i, err := mutate.AppendLayers(empty.Image, l)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	i, err = mutate.ConfigFile(i, &v1.ConfigFile{
+		OS: "linux", Architecture: "amd64", RootFS: must(k, i).RootFS,
+		Config: v1.Config{Entrypoint: entrypoint, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"}},
+	})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	of, err := name.NewTag("test.invalid/" + tag)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	file := filepath.Join(k.dir, strings.ReplaceAll(tag, ":", "-")+".tar")
+	if err := tarball.WriteToFile(file, of, i); err != nil {
+		k.t.Fatal(err)
+	}
+	return file
+}
+
+func must(k *cluster, i v1.Image) *v1.ConfigFile {
+	c, err := i.ConfigFile()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return c
+}
+
+// withLibraries returns a program of this host and what ldd says that it loads.
+func (k *cluster) withLibraries(program string) map[string]string {
+	k.t.Helper()
+	at, err := exec.LookPath(program)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	out, err := exec.CommandContext(k.t.Context(), "ldd", at).Output()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	files := map[string]string{"/usr/bin/" + program: at}
+	for word := range strings.FieldsSeq(string(out)) {
+		if filepath.IsAbs(word) {
+			files[word] = word
+		}
+	}
+	return files
+}

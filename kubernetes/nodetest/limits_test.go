@@ -1,0 +1,179 @@
+package nodetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+
+	"plimsoll/internal/model/modeltest"
+	"plimsoll/kubernetes/iofit"
+	"plimsoll/kubernetes/kubetest"
+	"plimsoll/kubernetes/limits"
+	"plimsoll/kubernetes/scheduler"
+)
+
+// fioPod is a pod that reads a file on a volume of its node for some seconds, under limits.
+func fioPod(name, data, limits string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Annotations: map[string]string{
+			"plimsoll.dev/limits": limits,
+		}},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, HostNetwork: true,
+			Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: data},
+			}}},
+			Containers: []corev1.Container{{
+				Name: "fio", Image: "test.invalid/fio:1", ImagePullPolicy: corev1.PullIfNotPresent,
+				VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
+				Args: []string{"--name=x", "--filename=/data/x", "--rw=randread", "--bs=4k", "--size=64m", "--direct=1",
+					"--iodepth=1", "--ioengine=psync", "--time_based", "--runtime=5", "--output-format=json"},
+			}},
+		},
+	}
+}
+
+// iops waits for such a pod to end, and returns how many reads a second fio counted.
+func (k *cluster) iops(pod string) (iops float64) {
+	k.t.Helper()
+	pods := k.client.CoreV1().Pods("default")
+	until(k.t, time.Minute, "pod "+pod+" has ended", func() error {
+		p, err := pods.Get(k.t.Context(), pod, metav1.GetOptions{})
+		if err == nil && p.Status.Phase != corev1.PodSucceeded {
+			err = fmt.Errorf("%s: %v", p.Status.Phase, p.Status.ContainerStatuses)
+		}
+		return err
+	})
+	log, err := pods.GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(k.t.Context())
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	var out struct {
+		Jobs []struct{ Read struct{ IOPS float64 } }
+	}
+	_, text, _ := strings.Cut(string(log), "{")
+	if err := json.Unmarshal([]byte("{"+text), &out); err != nil || len(out.Jobs) != 1 {
+		k.t.Fatalf("%v: %s", err, log)
+	}
+	return out.Jobs[0].Read.IOPS
+}
+
+// A pod on a real node does as many reads a second as its annotation says, one without does
+// more, and one whose annotation cannot be read does not start, and says why.
+func TestLimitsBite(t *testing.T) {
+	k := start(t)
+	kubetest.Schedule(t, k.config, nil)
+	n := k.add(0, "storage", k.image("pause:1", map[string]string{"/pause": filepath.Join(k.bin, "pause")}, "/pause"),
+		k.image("fio:1", k.withLibraries("fio"), "/usr/bin/fio"))
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- limits.New(slog.New(slog.NewTextHandler(t.Output(), nil))).Run(ctx, filepath.Join(n.dir, "nri.sock"))
+	}()
+	defer func() {
+		end()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	pods := k.client.CoreV1().Pods("default")
+	for name, limits := range map[string]string{"held": "read-iops: 300", "free": "", "wrong": "read-iops: lots"} {
+		if _, err := pods.Create(t.Context(), fioPod(name, t.TempDir(), limits), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, free := k.iops("held"), k.iops("free")
+	t.Logf("with a limit of 300: %.0f IOPS; without: %.0f", held, free)
+	if held > 310 || held < 200 || free < 2*held {
+		t.Errorf("held to 300: %.0f, not held: %.0f", held, free)
+	}
+	until(t, time.Minute, "the pod whose limits cannot be read says so", func() error {
+		events, err := k.client.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{
+			FieldSelector: "involvedObject.name=wrong",
+		})
+		if err != nil {
+			return err
+		}
+		var all []string
+		for _, e := range events.Items {
+			if strings.Contains(e.Message, "plimsoll.dev/limits") && strings.Contains(e.Message, "lots") {
+				return nil
+			}
+			all = append(all, e.Message)
+		}
+		return errors.New(strings.Join(all, "; "))
+	})
+}
+
+// IOFit places pods on real nodes by what their kinds carry; they run there, and one that
+// fits nowhere stays pending and says why.
+func TestPodsArePlacedAndRun(t *testing.T) {
+	k := start(t)
+	images := []string{
+		k.image("pause:1", map[string]string{"/pause": filepath.Join(k.bin, "pause")}, "/pause"),
+		k.image("fio:1", k.withLibraries("fio"), "/usr/bin/fio"),
+	}
+	var names []string
+	for i, kind := range []string{"big", "small"} {
+		names = append(names, k.add(i, kind, images...).name)
+	}
+	_, err := k.client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: scheduler.Namespace}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := modeltest.ThreeClasses().Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	for kind, host := range map[string]string{
+		"big": `{cpus: 8, memory: 32GiB, drives: {nvme: fast}}`, "small": `{cpus: 4, memory: 8GiB, drives: {sata: slow}}`,
+	} {
+		m, err := iofit.ConfigMap(kind, file.Bytes(), host)
+		if err == nil {
+			_, err = k.client.CoreV1().ConfigMaps(scheduler.Namespace).Create(t.Context(), m, metav1.CreateOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	kubetest.Schedule(t, k.config, runtime.Registry{scheduler.Name: scheduler.New})
+	pods := k.client.CoreV1().Pods("default")
+	for name, least := range map[string]string{"writer": "1500/s", "hopeless": "900000/s"} {
+		p := fioPod(name, t.TempDir(), "")
+		p.Annotations = map[string]string{"plimsoll.dev/class": "writes", "plimsoll.dev/least-throughput": least}
+		if _, err := pods.Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("the pod that was placed: %.0f IOPS", k.iops("writer"))
+	p, err := pods.Get(t.Context(), "writer", metav1.GetOptions{})
+	if err != nil || p.Spec.NodeName != names[0] {
+		t.Errorf("it ran on %q, and not on the node with the fast drive, %s: %v", p.Spec.NodeName, names[0], err)
+	}
+	until(t, 30*time.Second, "the pod that fits nowhere says why", func() error {
+		p, err := pods.Get(t.Context(), "hopeless", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.PodScheduled && p.Status.Phase == corev1.PodPending &&
+				strings.Contains(c.Message, "of the 900000 operations a second that it is to do") {
+				t.Log(c.Message)
+				return nil
+			}
+		}
+		return fmt.Errorf("%s: %v", p.Status.Phase, p.Status.Conditions)
+	})
+}
