@@ -211,7 +211,7 @@ func byHowMuch(r float64) string {
 
 func (k *Kind) section() *section.Section {
 	t := section.Table{
-		Caption: "nodes of kind " + named(k.Name) + ", the slowest first",
+		Caption: "the slowest first",
 		Columns: []section.Column{
 			{Head: "node", Text: true},
 			{Head: "carries", Means: "instances that together do as much as any number does"},
@@ -241,7 +241,10 @@ func (k *Kind) section() *section.Section {
 			section.Text(n.Name), carries, beside, section.Count.Cell(float64(done)), section.Text(why),
 		}})
 	}
-	s := &section.Section{Title: "Nodes of kind " + named(k.Name), Tables: []section.Table{t}}
+	s := &section.Section{
+		Title: "Nodes of kind " + named(k.Name), Tables: []section.Table{t},
+		Note: "Each node's own report is NODE/report.html, beside this one.",
+	}
 	if len(k.Nodes) > 1 && len(k.Nodes) < 3 {
 		s.Remarks = []section.Remark{{Text: fmt.Sprintf("Of %s nobody can tell which is the odd one: --each-kind takes more.",
 			plural.Count(len(k.Nodes), "node"))}}

@@ -65,7 +65,7 @@ func Start(t testing.TB, more ...string) *rest.Config {
 	}
 	// Nothing here makes service accounts.
 	flags := []string{"--disable-admission-plugins=ServiceAccount", "--authorization-mode=RBAC",
-		"--bind-address=127.0.0.1"}
+		"--bind-address=127.0.0.1", "--allow-privileged=true"}
 	s := apiserver.StartTestServerOrDie(t, apiserver.NewDefaultTestServerOptions(), append(flags, more...), storage)
 	t.Cleanup(s.TearDownFn)
 	c := rest.CopyConfig(s.ClientConfig)

@@ -216,14 +216,20 @@ func (p Place) with(f func(program string) error) error {
 
 // enter has this thread, and what it starts, see the node's file systems and control groups.
 func enter(host string) error {
-	if err := unix.Unshare(unix.CLONE_FS); err != nil { // threads share a root and a working directory otherwise
-		return fmt.Errorf("unshare: %w", err)
-	}
-	if err := unix.Chroot(host); err != nil {
-		return fmt.Errorf("enter the node's file systems at %s: %w", host, err)
-	}
-	if err := unix.Chdir("/"); err != nil {
-		return err
+	// The root is moved, and not changed by chroot: runc, which moves it too, starts no containers in one.
+	// What the node mounts later is seen here, and what is mounted here ends with this.
+	for _, step := range []func() error{
+		func() error { return unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS) },
+		func() error { return unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "") },
+		func() error { return unix.Chdir(host) },
+		func() error { return unix.PivotRoot(".", ".") },
+		func() error { return unix.Unmount(".", unix.MNT_DETACH) },
+		func() error { return unix.Chdir("/") },
+	} {
+		if err := step(); err != nil {
+			return fmt.Errorf("enter the node's file systems at %s: %w: the pod is to be privileged, and to have the node's / "+
+				"there as a volume", host, err)
+		}
 	}
 	// Of version 1, runtimes give pods none of their own, nor could everyone enter another.
 	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err != nil {

@@ -69,8 +69,7 @@ func start(t *testing.T) *cluster {
 	})
 	sysctls(t)
 	key := certificate(t, k.caller)
-	k.config = kubetest.Start(t, "--kubelet-client-certificate="+k.caller, "--kubelet-client-key="+key,
-		"--allow-privileged=true")
+	k.config = kubetest.Start(t, "--kubelet-client-certificate="+k.caller, "--kubelet-client-key="+key)
 	k.client = kubernetes.NewForConfigOrDie(k.config)
 	k.kubeconfig = filepath.Join(dir, "kubeconfig")
 	if err := clientcmd.WriteToFile(kubeconfigOf(k.config), k.kubeconfig); err != nil {

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
@@ -38,9 +38,15 @@ func fleetOf(t *testing.T) (*cluster, []*worker) {
 	for i := range 2 {
 		nodes = append(nodes, k.add(i, "storage", pause, agent))
 	}
-	_, err := k.client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fleet.Namespace}}, metav1.CreateOptions{})
-	if err != nil {
+	apply := exec.CommandContext(t.Context(), filepath.Join(k.bin, "hyperkube"), //nolint:gosec // ours
+		"kubectl", "--kubeconfig", k.kubeconfig, "apply", "-k", "../manifests/fleet")
+	if text, err := apply.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	// All that follows is done as the account that the manifests have for it.
+	as := kubeconfigOf(k.config)
+	as.AuthInfos["u"].Impersonate = "system:serviceaccount:" + fleet.Namespace + ":fleet"
+	if err := clientcmd.WriteToFile(as, filepath.Join(k.dir, "fleet.kubeconfig")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // no test leaves a node as it was not
@@ -61,7 +67,7 @@ func (k *cluster) program(name string) string { return filepath.Join(filepath.Di
 
 // plimsoll is plimsoll-kubernetes as a user has it.
 func (k *cluster) plimsoll(ctx context.Context, args ...string) *exec.Cmd {
-	args = append(args, "--kubeconfig", k.kubeconfig)
+	args = append(args, "--kubeconfig", filepath.Join(k.dir, "fleet.kubeconfig"))
 	c := exec.CommandContext(ctx, k.program("plimsoll-kubernetes"), args...) //nolint:gosec // that is what is tested
 	c.Dir = k.dir
 	c.Cancel = func() error { return c.Process.Kill() }

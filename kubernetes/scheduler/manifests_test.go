@@ -3,6 +3,7 @@ package scheduler
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -30,6 +31,10 @@ func (c cluster) apply(folder string) {
 	var k struct{ Resources []string }
 	c.must(utilyaml.Unmarshal(text, &k))
 	for _, name := range k.Resources {
+		if other, is := strings.CutPrefix(name, "../"); is {
+			c.apply(other)
+			continue
+		}
 		f, err := os.Open(filepath.Join("..", "manifests", folder, name))
 		c.must(err)
 		docs := utilyaml.NewYAMLOrJSONDecoder(f, 4096)
@@ -54,9 +59,9 @@ func (c cluster) apply(folder string) {
 }
 
 // as returns the cluster as a service account of the manifests sees it.
-func (c cluster) as(account string) cluster {
+func (c cluster) as(namespace, account string) cluster {
 	config := rest.CopyConfig(c.config)
-	config.Impersonate.UserName = "system:serviceaccount:" + Namespace + ":" + account
+	config.Impersonate.UserName = "system:serviceaccount:" + namespace + ":" + account
 	config.Impersonate.Groups = []string{"system:serviceaccounts", "system:authenticated"}
 	return cluster{c.TB, kubernetes.NewForConfigOrDie(config), config}
 }
@@ -65,8 +70,11 @@ func (c cluster) as(account string) cluster {
 func (c cluster) may(verb, resource, namespace string) bool {
 	c.Helper()
 	group := ""
-	if resource == "leases" {
+	switch resource {
+	case "leases":
 		group = "coordination.k8s.io"
+	case "jobs":
+		group = "batch"
 	}
 	r, err := c.AuthorizationV1().SelfSubjectAccessReviews().Create(c.Context(), &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -84,10 +92,12 @@ func TestManifests(t *testing.T) {
 	})
 	c.apply("extender")
 	c.apply("scheduler")
+	c.apply("fleet")
+	c.apply("limits")
 	c.model("big", big)
 	c.node("big-1", "big")
 	for _, account := range []string{"scheduler", "extender"} {
-		a := c.as(account)
+		a := c.as(Namespace, account)
 		if !a.may("watch", "configmaps", Namespace) {
 			t.Errorf("%s may not read models", account)
 		}
@@ -99,10 +109,23 @@ func TestManifests(t *testing.T) {
 			}
 		}
 	}
-	if _, err := NewExtender(t.Context(), c.as("extender").Clientset, Namespace); err != nil {
+	const fleets = "plimsoll-fleet"
+	a := c.as(fleets, "fleet")
+	for _, yes := range [][2]string{{"create", "jobs"}, {"list", "pods"}, {"create", "configmaps"}} {
+		if !a.may(yes[0], yes[1], fleets) || a.may(yes[0], yes[1], "default") {
+			t.Errorf("who measures fleets may not %s %s, or may everywhere", yes[0], yes[1])
+		}
+	}
+	if a.may("create", "pods", fleets) || a.may("get", "secrets", fleets) || a.may("delete", "nodes", "") {
+		t.Error("who measures fleets may more than that takes")
+	}
+	if c.as(fleets, "default").may("list", "pods", fleets) {
+		t.Error("pods of fleets may ask the API server")
+	}
+	if _, err := NewExtender(t.Context(), c.as(Namespace, "extender").Clientset, Namespace); err != nil {
 		t.Error(err)
 	}
-	kubetest.Schedule(t, c.as("scheduler").config, registry())
+	kubetest.Schedule(t, c.as(Namespace, "scheduler").config, registry())
 	c.pod("writer", "", "class", "writes")
 	c.on("writer")
 	c.event("writer", "Predicted")
