@@ -93,7 +93,7 @@ func (c *Collector) Run(ctx context.Context) error {
 			return err
 		}
 		if !slices.ContainsFunc(c.Nodes, func(n Node) bool { return !n.ended() }) {
-			return nil
+			return c.finish(ctx)
 		}
 		select {
 		case <-ctx.Done():
@@ -101,6 +101,18 @@ func (c *Collector) Run(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// finish removes what the nodes no longer need.
+func (c *Collector) finish(ctx context.Context) error {
+	if c.File == "" {
+		return nil
+	}
+	err := c.client.CoreV1().ConfigMaps(c.Namespace).Delete(ctx, c.ID, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 func (n *Node) ended() bool { return n.State == Done || n.State == Failed }
@@ -121,7 +133,11 @@ func (c *Collector) start(ctx context.Context) error {
 		if n.ended() {
 			continue
 		}
-		if err := c.startNode(ctx, n); err != nil {
+		err := c.startNode(ctx, n)
+		if apierrors.IsNotFound(err) {
+			err = fmt.Errorf("%w: kubectl apply -k kubernetes/manifests/fleet makes the namespace", err)
+		}
+		if err != nil {
 			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}
@@ -301,7 +317,7 @@ func (s seen) keeps() bool {
 func unscheduled(p *corev1.Pod) string {
 	for _, o := range p.Status.Conditions {
 		if o.Type == corev1.PodScheduled && o.Status == corev1.ConditionFalse {
-			return o.Message
+			return printable.Line(o.Message)
 		}
 	}
 	return ""
@@ -314,7 +330,7 @@ func lastWords(p *corev1.Pod) string {
 	}
 	for _, o := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		if t := o.State.Terminated; t != nil && t.ExitCode != 0 {
-			return strings.TrimSpace(fmt.Sprintf("%s, status %d %s", t.Reason, t.ExitCode, t.Message))
+			return printable.Line(strings.TrimSpace(fmt.Sprintf("%s, status %d %s", t.Reason, t.ExitCode, t.Message)))
 		}
 	}
 	return strings.TrimSpace(p.Status.Reason + " " + p.Status.Message)

@@ -69,9 +69,23 @@ type Ended struct {
 	Said    string `json:"said"`    // the end of what it said
 }
 
+// mostMessage is how much of a container's last words the kubelet keeps.
+const mostMessage = 4 << 10
+
+// Message returns what the kubelet is told: what was said is cut where that is too long.
+func (e Ended) Message() ([]byte, error) {
+	for {
+		text, err := json.Marshal(e)
+		if err != nil || len(text) <= mostMessage {
+			return text, err
+		}
+		e.Said = strings.ToValidUTF8(e.Said[len(e.Said)-len(e.Said)/2:], "")
+	}
+}
+
 const endedName = "ended.json"
 
-// mostSaid is how much of what a run said is kept: the kubelet takes 4 KiB of a termination message.
+// mostSaid is how much of what a run said is kept.
 const mostSaid = 2 << 10
 
 // Measure runs an experiment, the name of a built-in one or a file here, with further

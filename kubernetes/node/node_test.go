@@ -3,6 +3,7 @@ package node
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -182,5 +183,20 @@ func TestTheEndOfWhatWasSaid(t *testing.T) {
 	_, _ = said.Write([]byte("the last"))
 	if s := said.String(); len(s) > mostSaid || !strings.HasSuffix(s, "trial é\nthe last") {
 		t.Errorf("%d bytes, %q", len(s), s[max(0, len(s)-30):])
+	}
+}
+
+// What the kubelet cuts off could not be read.
+func TestMessageIsWhole(t *testing.T) {
+	for _, said := range []string{"", "refused", strings.Repeat("\x1b<&>", 600), strings.Repeat("é\u2028", 500)} {
+		text, err := Ended{Code: 2, Said: said}.Message()
+		var back Ended
+		if err == nil {
+			err = json.Unmarshal(text, &back)
+		}
+		if err != nil || len(text) > 4096 || back.Code != 2 || !strings.HasSuffix(said, back.Said) ||
+			said != "" && back.Said == "" {
+			t.Errorf("%d bytes, %+v, %v", len(text), back, err)
+		}
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +18,7 @@ import (
 	"plimsoll/internal/model"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
+	"plimsoll/kubernetes/fleet"
 	"plimsoll/kubernetes/iofit"
 	"plimsoll/kubernetes/scheduler"
 )
@@ -41,17 +45,19 @@ type fitFlags struct {
 func fitCommand() *cobra.Command {
 	f := &fitFlags{}
 	c := &cobra.Command{
-		Use:   "fit --kind KIND RUN... | --model model.json",
-		Short: "Give nodes of a kind a model",
-		Long: `Fit a model to runs of plimsoll, or take one that "plimsoll fit" made, and write it into
-the ConfigMap from which the scheduler knows what nodes of the kind carry. Nodes are of the
-kind that their label plimsoll.dev/kind says, or node.kubernetes.io/instance-type.
+		Use:   "fit DIRECTORY | --kind KIND RUN... | --kind KIND --model model.json",
+		Short: "Give nodes of each kind a model",
+		Long: `Fit a model to what "fleet run" measured of each kind of nodes, in DIRECTORY; or to runs of
+plimsoll; or take one that "plimsoll fit" made. Write it into the ConfigMap from which the
+scheduler knows what nodes of the kind carry. Nodes are of the kind that their label
+plimsoll.dev/kind says, or node.kubernetes.io/instance-type.
 
 Without --host, a node has what the host of the runs had. --host names a file of what it
 has in its place, as "plimsoll predict --host" reads it: cpus, memory, drives.
 
 Each RUN is a run directory, or the id of a run below ./` + store.RunsDir + `, or "last".`,
-		Example: `  plimsoll-kubernetes fleet fit --kind i4i.large density-2026 last
+		Example: `  plimsoll-kubernetes fleet fit plimsoll-fleets/density-20261127-101500
+  plimsoll-kubernetes fleet fit --kind i4i.large density-2026 last
   plimsoll-kubernetes fleet fit --kind storage --model model.json --host host.yaml
   plimsoll-kubernetes fleet fit --kind storage last --dry-run > model-storage.yaml`,
 		RunE: f.run,
@@ -66,9 +72,46 @@ Each RUN is a run directory, or the id of a run below ./` + store.RunsDir + `, o
 }
 
 func (f *fitFlags) run(c *cobra.Command, runs []string) error {
-	if f.kind == "" || (f.model == "") == (len(runs) == 0) {
-		return errors.New("fleet fit takes --kind, and runs or --model: see --help")
+	if len(runs) == 1 && f.kind == "" && f.model == "" {
+		return f.fleet(c, runs[0])
 	}
+	if f.kind == "" || (f.model == "") == (len(runs) == 0) {
+		return errors.New("fleet fit takes --kind, and runs or --model; or the directory of a fleet's run: see --help")
+	}
+	return f.fit(c, f.kind, runs)
+}
+
+// fleet fits a model to each kind of which a fleet has results.
+func (f *fitFlags) fleet(c *cobra.Command, dir string) error {
+	r, err := fleet.Read(dir)
+	if err != nil {
+		return fmt.Errorf("%w: of which kind are the nodes? --kind says it of runs", err)
+	}
+	runs := map[string][]string{}
+	for _, n := range r.Nodes {
+		if n.State == fleet.Done {
+			runs[n.Kind] = append(runs[n.Kind], filepath.Join(dir, n.Name))
+		}
+	}
+	if len(runs) == 0 {
+		return fmt.Errorf("%s has no results of any node", dir)
+	}
+	var problems []error
+	for _, kind := range slices.Sorted(maps.Keys(runs)) {
+		if kind == "" {
+			err = fmt.Errorf("nodes without a kind have no model: label them %s", iofit.KindLabel)
+		} else {
+			err = f.fit(c, kind, runs[kind])
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("kind %q: %w", kind, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// fit gives a kind the model of runs, or that of the file.
+func (f *fitFlags) fit(c *cobra.Command, kind string, runs []string) error {
 	text, err := f.text(runs)
 	if err != nil {
 		return err
@@ -81,7 +124,7 @@ func (f *fitFlags) run(c *cobra.Command, runs []string) error {
 		}
 		host = string(read)
 	}
-	m, err := iofit.ConfigMap(f.kind, text, host)
+	m, err := iofit.ConfigMap(kind, text, host)
 	if err != nil {
 		return err
 	}
@@ -90,7 +133,7 @@ func (f *fitFlags) run(c *cobra.Command, runs []string) error {
 		m.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}
 		out, err := yaml.Marshal(m)
 		if err == nil {
-			_, err = c.OutOrStdout().Write(out)
+			_, err = fmt.Fprintf(c.OutOrStdout(), "---\n%s", out)
 		}
 		return err
 	}
@@ -109,8 +152,8 @@ func (f *fitFlags) run(c *cobra.Command, runs []string) error {
 	if err != nil {
 		return fmt.Errorf("the model is written; read nodes: %w", err)
 	}
-	fmt.Fprintf(c.OutOrStdout(), "Nodes of kind %s have a model: ConfigMap %s/%s, %d nodes.\n", f.kind, m.Namespace,
-		m.Name, count(nodes.Items, f.kind))
+	fmt.Fprintf(c.OutOrStdout(), "Nodes of kind %s have a model: ConfigMap %s/%s, %d nodes.\n", kind, m.Namespace,
+		m.Name, count(nodes.Items, kind))
 	return nil
 }
 

@@ -223,7 +223,7 @@ func tellFleet(c *cobra.Command, r *fleet.Record, dir string) error {
 	}
 	fmt.Fprintf(c.OutOrStdout(), "Page: %s. Of one node: plimsoll show %s\n", page, filepath.Join(dir, "NODE"))
 	if slices.ContainsFunc(r.Nodes, func(n fleet.Node) bool { return n.State == fleet.Failed }) {
-		return errors.New("some nodes have no results")
+		return fmt.Errorf("some nodes have no results; fleet clean --run %s tidies them", r.ID)
 	}
 	return nil
 }

@@ -15,6 +15,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"plimsoll/internal/model/modeltest"
+	"plimsoll/internal/result"
+	"plimsoll/internal/result/store"
+	"plimsoll/internal/story"
+	"plimsoll/kubernetes/fleet"
 	"plimsoll/kubernetes/iofit"
 	"plimsoll/kubernetes/kubetest"
 )
@@ -60,7 +64,8 @@ func TestFromModelToPlan(t *testing.T) {
 	if k, err := iofit.ParseKind(&m); err != nil || k.Name != "fast" || m.Namespace != "plimsoll" {
 		t.Fatalf("%v of %s", err, printed)
 	}
-	for _, wrong := range [][]string{{"fleet", "fit", "--kind", "fast"}, {"fleet", "fit", "--model", modelFile},
+	for _, wrong := range [][]string{
+		{"fleet", "fit", "--kind", "fast"}, {"fleet", "fit", t.TempDir()}, {"fleet", "fit", "--model", modelFile},
 		{"fleet", "fit", "--kind", "fast", "--model", modelFile, "last"},
 		{"fleet", "fit", "--kind", "a b/c", "--model", modelFile, "--dry-run"},
 		{"fleet", "fit", "--kind", "fast", "--model", fast, "--dry-run"},
@@ -137,5 +142,65 @@ func TestNoCluster(t *testing.T) {
 		if _, err := says(t, command); err == nil || !strings.Contains(err.Error(), "--kubeconfig") {
 			t.Errorf("%s: %v", command, err)
 		}
+	}
+}
+
+// A run of a fleet has all kinds of its nodes, each with all that was measured of it.
+func TestFitsOfAFleet(t *testing.T) {
+	dir := t.TempDir()
+	r := &fleet.Record{ID: "density-1", Namespace: "plimsoll-fleet"}
+	for name, kind := range map[string]string{"a": "fast", "b": "fast", "c": "slow", "d": ""} {
+		run := story.Density(true)
+		run.ID = name
+		for i := range run.Trials {
+			run.Trials[i].Seq = i + 1
+		}
+		err := store.Keep(filepath.Join(dir, name), *run, func(result.Trial) map[string][]byte { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Nodes = append(r.Nodes, fleet.Node{Name: name, Kind: kind, State: fleet.Done})
+	}
+	if err := r.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	printed, err := says(t, "fleet", "fit", dir, "--dry-run")
+	if strings.Count(printed, "kind: ConfigMap") != 2 || !strings.Contains(printed, "name: model-fast") ||
+		!strings.Contains(printed, "name: model-slow") || err == nil || !strings.Contains(err.Error(), "without a kind") {
+		t.Errorf("%v: %s", err, printed)
+	}
+}
+
+// Nothing is started, and nothing is written, where the command line would do harm or say nothing.
+func TestFleetRunIsRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	beside := filepath.Join(t.TempDir(), "mine.yaml")
+	text := "name: mine\nquestion: What?\nstacks: {here: \"dir:.\"}\nworkloads:\n  A: {fio: {file: other.fio}}\n"
+	if err := os.WriteFile(beside, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		says string
+		args []string
+	}{
+		{"which experiment, on which nodes?", nil},
+		{"which experiment, on which nodes?", []string{"density"}},
+		{"is another device on another node", []string{"density", "--nodes", "a=b", "--destroy", "/dev/sda"}},
+		{"it is the serial of a device", []string{"density", "--nodes", "a=b", "--on", "/dev/sda"}},
+		{"no such file", []string{"nothing.yaml", "--nodes", "a=b"}},
+		{"other.fio is not taken along", []string{beside, "--nodes", "a=b"}},
+		{"give nothing else with it", []string{"--resume", "x", "--budget", "5m"}},
+		{"is no run of a fleet", []string{"--resume", t.TempDir()}},
+		{"it is a number of nodes", []string{"density", "--nodes", "a=b", "--each-kind", "-1"}},
+		{"is there already", []string{"density", "--nodes", "a=b", "--out", t.TempDir()}},
+		{"unknown flag: --state", []string{"density", "--nodes", "a=b", "--state", "/"}},
+	} {
+		_, err := says(t, append([]string{"fleet", "run"}, c.args...)...)
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v: %v does not say %q", c.args, err, c.says)
+		}
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -36,7 +35,7 @@ func nodeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text, err := json.Marshal(ended)
+			text, err := ended.Message()
 			if err != nil {
 				return err
 			}
