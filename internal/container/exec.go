@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/journal"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/workload"
 )
 
@@ -46,7 +47,7 @@ func (c *Container) Exec(ctx context.Context, argv []string, dir string) (worklo
 func (c *Container) ExecUntil(
 	ctx context.Context, enough <-chan struct{}, signal unix.Signal, argv []string, dir string,
 ) (workload.Exit, error) {
-	p := &process{container: c, asks: signal, ended: make(chan error, 1)}
+	p := &process{container: c, asks: signal, said: printable.Tail{Most: tailBytes}, ended: make(chan error, 1)}
 	files := c.cgroupFiles()
 	before, _ := oomKills(files)
 	entry, err := c.engine.journal.Do(ctx, &journal.Process{Argv: argv}, func(mark string) error {
@@ -81,10 +82,10 @@ func (c *Container) ExecUntil(
 // process is one execution in a container.
 type process struct {
 	container *Container
-	id        string      // the engine's
-	asks      unix.Signal // it to end
-	handle    *os.File    // pidfd, nil while the engine has not told the pid
-	said      tail        // stdout and stderr, as on a terminal; read after ended
+	id        string         // the engine's
+	asks      unix.Signal    // it to end
+	handle    *os.File       // pidfd, nil while the engine has not told the pid
+	said      printable.Tail // stdout and stderr, as on a terminal; read after ended
 	ended     chan error
 }
 
@@ -315,16 +316,3 @@ func oomKills(files []string) (sum uint64, ok bool) {
 
 // tailBytes is how much of what a program said is kept.
 const tailBytes = 8 << 10
-
-// tail keeps the last of what is written to it.
-type tail struct{ b []byte }
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.b = append(t.b, p...)
-	if len(t.b) > tailBytes {
-		t.b = t.b[len(t.b)-tailBytes:]
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string { return string(t.b) }

@@ -18,6 +18,7 @@ import (
 
 	"plimsoll/internal/cgroup"
 	"plimsoll/internal/journal"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/problem"
 	"plimsoll/internal/stack/line"
 	"plimsoll/internal/units"
@@ -157,10 +158,8 @@ func (h *host) exec(ctx context.Context, p process) (workload.Exit, error) {
 	if _, err := exec.LookPath(argv[0]); err != nil {
 		return workload.Exit{Code: 127, Stderr: argv[0] + ": command not found"}, nil //nolint:nilerr // told as a shell does
 	}
-	var (
-		stderr tail
-		runErr error
-	)
+	stderr := printable.Tail{Most: tailBytes}
+	var runErr error
 	kills := oomKills()
 	entry, err := h.journal.Do(ctx, &journal.Process{Argv: argv}, func(mark string) error {
 		runErr = started(ctx, h.group, p, mark, func(c *exec.Cmd) { c.Dir, c.Stdout, c.Stderr = p.dir, &stderr, &stderr })
@@ -203,17 +202,4 @@ func oomKills() uint64 {
 	return 0
 }
 
-// tail keeps the last 32 KiB of what is written to it.
-type tail struct{ b []byte }
-
 const tailBytes = 32 << 10 // MongoDB says why it ends before some 10 KiB of where it was
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.b = append(t.b, p...)
-	if len(t.b) > tailBytes {
-		t.b = t.b[len(t.b)-tailBytes:]
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string { return string(t.b) }

@@ -99,8 +99,10 @@ const longestClean = 10 * time.Minute
 // end deletes a Job and waits until its pods have ended, which undo what they did.
 func end(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {
 	jobs := client.BatchV1().Jobs(job.Namespace)
-	err := jobs.Delete(ctx, job.Name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)})
-	if err != nil && !apierrors.IsNotFound(err) {
+	err := unlessGone(jobs.Delete(ctx, job.Name, metav1.DeleteOptions{
+		PropagationPolicy: new(metav1.DeletePropagationForeground),
+	}))
+	if err != nil {
 		return err
 	}
 	return wait.PollUntilContextTimeout(ctx, time.Second, longestClean, true, func(ctx context.Context) (bool, error) {

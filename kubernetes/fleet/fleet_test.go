@@ -47,24 +47,31 @@ func TestNewID(t *testing.T) {
 
 // A path is another device on another node, and an argument is no way to another option.
 func TestCheckArgs(t *testing.T) {
-	err := CheckArgs([]string{"S4EVNF0M123456", "S4EVNF0M123456=signature"}, []string{"S4EVNF0M1", "dir:/srv"})
+	err := CheckArgs([]string{
+		"--destroy=S4EVNF0M123456", "--destroy=S4EVNF0M123456=signature", "--on=S4EVNF0M1", "--on=dir:/srv", "--budget=5m",
+	})
 	if err != nil {
 		t.Error(err)
 	}
 	for _, d := range []string{"/dev/nvme1n1", "/dev/disk/by-id/x", "../sda", "-x", "", "S4=mounted", "a b"} {
-		if CheckArgs([]string{d}, nil) == nil {
+		if CheckArgs([]string{"--destroy=" + d}) == nil {
 			t.Errorf("--destroy %q was taken", d)
 		}
 	}
 	for _, o := range []string{"/dev/nvme1n1", "dir:relative", "--destroy=/dev/sda", ""} {
-		if CheckArgs(nil, []string{o}) == nil {
+		if CheckArgs([]string{"--on=" + o}) == nil {
 			t.Errorf("--on %q was taken", o)
 		}
 	}
-	err = CheckArgs([]string{"/dev/a", "/dev/b"}, []string{"/dev/c"})
-	for _, want := range []string{"/dev/a", "/dev/b", "/dev/c"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %s", err, want)
+	all := []string{"--destroy=/dev/a", "--on=/dev/b", "--state=/c", "--out=/d", "-o", "--", "e", "--=", "--keep-data=0"}
+	err = CheckArgs(all)
+	for _, a := range all {
+		_, value, _ := strings.Cut(a, "=")
+		if err == nil || !strings.Contains(err.Error(), value) {
+			t.Errorf("%v does not say %s", err, a)
+		}
+		if CheckArgs([]string{a}) == nil {
+			t.Errorf("%q was taken", a)
 		}
 	}
 }
@@ -103,27 +110,46 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// An experiment that is no file is one of ours, and no path or option on a node.
+func TestReadKnowsTheExperiment(t *testing.T) {
+	for _, name := range []string{"/etc/x.yaml", "--resume", "", "nothing"} {
+		dir := t.TempDir()
+		if err := (&Record{ID: "x-1", Namespace: Namespace, Experiment: name}).Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "there is none of that name") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
 // A record may be someone else's: its names become paths here, and objects in the cluster.
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "is no run of a fleet") {
 		t.Error(err)
 	}
-	r := &Record{ID: "x-1", Namespace: Namespace, Nodes: []Node{{Name: "a"}, {Name: "b.example"}}}
+	r := &Record{
+		ID: "x-1", Namespace: Namespace, Experiment: "density", Args: []string{"--budget=5m"},
+		Nodes: []Node{{Name: "a"}, {Name: "b.example"}},
+	}
 	if err := r.Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := Read(dir); err != nil || len(got.Nodes) != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	bad := &Record{ID: "../x", Namespace: "kube/system", File: "../../etc/passwd", Nodes: []Node{
-		{Name: "../../tmp/x"}, {Name: "a"}, {Name: "a"},
-	}}
+	bad := &Record{
+		ID: "../x", Namespace: "kube/system", File: "../../etc/passwd", Args: []string{"--state=/"},
+		Nodes: []Node{{Name: "../../tmp/x"}, {Name: "a"}, {Name: "a"}},
+	}
 	if err := bad.Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Read(dir)
-	for _, want := range []string{`id "../x"`, `namespace "kube/system"`, "etc/passwd", "tmp/x", "a is there twice"} {
+	for _, want := range []string{
+		`"--state=/" is no setting`, `id "../x"`, `namespace "kube/system"`, "etc/passwd", "tmp/x", "a is there twice",
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %s", err, want)
 		}

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"plimsoll/examples"
+	"plimsoll/internal/experiment"
 	"plimsoll/internal/inputfile"
 	"plimsoll/internal/owner"
 	"plimsoll/internal/plural"
@@ -115,6 +117,11 @@ func (r *Record) check(file string) error {
 	name("namespace", r.Namespace, validation.IsDNS1123Label(r.Namespace))
 	if r.File != "" {
 		name("file", r.File, validation.IsConfigMapKey(r.File))
+	} else if _, builtin := examples.Find(r.Experiment); !builtin {
+		name("experiment", r.Experiment, []string{"there is none of that name, and no file"})
+	}
+	if err := CheckArgs(r.Args); err != nil {
+		problems = append(problems, fmt.Errorf("%s: args: %w", file, err))
 	}
 	seen := map[string]bool{}
 	for _, n := range r.Nodes {
@@ -127,21 +134,38 @@ func (r *Record) check(file string) error {
 	return errors.Join(problems...)
 }
 
-// CheckArgs reports which arguments of plimsoll run could have a node lose data: the disk
-// that has one path on one node has another on the next, so that only a serial names one.
-func CheckArgs(destroy, on []string) error {
-	var problems []error
-	for _, d := range destroy {
-		p, err := stack.ParsePermission(d)
-		if err == nil && !serial.MatchString(p.Device) {
-			err = fmt.Errorf("--destroy %s: of a fleet, a device is named by its serial: a path is another device on "+
-				"another node", d)
-		}
-		problems = append(problems, err)
+// Settings returns the flags of plimsoll run that nodes are given: settings of experiments, and which
+// devices may be overwritten.
+func Settings() []string {
+	names := []string{"destroy"}
+	for _, s := range experiment.Flags() {
+		names = append(names, s.Flag, s.Without)
 	}
-	for _, o := range on {
-		if !serial.MatchString(o) && !strings.HasPrefix(o, "dir:/") {
-			problems = append(problems, fmt.Errorf("--on %s: of a fleet, it is the serial of a device, or dir:/DIRECTORY", o))
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+// CheckArgs reports which arguments of plimsoll run, --NAME=VALUE, nodes are not given: those that are
+// no settings, and those that could have a node lose data. The disk that has one path on one node has
+// another on the next, so that only a serial names one.
+func CheckArgs(args []string) error {
+	var problems []error
+	known := Settings()
+	for _, a := range args {
+		name, value, _ := strings.Cut(a, "=")
+		name, is := strings.CutPrefix(name, "--")
+		switch {
+		case !is || !slices.Contains(known, name):
+			problems = append(problems, fmt.Errorf("%q is no setting of an experiment", printable.Line(a)))
+		case name == "destroy":
+			p, err := stack.ParsePermission(value)
+			if err == nil && !serial.MatchString(p.Device) {
+				err = fmt.Errorf("--destroy %s: of a fleet, a device is named by its serial: a path is another device on "+
+					"another node", value)
+			}
+			problems = append(problems, err)
+		case name == "on" && !serial.MatchString(value) && !strings.HasPrefix(value, "dir:/"):
+			problems = append(problems,
+				fmt.Errorf("--on %s: of a fleet, it is the serial of a device, or dir:/DIRECTORY", value))
 		}
 	}
 	return errors.Join(problems...)

@@ -108,7 +108,11 @@ func (c *Collector) finish(ctx context.Context) error {
 	if c.File == "" {
 		return nil
 	}
-	err := c.client.CoreV1().ConfigMaps(c.Namespace).Delete(ctx, c.ID, metav1.DeleteOptions{})
+	return unlessGone(c.client.CoreV1().ConfigMaps(c.Namespace).Delete(ctx, c.ID, metav1.DeleteOptions{}))
+}
+
+// unlessGone returns an error, but for that something is not there.
+func unlessGone(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -178,7 +182,7 @@ func uncordon(ctx context.Context, client kubernetes.Interface, name, run string
 func change(
 	ctx context.Context, client kubernetes.Interface, name string, to func(*corev1.Node) (by any, do bool),
 ) error {
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	return unlessGone(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		n, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -197,11 +201,7 @@ func change(
 		_, err = client.CoreV1().Nodes().Patch(ctx, name, types.MergePatchType, text,
 			metav1.PatchOptions{FieldManager: "plimsoll"})
 		return err
-	})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	}))
 }
 
 // seen is what the API server has of a node: its Job, and the newest pod of that.
@@ -402,14 +402,10 @@ func (c *Collector) fetch(ctx context.Context, name, pod string) (err error) {
 }
 
 func deleteJob(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {
-	err := client.BatchV1().Jobs(job.Namespace).Delete(ctx, job.Name, metav1.DeleteOptions{
+	return unlessGone(client.BatchV1().Jobs(job.Namespace).Delete(ctx, job.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &job.UID},
 		PropagationPolicy: new(metav1.DeletePropagationBackground),
-	})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	}))
 }
 
 func lastLine(text string) string {

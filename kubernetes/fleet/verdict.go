@@ -1,10 +1,12 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"plimsoll/internal/finding/compare"
@@ -27,6 +29,16 @@ type Result struct {
 	Ratio   float64        // of its throughput to the middle node's, over all that is alike; 0 where nothing is
 	Differs bool           // and that is more than chance
 	Why     []string       // what it has otherwise than that node
+}
+
+// done returns how many trials were done.
+func (r *Result) done() (n int) {
+	for _, t := range r.Run.Trials {
+		if t.Status == result.TrialDone {
+			n++
+		}
+	}
+	return n
 }
 
 // Kind is the nodes of a kind.
@@ -74,17 +86,13 @@ func carries(run *result.Run) (line *loadline.Line) {
 // compare compares the nodes with the one in the middle.
 func (k *Kind) compare() {
 	options := compare.Options{Threshold: compare.DefaultThreshold, Alpha: compare.DefaultAlpha}
+	// Beside the one that measured most, all have a ratio that can have one.
+	most := slices.MaxFunc(k.Nodes, func(a, b Result) int { return a.done() - b.done() })
 	for i := range k.Nodes {
-		k.Nodes[i].Ratio, _ = ratio(compare.Runs(k.Nodes[0].Run, k.Nodes[i].Run, options))
+		k.Nodes[i].Ratio, _ = ratio(compare.Runs(most.Run, k.Nodes[i].Run, options))
 	}
 	slower := func(a, b Result) int {
-		switch {
-		case a.Ratio < b.Ratio:
-			return -1
-		case a.Ratio > b.Ratio:
-			return 1
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(cmp.Compare(a.Ratio, b.Ratio), cmp.Compare(a.Name, b.Name))
 	}
 	slices.SortFunc(k.Nodes, slower)
 	middle := k.Nodes[len(k.Nodes)/2]
@@ -125,8 +133,6 @@ func ratio(c compare.Comparison) (r float64, differs bool) {
 	}
 	return math.Exp(sum / float64(n)), differs
 }
-
-const nothingAlike = "nothing to compare"
 
 // Answer says what a fleet's nodes carry, and which are slower than their like.
 func Answer(r *Record, kinds []Kind) report.Answer {
@@ -214,31 +220,29 @@ func (k *Kind) section() *section.Section {
 		Caption: "the slowest first",
 		Columns: []section.Column{
 			{Head: "node", Text: true},
-			{Head: "carries", Means: "instances that together do as much as any number does"},
-			{Head: "beside " + k.Middle, Means: "throughput, over all that both measured alike"},
+			{Head: "carries", Means: "instances that together do as much as any number does, and the 95% interval"},
+			{Head: "beside " + k.Middle, Means: "throughput, the geometric mean over all that both measured " +
+				"alike; plimsoll compare " + k.Middle + " NODE has each with its interval"},
 			{Head: "trials done"}, {Head: "what differs", Text: true},
 		},
 	}
 	for _, n := range k.Nodes {
-		carries, beside := section.Text("-"), section.Text(nothingAlike)
+		carries, beside := section.Text("-"), section.Text("nothing to compare")
 		if n.Carries != nil && n.Carries.Instances > 0 {
-			carries = section.Count.Cell(float64(n.Carries.Instances))
+			carries = section.Text(strconv.Itoa(n.Carries.Instances))
+			if l := n.Carries; l.Low > 0 {
+				carries.Text += fmt.Sprintf(" (%d to %d)", l.Low, l.High)
+			}
 		}
 		if n.Ratio > 0 {
 			beside = section.Times.Cell(n.Ratio)
-		}
-		done := 0
-		for _, trial := range n.Run.Trials {
-			if trial.Status == result.TrialDone {
-				done++
-			}
 		}
 		why := strings.Join(n.Why, "; ")
 		if !n.Differs && n.Name != k.Middle && n.Ratio > 0 {
 			why = "no more than chance"
 		}
 		t.Rows = append(t.Rows, section.Row{Warn: n.Differs && n.Ratio < 1, Cells: []section.Cell{
-			section.Text(n.Name), carries, beside, section.Count.Cell(float64(done)), section.Text(why),
+			section.Text(n.Name), carries, beside, section.Count.Cell(float64(n.done())), section.Text(why),
 		}})
 	}
 	s := &section.Section{

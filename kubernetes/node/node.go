@@ -29,6 +29,7 @@ import (
 
 	"plimsoll/internal/carry"
 	"plimsoll/internal/owner"
+	"plimsoll/internal/printable"
 	"plimsoll/internal/result/store"
 )
 
@@ -98,7 +99,11 @@ func (p Place) Measure(ctx context.Context, experiment string, args []string, ou
 			return ended, err
 		}
 	}
-	err = p.with(func(program string) error {
+	err = p.with(func(from *os.File) error {
+		program, err := p.install(from)
+		if err != nil {
+			return err
+		}
 		dir := p.dir()
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
@@ -112,19 +117,23 @@ func (p Place) Measure(ctx context.Context, experiment string, args []string, ou
 			command = append(command, "--resume", results)
 		} else {
 			if text != nil {
-				experiment = filepath.Join(dir, filepath.Base(experiment))
+				experiment = filepath.Join(dir, "experiment", filepath.Base(experiment)) // whatever it is called
+				if err := os.MkdirAll(filepath.Dir(experiment), 0o700); err != nil {
+					return err
+				}
 				if err := write(experiment, text); err != nil {
 					return err
 				}
 			}
 			command = append(append(command, experiment, "--out", results), args...)
 		}
-		said := &tail{}
+		said := &printable.Tail{Most: mostSaid}
 		ended.Code, err = run(ctx, program, command, io.MultiWriter(out, said))
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		ended.Said, ended.Results = said.String(), store.IsRun(filepath.Join(dir, RunName))
+		ended.Said = strings.TrimSpace(strings.ToValidUTF8(said.String(), ""))
+		ended.Results = store.IsRun(filepath.Join(dir, RunName))
 		read, err := json.Marshal(ended)
 		if err != nil {
 			return err
@@ -143,7 +152,7 @@ func write(file string, text []byte) error {
 
 // Wait waits until the results were taken, and their directory is gone, or the context is done.
 func (p Place) Wait(ctx context.Context) error {
-	return p.with(func(string) error {
+	return p.with(func(*os.File) error {
 		for {
 			if _, err := os.Stat(p.dir()); errors.Is(err, fs.ErrNotExist) {
 				return nil
@@ -159,12 +168,12 @@ func (p Place) Wait(ctx context.Context) error {
 
 // Send writes the results as an archive of the directory RunName.
 func (p Place) Send(out io.Writer) error {
-	return p.with(func(string) error { return carry.Pack(out, filepath.Join(p.dir(), RunName)) })
+	return p.with(func(*os.File) error { return carry.Pack(out, filepath.Join(p.dir(), RunName)) })
 }
 
 // Forget removes the run from the node, once its results were taken.
 func (p Place) Forget() error {
-	return p.with(func(string) error {
+	return p.with(func(*os.File) error {
 		err := os.RemoveAll(p.dir())
 		_ = os.Remove(filepath.Dir(p.dir())) // unless there are others
 		return err
@@ -173,7 +182,11 @@ func (p Place) Forget() error {
 
 // Clean undoes what runs left on the node that are not under way, and removes what fleets have there.
 func (p Place) Clean(ctx context.Context, out io.Writer) error {
-	return p.with(func(program string) error {
+	return p.with(func(from *os.File) error {
+		program, err := p.install(from)
+		if err != nil {
+			return err
+		}
 		code, err := run(ctx, program, []string{"clean"}, out)
 		if err == nil && code != 0 {
 			err = fmt.Errorf("plimsoll clean ended with status %d", code)
@@ -195,8 +208,8 @@ func (p Place) Clean(ctx context.Context, out io.Writer) error {
 // programs is the directory below Base of plimsoll's program, by what it is.
 const programs = "bin"
 
-// with calls f in the node's file systems, with the program's path there.
-func (p Place) with(f func(program string) error) error {
+// with calls f in the node's file systems, with plimsoll's program, which is not there.
+func (p Place) with(f func(program *os.File) error) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
@@ -205,15 +218,8 @@ func (p Place) with(f func(program string) error) error {
 		return err
 	}
 	defer from.Close()
-	work := func() error {
-		program, err := p.install(from)
-		if err != nil {
-			return fmt.Errorf("put plimsoll onto the node: %w", err)
-		}
-		return f(program)
-	}
 	if p.Host == "" {
-		return work()
+		return f(from)
 	}
 	ended := make(chan error)
 	go func() {
@@ -221,7 +227,7 @@ func (p Place) with(f func(program string) error) error {
 		runtime.LockOSThread()
 		err := enter(p.Host)
 		if err == nil {
-			err = work()
+			err = f(from)
 		}
 		ended <- err
 	}()
@@ -272,13 +278,18 @@ func Exec(host string, args ...string) error {
 
 // install puts the program onto the node, unless it is there. The directory has the hash of
 // the program, so that another version is another file while an older one runs.
-func (p Place) install(from *os.File) (string, error) {
+func (p Place) install(from *os.File) (to string, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("put plimsoll onto the node: %w", err)
+		}
+	}()
 	hash := sha256.New()
 	if _, err := io.Copy(hash, from); err != nil {
 		return "", err
 	}
 	dir := filepath.Join(p.Base, programs, hex.EncodeToString(hash.Sum(nil))[:16])
-	to := filepath.Join(dir, "plimsoll")
+	to = filepath.Join(dir, "plimsoll")
 	if _, err := os.Stat(to); err == nil {
 		return to, nil
 	}
@@ -319,23 +330,4 @@ func run(ctx context.Context, program string, args []string, out io.Writer) (cod
 		return exit.ExitCode(), nil
 	}
 	return 0, err
-}
-
-// tail keeps the end of what is written.
-type tail struct{ text []byte }
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.text = append(t.text, b...)
-	if len(t.text) > 2*mostSaid {
-		t.text = append(t.text[:0], t.text[len(t.text)-mostSaid:]...)
-	}
-	return len(b), nil
-}
-
-func (t *tail) String() string {
-	text := t.text
-	if len(text) > mostSaid {
-		text = text[len(text)-mostSaid:]
-	}
-	return strings.TrimSpace(strings.ToValidUTF8(string(text), ""))
 }

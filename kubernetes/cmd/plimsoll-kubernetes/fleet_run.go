@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,9 +19,11 @@ import (
 	"plimsoll/internal/experiment"
 	"plimsoll/internal/inputfile"
 	"plimsoll/internal/owner"
+	"plimsoll/internal/plural"
 	"plimsoll/internal/printable"
 	"plimsoll/internal/report"
 	"plimsoll/internal/result/store"
+	"plimsoll/internal/section"
 	"plimsoll/internal/stack"
 	"plimsoll/internal/workload/kinds"
 	"plimsoll/kubernetes/fleet"
@@ -139,7 +140,6 @@ func (f *fleetRunFlags) run(c *cobra.Command, args []string) error {
 
 // record returns what is to be run, or what a directory says of a run that goes on.
 func (f *fleetRunFlags) record(c *cobra.Command, args []string) (*fleet.Record, string, error) {
-	on, _ := c.Flags().GetStringArray("on")
 	given := f.arguments(c)
 	if f.resume != "" {
 		if len(args) > 0 || f.nodes != "" || f.out != "" || len(given) > 0 {
@@ -181,18 +181,14 @@ func (f *fleetRunFlags) record(c *cobra.Command, args []string) (*fleet.Record, 
 	if _, err := os.Stat(f.out); err == nil {
 		return nil, "", fmt.Errorf("%s is there already: --resume goes on with a run", f.out)
 	}
-	return r, f.out, fleet.CheckArgs(f.destroy, on)
+	return r, f.out, fleet.CheckArgs(given)
 }
 
 // arguments returns what plimsoll run is given on the nodes: settings of an experiment, and nothing else.
 func (f *fleetRunFlags) arguments(c *cobra.Command) (all []string) {
-	known := []string{"destroy"}
-	for _, s := range experiment.Flags() {
-		known = append(known, s.Flag, s.Without)
-	}
-	for _, name := range known {
+	for _, name := range fleet.Settings() {
 		flag := c.Flags().Lookup(name)
-		if name == "" || flag == nil || !flag.Changed {
+		if !flag.Changed {
 			continue
 		}
 		if values, err := c.Flags().GetStringArray(name); err == nil {
@@ -271,13 +267,22 @@ func fleetStatusCommand() *cobra.Command {
 				return nil
 			}
 			slices.SortFunc(jobs, func(a, b fleet.Job) int { return strings.Compare(a.Run+" "+a.Name, b.Run+" "+b.Name) })
-			out := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(out, "RUN\tNODE\tSINCE (UTC)\tSTATE\tWHY")
-			for _, j := range jobs {
-				fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", j.Run, j.Name, j.Since.UTC().Format("2006-01-02 15:04"), j.State,
-					printable.Line(j.Reason))
+			t := section.Table{}
+			for _, head := range []string{"run", "node", "since (UTC)", "state", "why"} {
+				t.Columns = append(t.Columns, section.Column{Head: head, Text: true})
 			}
-			return out.Flush()
+			for _, j := range jobs {
+				t.Rows = append(t.Rows, section.Row{Warn: j.State == fleet.Failed, Cells: []section.Cell{
+					section.Text(printable.Line(j.Run)), section.Text(printable.Line(j.Name)),
+					section.Text(j.Since.UTC().Format("2006-01-02 15:04")), section.Text(string(j.State)),
+					section.Text(printable.Line(j.Reason)),
+				}})
+			}
+			a := report.Answer{
+				Verdict:  plural.Count(len(jobs), "node") + " of fleets.",
+				Sections: []*section.Section{{Title: "Jobs", Tables: []section.Table{t}}},
+			}
+			return report.AnswerText(c.OutOrStdout(), a, false, terminal(c))
 		},
 	}
 	f.add(c)

@@ -148,7 +148,7 @@ func TestNoCluster(t *testing.T) {
 // A run of a fleet has all kinds of its nodes, each with all that was measured of it.
 func TestFitsOfAFleet(t *testing.T) {
 	dir := t.TempDir()
-	r := &fleet.Record{ID: "density-1", Namespace: "plimsoll-fleet"}
+	r := &fleet.Record{ID: "density-1", Namespace: "plimsoll-fleet", Experiment: "density"}
 	for name, kind := range map[string]string{"a": "fast", "b": "fast", "c": "slow", "d": ""} {
 		run := story.Density(true)
 		run.ID = name
