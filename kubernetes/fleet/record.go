@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,11 +71,13 @@ const mostRecord = 16 << 20
 // MostExperiment is how large the file of an experiment may be: a ConfigMap holds a mebibyte.
 const MostExperiment = 1<<20 - 4<<10
 
-// NewID returns the id of a run that starts.
+// NewID returns the id of a run that starts. Two that start in the same second differ: a run takes
+// Jobs that bear its id for its own.
 func NewID(experiment string, at time.Time) string {
 	name := strings.TrimSuffix(filepath.Base(experiment), filepath.Ext(experiment))
 	name = strings.Trim(noName.ReplaceAllString(strings.ToLower(name), "-"), "-")
-	return strings.TrimLeft(strings.Trim(name[:min(len(name), 40)], "-")+at.UTC().Format("-20060102-150405"), "-")
+	name = strings.Trim(name[:min(len(name), 40)], "-")
+	return strings.TrimLeft(name+at.UTC().Format("-20060102-150405-")+strings.ToLower(rand.Text()[:5]), "-")
 }
 
 var noName = regexp.MustCompile(`[^a-z0-9]+`)
