@@ -104,19 +104,22 @@ func TestErrorsAreCountedApart(t *testing.T) {
 			func(_ context.Context, _ string, n int) error { return when(n%3 == 0, errBroken) },
 			func(d ycsb.Done, s *store) bool {
 				return int(d.Errors) == s.count/3 && int(d.Count+d.Errors) == s.count && d.Timeouts+d.Retries == 0 &&
-					s.dialled >= 1+int(d.Errors)
+					s.dialled >= int(d.Errors) // the last of each thread may fail, and has none after it
 			}, "read: broken"},
-		{"every third fails, and is tried again", func(p *ycsb.Plan) { p.Retries = 1 },
+		// Of two threads, one could come between the attempts of the other, and those both be thirds. The end comes
+		// between two attempts at most once.
+		{"every third fails, and is tried again", func(p *ycsb.Plan) { p.Retries, p.Threads = 1, 1 },
 			func(_ context.Context, _ string, n int) error { return when(n%3 == 0, errBroken) },
 			func(d ycsb.Done, s *store) bool {
-				return d.Errors == 0 && int(d.Retries) == s.count/3 && int(d.Count+d.Retries) == s.count && d.Timeouts == 0
+				return d.Errors <= 1 && int(d.Retries+d.Errors) == s.count/3 &&
+					int(d.Count+d.Retries+d.Errors) == s.count && d.Timeouts == 0
 			}, "read: broken"},
 		{"all fail, twice each", func(p *ycsb.Plan) { p.Retries = 1 },
 			func(context.Context, string, int) error { return errBroken },
 			func(d ycsb.Done, s *store) bool {
 				return d.Count == 0 && d.Total.IsZero() && d.Errors > 0 && d.Errors+d.Retries == uint64(s.count)
 			}, "read: broken"},
-		{"some are never answered", func(p *ycsb.Plan) { p.Timeout = 20 * time.Millisecond },
+		{"some are never answered", func(p *ycsb.Plan) { p.Timeout = 100 * time.Millisecond },
 			func(ctx context.Context, _ string, n int) error {
 				if n%10 != 0 {
 					return nil
@@ -125,7 +128,7 @@ func TestErrorsAreCountedApart(t *testing.T) {
 				return ctx.Err()
 			},
 			func(d ycsb.Done, s *store) bool {
-				return int(d.Errors) == s.count/10 && d.Timeouts == d.Errors && d.Total.MaxNS < 20e6
+				return int(d.Errors) == s.count/10 && d.Timeouts == d.Errors && d.Total.MaxNS < 100e6
 			}, "read: context deadline exceeded"},
 		{"the server says no", func(p *ycsb.Plan) { p.Retries = 1 },
 			func(_ context.Context, _ string, n int) error {
