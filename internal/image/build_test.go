@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
 	"plimsoll/internal/problem"
@@ -64,15 +62,7 @@ func inImage(t *testing.T, store *Store, i Image, script string) string {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can run a program in an image that is unpacked")
 	}
-	index, err := layout.ImageIndexFromPath(store.Layout(i))
-	if err != nil {
-		t.Fatal(err)
-	}
-	digest, err := v1.NewHash(i.Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := index.Image(digest)
+	kept, err := store.Open(i)
 	if err != nil {
 		t.Fatal(err)
 	}

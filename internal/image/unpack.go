@@ -55,7 +55,7 @@ func (s *Store) Root(ctx context.Context, i Image, progress Progress) (_ *Root, 
 			release()
 		}
 	}()
-	kept, err := s.open(i)
+	kept, err := s.Open(i)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +75,8 @@ func (s *Store) Root(ctx context.Context, i Image, progress Progress) (_ *Root, 
 	return r, nil
 }
 
-// open reads an image's layout.
-func (s *Store) open(i Image) (v1.Image, error) {
+// Open returns an image as the library of images has it.
+func (s *Store) Open(i Image) (v1.Image, error) {
 	at, err := layout.FromPath(s.Layout(i))
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %w", i.Name, err)

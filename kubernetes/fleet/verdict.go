@@ -27,8 +27,10 @@ type Result struct {
 	Run     *result.Run
 	Carries *loadline.Line // of the mix with the most points; nil where the run asks for none
 	Ratio   float64        // of its throughput to the middle node's, over all that is alike; 0 where nothing is
-	Differs bool           // and that is more than chance
-	Why     []string       // what it has otherwise than that node
+	Low     float64        // 95% interval of Ratio; 0 where there is none
+	High    float64
+	Differs bool     // and that is more than chance
+	Why     []string // what it has otherwise than that node
 }
 
 // done returns how many trials were done.
@@ -89,7 +91,7 @@ func (k *Kind) compare() {
 	// Beside the one that measured most, all have a ratio that can have one.
 	most := slices.MaxFunc(k.Nodes, func(a, b Result) int { return a.done() - b.done() })
 	for i := range k.Nodes {
-		k.Nodes[i].Ratio, _ = ratio(compare.Runs(most.Run, k.Nodes[i].Run, options))
+		k.Nodes[i].Ratio, _, _, _ = ratio(compare.Runs(most.Run, k.Nodes[i].Run, options))
 	}
 	slower := func(a, b Result) int {
 		return cmp.Or(cmp.Compare(a.Ratio, b.Ratio), cmp.Compare(a.Name, b.Name))
@@ -100,7 +102,7 @@ func (k *Kind) compare() {
 	for i := range k.Nodes {
 		n := &k.Nodes[i]
 		c := compare.Runs(middle.Run, n.Run, options)
-		if n.Ratio, n.Differs = ratio(c); !n.Differs {
+		if n.Ratio, n.Low, n.High, n.Differs = ratio(c); !n.Differs {
 			continue
 		}
 		for _, d := range c.Differs {
@@ -118,20 +120,33 @@ func orNone(text string) string {
 	return printable.Line(text)
 }
 
-// ratio returns by how much B does more than A, the geometric mean over all rows that decide,
-// and whether any of these differs by more than chance.
-func ratio(c compare.Comparison) (r float64, differs bool) {
-	sum, n := 0.0, 0
+// ratio returns by how much B does more than A, and whether any row that decides differs by more
+// than chance. It is the geometric mean over all points; a curve counts as its points. The interval
+// takes rows for independent of each other, and is 0 to 0 where one of them has none.
+func ratio(c compare.Comparison) (r, low, high float64, differs bool) {
+	sum, square, points := 0.0, 0.0, 0.0
 	for _, row := range c.Rows {
-		if row.Decides && row.Ratio != nil && *row.Ratio > 0 {
-			sum, n = sum+math.Log(*row.Ratio), n+1
-			differs = differs || row.Differs
+		if !row.Decides || row.Ratio == nil || *row.Ratio <= 0 {
+			continue
 		}
+		differs = differs || row.Differs
+		if row.Curve != "" {
+			continue
+		}
+		weight, half := float64(max(1, row.Points)), math.Inf(1)
+		if row.Low != nil {
+			half = weight * math.Log(*row.High / *row.Low) / 2
+		}
+		sum, square, points = sum+weight*math.Log(*row.Ratio), square+half*half, points+weight
 	}
-	if n == 0 {
-		return 0, false
+	if points == 0 {
+		return 0, 0, 0, false
 	}
-	return math.Exp(sum / float64(n)), differs
+	r = math.Exp(sum / points)
+	if half := math.Exp(math.Sqrt(square) / points); !math.IsInf(half, 0) {
+		low, high = r/half, r*half
+	}
+	return r, low, high, differs
 }
 
 // Answer says what a fleet's nodes carry, and which are slower than their like.
@@ -222,12 +237,13 @@ func (k *Kind) section() *section.Section {
 			{Head: "node", Text: true},
 			{Head: "carries", Means: "instances that together do as much as any number does, and the 95% interval"},
 			{Head: "beside " + k.Middle, Means: "throughput, the geometric mean over all that both measured " +
-				"alike; plimsoll compare " + k.Middle + " NODE has each with its interval"},
+				"alike; plimsoll compare " + k.Middle + " NODE has each"},
+			{Head: "95% interval"},
 			{Head: "trials done"}, {Head: "what differs", Text: true},
 		},
 	}
 	for _, n := range k.Nodes {
-		carries, beside := section.Text("-"), section.Text("nothing to compare")
+		carries, beside, interval := section.Text("-"), section.Text("nothing to compare"), section.Cell{}
 		if n.Carries != nil && n.Carries.Instances > 0 {
 			carries = section.Text(strconv.Itoa(n.Carries.Instances))
 			if l := n.Carries; l.Low > 0 {
@@ -237,12 +253,15 @@ func (k *Kind) section() *section.Section {
 		if n.Ratio > 0 {
 			beside = section.Times.Cell(n.Ratio)
 		}
+		if n.Name != k.Middle {
+			interval = section.Times.Between(n.Low, n.High)
+		}
 		why := strings.Join(n.Why, "; ")
 		if !n.Differs && n.Name != k.Middle && n.Ratio > 0 {
 			why = "no more than chance"
 		}
 		t.Rows = append(t.Rows, section.Row{Warn: n.Differs && n.Ratio < 1, Cells: []section.Cell{
-			section.Text(n.Name), carries, beside, section.Count.Cell(float64(n.done())), section.Text(why),
+			section.Text(n.Name), carries, beside, interval, section.Count.Cell(float64(n.done())), section.Text(why),
 		}})
 	}
 	s := &section.Section{

@@ -2,10 +2,12 @@ package fleet
 
 import (
 	"bytes"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"plimsoll/internal/finding/compare"
 	"plimsoll/internal/report"
 	"plimsoll/internal/result"
 	"plimsoll/internal/result/store"
@@ -58,7 +60,7 @@ func TestTheSlowNodeIsNamed(t *testing.T) {
 	if err := report.AnswerText(&out, a, false, report.TerminalOptions{Width: 120}); err != nil {
 		t.Fatal(err)
 	}
-	for _, words := range []string{"node-17", "0.78x", "no more than chance", "its Job was deleted"} {
+	for _, words := range []string{"node-17", "0.78x", "0.78 to 0.78", "no more than chance", "its Job was deleted"} {
 		if !strings.Contains(out.String(), words) {
 			t.Errorf("%q is not in\n%s", words, out.String())
 		}
@@ -80,5 +82,35 @@ func TestNodesCarry(t *testing.T) {
 	const want = "2 nodes of kind unknown carry 5; none differs from the others by more than chance."
 	if v := Answer(r, kinds).Verdict; v != want {
 		t.Error(v)
+	}
+}
+
+// A curve counts once, as much as its points do; what has no interval takes that of all.
+func TestRatio(t *testing.T) {
+	row := func(points int, curve string, ratio, half float64) compare.Row {
+		low, high := ratio/half, ratio*half
+		return compare.Row{Decides: true, Points: points, Curve: curve, Ratio: &ratio, Low: &low, High: &high}
+	}
+	open := row(0, "", 0.9, 1.2)
+	open.Low, open.High = nil, nil
+	beside := row(0, "", 9, 1.2)
+	beside.Decides = false
+	for name, c := range map[string]struct {
+		rows           []compare.Row
+		want, low, top float64
+	}{
+		"one":        {[]compare.Row{row(0, "", 0.8, 1.21)}, 0.8, 0.8 / 1.21, 0.8 * 1.21},
+		"two":        {[]compare.Row{row(0, "", 0.8, 1.21), row(0, "", 0.8, 1.21)}, 0.8, 0.8 / 1.1443, 0.8 * 1.1443},
+		"a curve":    {[]compare.Row{row(3, "", 1, 1.1), row(0, "C", 5, 3), row(0, "", 16, 1)}, 2, 2 / 1.0741, 2 * 1.0741},
+		"one open":   {[]compare.Row{row(0, "", 1.6, 1.1), open}, 1.2, 0, 0},
+		"one beside": {[]compare.Row{row(0, "", 0.5, 1.1), beside}, 0.5, 0.5 / 1.1, 0.5 * 1.1},
+		"nothing":    {[]compare.Row{beside}, 0, 0, 0},
+	} {
+		r, low, high, _ := ratio(compare.Comparison{Rows: c.rows})
+		for i, got := range []float64{r, low, high} {
+			if want := []float64{c.want, c.low, c.top}[i]; math.Abs(got-want) > 1e-3 {
+				t.Errorf("%s: %v (%v to %v), want %v", name, r, low, high, want)
+			}
+		}
 	}
 }

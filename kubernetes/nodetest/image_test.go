@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -14,6 +15,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"plimsoll/internal/image"
+	"plimsoll/internal/image/imagetest"
 )
 
 // image makes the archive of an image of files of this host, by their paths in it.
@@ -54,6 +58,12 @@ func (k *cluster) image(tag string, files map[string]string, entrypoint ...strin
 	if err != nil {
 		k.t.Fatal(err)
 	}
+	return k.archive(tag, i)
+}
+
+// archive writes an image where nodes can import it from.
+func (k *cluster) archive(tag string, i v1.Image) string {
+	k.t.Helper()
 	of, err := name.NewTag("test.invalid/" + tag)
 	if err != nil {
 		k.t.Fatal(err)
@@ -63,6 +73,19 @@ func (k *cluster) image(tag string, files map[string]string, entrypoint ...strin
 		k.t.Fatal(err)
 	}
 	return file
+}
+
+// postgresql is the archive of the image of PostgreSQL that plimsoll makes, and keeps here.
+func (k *cluster) postgresql() string {
+	k.t.Helper()
+	store := image.In(filepath.Join(k.bin, "images"))
+	recipes := image.Recipes()
+	at := slices.IndexFunc(recipes, func(r image.Recipe) bool { return r.Name == "postgresql" })
+	i, err := store.Open(imagetest.Made(k.t, store, recipes[at]))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return k.archive("postgresql:1", i)
 }
 
 func must(k *cluster, i v1.Image) *v1.ConfigFile {

@@ -1,7 +1,6 @@
 package nodetest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,13 +13,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
-	"plimsoll/internal/model/modeltest"
-	"plimsoll/kubernetes/iofit"
 	"plimsoll/kubernetes/kubetest"
 	"plimsoll/kubernetes/limits"
-	"plimsoll/kubernetes/scheduler"
 )
 
 // fioPod is a pod that reads a file on a volume of its node for some seconds, under limits.
@@ -113,67 +108,5 @@ func TestLimitsBite(t *testing.T) {
 			all = append(all, e.Message)
 		}
 		return errors.New(strings.Join(all, "; "))
-	})
-}
-
-// IOFit places pods on real nodes by what their kinds carry; they run there, and one that
-// fits nowhere stays pending and says why.
-func TestPodsArePlacedAndRun(t *testing.T) {
-	k := start(t)
-	images := []string{
-		k.image("pause:1", map[string]string{"/pause": filepath.Join(k.bin, "pause")}, "/pause"),
-		k.image("fio:1", k.withLibraries("fio"), "/usr/bin/fio"),
-	}
-	var names []string
-	for i, kind := range []string{"big", "small"} {
-		names = append(names, k.add(i, kind, images...).name)
-	}
-	_, err := k.client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: scheduler.Namespace}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file bytes.Buffer
-	if err := modeltest.ThreeClasses().Write(&file); err != nil {
-		t.Fatal(err)
-	}
-	for kind, host := range map[string]string{
-		"big": `{cpus: 8, memory: 32GiB, drives: {nvme: fast}}`, "small": `{cpus: 4, memory: 8GiB, drives: {sata: slow}}`,
-	} {
-		m, err := iofit.ConfigMap(kind, file.Bytes(), host)
-		if err == nil {
-			_, err = k.client.CoreV1().ConfigMaps(scheduler.Namespace).Create(t.Context(), m, metav1.CreateOptions{})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	kubetest.Schedule(t, k.config, runtime.Registry{scheduler.Name: scheduler.New})
-	pods := k.client.CoreV1().Pods("default")
-	for name, least := range map[string]string{"writer": "1500/s", "hopeless": "900000/s"} {
-		p := fioPod(name, t.TempDir(), "")
-		p.Annotations = map[string]string{"plimsoll.dev/class": "writes", "plimsoll.dev/least-throughput": least}
-		if _, err := pods.Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("the pod that was placed: %.0f IOPS", k.iops("writer"))
-	p, err := pods.Get(t.Context(), "writer", metav1.GetOptions{})
-	if err != nil || p.Spec.NodeName != names[0] {
-		t.Errorf("it ran on %q, and not on the node with the fast drive, %s: %v", p.Spec.NodeName, names[0], err)
-	}
-	until(t, 30*time.Second, "the pod that fits nowhere says why", func() error {
-		p, err := pods.Get(t.Context(), "hopeless", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		for _, c := range p.Status.Conditions {
-			if c.Type == corev1.PodScheduled && p.Status.Phase == corev1.PodPending &&
-				strings.Contains(c.Message, "of the 900000 operations a second that it is to do") {
-				t.Log(c.Message)
-				return nil
-			}
-		}
-		return fmt.Errorf("%s: %v", p.Status.Phase, p.Status.Conditions)
 	})
 }

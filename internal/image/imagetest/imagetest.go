@@ -20,7 +20,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
@@ -73,7 +72,7 @@ func Mongodb(t testing.TB, store *image.Store, source string) image.Image {
 	}
 	base := Made(t, store, image.Recipe{Name: "mongodb-base", Packages: []string{"dash", "coreutils", "base-files"},
 		Path: "/usr/bin:/bin", User: "mongodb", UserID: 999, Versions: "dash"})
-	if err := tarball.WriteToFile(file, called, withProgram(t, store.Layout(base), program)); err != nil {
+	if err := tarball.WriteToFile(file, called, withProgram(t, store, base, program)); err != nil {
 		t.Fatal(err)
 	}
 	loaded, err := store.Load(t.Context(), file, tag, Quiet{})
@@ -102,9 +101,13 @@ func sum(t testing.TB, dir string) string {
 	return fmt.Sprintf("%x", all.Sum(nil)[:6])
 }
 
-// withProgram is the image of a layout with one program more.
-func withProgram(t testing.TB, dir, program string) v1.Image {
+// withProgram is an image of the store with one program more.
+func withProgram(t testing.TB, store *image.Store, base image.Image, program string) v1.Image {
 	t.Helper()
+	kept, err := store.Open(base)
+	if err != nil {
+		t.Fatal(err)
+	}
 	content, err := os.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)
@@ -125,29 +128,11 @@ func withProgram(t testing.TB, dir, program string) v1.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := mutate.AppendLayers(of(t, dir), layer)
+	made, err := mutate.AppendLayers(kept, layer)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return made
-}
-
-// of is the image of a layout.
-func of(t testing.TB, dir string) v1.Image {
-	t.Helper()
-	index, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := index.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := index.Image(manifest.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
 }
 
 // Config is what an image says of how to run it.
@@ -170,7 +155,11 @@ func Official(
 	for _, path := range as.Volumes {
 		config.Volumes[path] = struct{}{}
 	}
-	dressed, err := mutate.Config(of(t, from.Layout(made)), config)
+	kept, err := from.Open(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dressed, err := mutate.Config(kept, config)
 	if err != nil {
 		t.Fatal(err)
 	}
