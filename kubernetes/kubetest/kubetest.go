@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/tools/events"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app/testing"
 	"k8s.io/kubernetes/pkg/scheduler"
@@ -71,6 +72,21 @@ func Start(t testing.TB, more ...string) *rest.Config {
 	c := rest.CopyConfig(s.ClientConfig)
 	c.QPS, c.Burst = 5000, 5000
 	return c
+}
+
+// Kubeconfig returns how to reach a cluster, as programs read it.
+func Kubeconfig(c *rest.Config) api.Config {
+	out := *api.NewConfig()
+	out.Clusters["c"] = &api.Cluster{
+		Server: c.Host, CertificateAuthorityData: c.CAData, CertificateAuthority: c.CAFile, TLSServerName: c.ServerName,
+	}
+	out.AuthInfos["u"] = &api.AuthInfo{
+		Token: c.BearerToken, ClientCertificateData: c.CertData, ClientKeyData: c.KeyData, ClientCertificate: c.CertFile,
+		ClientKey: c.KeyFile,
+	}
+	out.Contexts["x"] = &api.Context{Cluster: "c", AuthInfo: "u"}
+	out.CurrentContext = "x"
+	return out
 }
 
 // free returns an address of loopback that nobody listens to.

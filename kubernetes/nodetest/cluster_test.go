@@ -30,7 +30,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
 
 	"plimsoll/kubernetes/kubetest"
@@ -72,7 +71,7 @@ func start(t *testing.T) *cluster {
 	k.config = kubetest.Start(t, "--kubelet-client-certificate="+k.caller, "--kubelet-client-key="+key)
 	k.client = kubernetes.NewForConfigOrDie(k.config)
 	k.kubeconfig = filepath.Join(dir, "kubeconfig")
-	if err := clientcmd.WriteToFile(kubeconfigOf(k.config), k.kubeconfig); err != nil {
+	if err := clientcmd.WriteToFile(kubetest.Kubeconfig(k.config), k.kubeconfig); err != nil {
 		t.Fatal(err)
 	}
 	manager := k.run("controller-manager", "hyperkube", "kube-controller-manager", "--kubeconfig="+k.kubeconfig,
@@ -80,21 +79,6 @@ func start(t *testing.T) *cluster {
 			"pod-garbage-collector-controller,node-lifecycle-controller,taint-eviction-controller")
 	t.Cleanup(manager.stop)
 	return k
-}
-
-// kubeconfigOf writes down how to reach a cluster.
-func kubeconfigOf(c *rest.Config) clientcmdapi.Config {
-	out := *clientcmdapi.NewConfig()
-	out.Clusters["c"] = &clientcmdapi.Cluster{
-		Server: c.Host, CertificateAuthorityData: c.CAData, CertificateAuthority: c.CAFile, TLSServerName: c.ServerName,
-	}
-	out.AuthInfos["u"] = &clientcmdapi.AuthInfo{
-		Token: c.BearerToken, ClientCertificateData: c.CertData, ClientKeyData: c.KeyData, ClientCertificate: c.CertFile,
-		ClientKey: c.KeyFile,
-	}
-	out.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
-	out.CurrentContext = "x"
-	return out
 }
 
 // certificate makes a certificate that vouches for itself, and returns the file of its key.

@@ -44,7 +44,7 @@ func fleetOf(t *testing.T) (*cluster, []*worker) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	// All that follows is done as the account that the manifests have for it.
-	as := kubeconfigOf(k.config)
+	as := kubetest.Kubeconfig(k.config)
 	as.AuthInfos["u"].Impersonate = "system:serviceaccount:" + fleet.Namespace + ":fleet"
 	if err := clientcmd.WriteToFile(as, filepath.Join(k.dir, "fleet.kubeconfig")); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,9 @@ package scheduler
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -11,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
@@ -23,9 +27,15 @@ import (
 // IOFit: how many pods a second, and what the pods would do where they stand, by the models.
 // Rounds of the three are interleaved, and the first of each is for the caches. It prints
 // rather than logs: logs of benchmarks are cut, and those of the API server are long.
+// Nodes are kwok's: they report as those with kubelets do, and say of pods that they run.
 func BenchmarkCluster(b *testing.B) {
 	const nodes, pods, rounds = 1000, 2000, 6
+	kwok := os.Getenv("PLIMSOLL_KWOK")
+	if kwok == "" {
+		b.Skip("make bench-kube builds what this needs, and runs it")
+	}
 	c := start(b)
+	c.kwok(kwok)
 	c.namespace(Namespace)
 	hosts := map[string]struct {
 		share  int // of nodes, in hundredths
@@ -57,10 +67,12 @@ func BenchmarkCluster(b *testing.B) {
 			"pods": resource.MustParse("110")}
 		name := fmt.Sprintf("node-%04d", i)
 		_, err := c.CoreV1().Nodes().Create(c.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
-			Labels: map[string]string{iofit.KindLabel: names[i], corev1.LabelHostname: name}},
+			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+			Labels:      map[string]string{iofit.KindLabel: names[i], corev1.LabelHostname: name}},
 			Status: corev1.NodeStatus{Allocatable: has, Capacity: has}}, metav1.CreateOptions{})
 		return err
 	})
+	c.ready(nodes)
 	kinded := map[string]*iofit.Kind{}
 	for i, kind := range names {
 		kinded[fmt.Sprintf("node-%04d", i)] = kinds[kind]
@@ -109,6 +121,46 @@ func BenchmarkCluster(b *testing.B) {
 		base := rates["default"][len(rates["default"])/2]
 		fmt.Printf("%-16s median of %d: %.0f pods/s, %.2f of the default scheduler's\n", s.name, len(rates[s.name]), median,
 			median/base)
+	}
+}
+
+// kwok runs the program of that name until the benchmark ends.
+func (c cluster) kwok(program string) {
+	dir := c.TempDir()
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	c.must(clientcmd.WriteToFile(kubetest.Kubeconfig(c.config), kubeconfig))
+	log, err := os.Create(filepath.Join(dir, "log"))
+	c.must(err)
+	k := exec.Command(program, "--kubeconfig="+kubeconfig, "--config=/dev/null", //nolint:noctx // it is killed below
+		"--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake", "--cidr=10.100.0.0/16")
+	k.Stdout, k.Stderr = log, log
+	c.must(k.Start())
+	c.Cleanup(func() {
+		_ = k.Process.Kill()
+		_ = k.Wait()
+		if text, err := os.ReadFile(log.Name()); c.Failed() && err == nil {
+			fmt.Printf("kwok: %s\n", text[max(0, len(text)-4000):])
+		}
+		_ = log.Close()
+	})
+}
+
+// ready waits until so many nodes are.
+func (c cluster) ready(nodes int) {
+	for ready, end := 0, time.Now().Add(2*time.Minute); ready < nodes; time.Sleep(100 * time.Millisecond) {
+		all, err := c.CoreV1().Nodes().List(c.Context(), metav1.ListOptions{ResourceVersion: "0"})
+		c.must(err)
+		ready = 0
+		for i := range all.Items {
+			if slices.ContainsFunc(all.Items[i].Status.Conditions, func(is corev1.NodeCondition) bool {
+				return is.Type == corev1.NodeReady && is.Status == corev1.ConditionTrue
+			}) {
+				ready++
+			}
+		}
+		if time.Now().After(end) {
+			c.Fatalf("%d of %d nodes are ready after two minutes", ready, nodes)
+		}
 	}
 }
 
