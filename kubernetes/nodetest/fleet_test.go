@@ -93,6 +93,16 @@ workloads:
 	return file
 }
 
+// done returns how many trials of a run were done.
+func done(run *result.Run) (n int) {
+	for _, trial := range run.Trials {
+		if trial.Status == result.TrialDone {
+			n++
+		}
+	}
+	return n
+}
+
 // results checks that every node has a whole run, of at least so many trials.
 func results(t *testing.T, dir string, trials int, nodes ...*worker) {
 	t.Helper()
@@ -102,14 +112,8 @@ func results(t *testing.T, dir string, trials int, nodes ...*worker) {
 			t.Error(err)
 			continue
 		}
-		done := 0
-		for _, trial := range run.Trials {
-			if trial.Status == result.TrialDone {
-				done++
-			}
-		}
-		if done < trials || done < len(run.Trials) || run.Status != result.RunComplete {
-			t.Errorf("node %s: %d of %d trials, %s", n.name, done, trials, run.Status)
+		if got := done(run); got < trials || got < len(run.Trials) || run.Status != result.RunComplete {
+			t.Errorf("node %s: %d of %d trials, %s", n.name, got, trials, run.Status)
 		}
 	}
 }
@@ -191,7 +195,19 @@ func TestFleetRunIsKilled(t *testing.T) {
 		t.Errorf("%v: %s", err, second)
 	}
 
-	time.Sleep(3 * time.Second) // some trials
+	for _, n := range nodes {
+		until(t, time.Minute, n.name+" did some trials", func() error {
+			all, _ := filepath.Glob(filepath.Join(on(n), "*", node.RunName))
+			if len(all) != 1 {
+				return fmt.Errorf("there are %d runs", len(all))
+			}
+			run, err := store.Read(all[0])
+			if err == nil && done(run) < 2 {
+				err = fmt.Errorf("%d are done", done(run))
+			}
+			return err
+		})
+	}
 	for _, pid := range processes(on(nodes[0])) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Logf("kill %d: %v", pid, err)

@@ -29,7 +29,14 @@ func documents(text []byte) (all [][]byte) {
 		if start < 0 {
 			return all
 		}
-		end := start + bytes.Index(text[start:], []byte("\n}\n")) + 3
+		length := bytes.Index(text[start:], []byte("\n}\n"))
+		if length < 0 { // the last one is cut short, maybe by its end of line alone
+			if bytes.HasSuffix(text, []byte("\n}")) {
+				all = append(all, text[start:])
+			}
+			return all
+		}
+		end := start + length + 3
 		all, text = append(all, text[start:end]), text[end:]
 	}
 }
