@@ -270,8 +270,8 @@ func TestBrowserShowsTheReport(t *testing.T) {
 			".honesty .plot circle.ratio":   len(points),
 			".rates .plot .whisker":         len(points),
 			".rates .row.memory":            countMemory(points),
-			".rates .plot circle.trial":     countDone(run),
-			".bandwidth .plot circle.trial": countDone(run),
+			".rates .plot circle.trial":     run.Done(),
+			".bandwidth .plot circle.trial": run.Done(),
 			".timeline rect.cell":           len(run.Trials),
 			".workload .numbers tbody tr":   len(points),
 			"#stacks ~ .scroll tbody tr":    len(run.Stacks),
@@ -374,16 +374,6 @@ func countMemory(points []fact.Point) int {
 	n := 0
 	for _, p := range points {
 		if sourceClass(p) == classMemory {
-			n++
-		}
-	}
-	return n
-}
-
-func countDone(run *result.Run) int {
-	n := 0
-	for _, t := range run.Trials {
-		if t.Status == result.TrialDone {
 			n++
 		}
 	}

@@ -51,6 +51,16 @@ type Run struct {
 	Imported []InputFile `json:"imported,omitempty"` // where the numbers come from; nil for a run that was measured here
 }
 
+// Done returns how many trials were done.
+func (r *Run) Done() (n int) {
+	for i := range r.Trials {
+		if r.Trials[i].Status == TrialDone {
+			n++
+		}
+	}
+	return n
+}
+
 // InputFile is a file that a run was made of.
 type InputFile struct {
 	Name   string `json:"name"` // as it was given

@@ -33,16 +33,6 @@ type Result struct {
 	Why     []string // what it has otherwise than that node
 }
 
-// done returns how many trials were done.
-func (r *Result) done() (n int) {
-	for _, t := range r.Run.Trials {
-		if t.Status == result.TrialDone {
-			n++
-		}
-	}
-	return n
-}
-
 // Kind is the nodes of a kind.
 type Kind struct {
 	Name   string
@@ -89,7 +79,7 @@ func carries(run *result.Run) (line *loadline.Line) {
 func (k *Kind) compare() {
 	options := compare.Options{Threshold: compare.DefaultThreshold, Alpha: compare.DefaultAlpha}
 	// Beside the one that measured most, all have a ratio that can have one.
-	most := slices.MaxFunc(k.Nodes, func(a, b Result) int { return a.done() - b.done() })
+	most := slices.MaxFunc(k.Nodes, func(a, b Result) int { return a.Run.Done() - b.Run.Done() })
 	for i := range k.Nodes {
 		k.Nodes[i].Ratio, _, _, _ = ratio(compare.Runs(most.Run, k.Nodes[i].Run, options))
 	}
@@ -238,7 +228,7 @@ func (k *Kind) section() *section.Section {
 			{Head: "carries", Means: "instances that together do as much as any number does, and the 95% interval"},
 			{Head: "beside " + k.Middle, Means: "throughput, the geometric mean over all that both measured " +
 				"alike; plimsoll compare " + k.Middle + " NODE has each"},
-			{Head: "95% interval"},
+			{Head: "95% interval", Means: "as if all of these were independent of each other"},
 			{Head: "trials done"}, {Head: "what differs", Text: true},
 		},
 	}
@@ -261,7 +251,7 @@ func (k *Kind) section() *section.Section {
 			why = "no more than chance"
 		}
 		t.Rows = append(t.Rows, section.Row{Warn: n.Differs && n.Ratio < 1, Cells: []section.Cell{
-			section.Text(n.Name), carries, beside, interval, section.Count.Cell(float64(n.done())), section.Text(why),
+			section.Text(n.Name), carries, beside, interval, section.Count.Cell(float64(n.Run.Done())), section.Text(why),
 		}})
 	}
 	s := &section.Section{

@@ -93,16 +93,6 @@ workloads:
 	return file
 }
 
-// done returns how many trials of a run were done.
-func done(run *result.Run) (n int) {
-	for _, trial := range run.Trials {
-		if trial.Status == result.TrialDone {
-			n++
-		}
-	}
-	return n
-}
-
 // results checks that every node has a whole run, of at least so many trials.
 func results(t *testing.T, dir string, trials int, nodes ...*worker) {
 	t.Helper()
@@ -112,7 +102,7 @@ func results(t *testing.T, dir string, trials int, nodes ...*worker) {
 			t.Error(err)
 			continue
 		}
-		if got := done(run); got < trials || got < len(run.Trials) || run.Status != result.RunComplete {
+		if got := run.Done(); got < trials || got < len(run.Trials) || run.Status != result.RunComplete {
 			t.Errorf("node %s: %d of %d trials, %s", n.name, got, trials, run.Status)
 		}
 	}
@@ -202,8 +192,8 @@ func TestFleetRunIsKilled(t *testing.T) {
 				return fmt.Errorf("there are %d runs", len(all))
 			}
 			run, err := store.Read(all[0])
-			if err == nil && done(run) < 2 {
-				err = fmt.Errorf("%d are done", done(run))
+			if err == nil && run.Done() < 2 {
+				err = fmt.Errorf("%d are done", run.Done())
 			}
 			return err
 		})

@@ -1,10 +1,6 @@
 package nodetest
 
 import (
-	"archive/tar"
-	"bytes"
-	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -23,35 +19,8 @@ import (
 // image makes the archive of an image of files of this host, by their paths in it.
 func (k *cluster) image(tag string, files map[string]string, entrypoint ...string) string {
 	k.t.Helper()
-	var layer bytes.Buffer
-	w := tar.NewWriter(&layer)
-	for to, from := range files {
-		text, err := os.ReadFile(from)
-		if err != nil {
-			k.t.Fatal(err)
-		}
-		err = w.WriteHeader(&tar.Header{Name: strings.TrimPrefix(to, "/"), Mode: 0o755, Size: int64(len(text))})
-		if err != nil {
-			k.t.Fatal(err)
-		}
-		if _, err := w.Write(text); err != nil {
-			k.t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		k.t.Fatal(err)
-	}
-	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(layer.Bytes())), nil
-	})
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	i, err := mutate.AppendLayers(empty.Image, l)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	i, err = mutate.ConfigFile(i, &v1.ConfigFile{
+	i := imagetest.WithFiles(k.t, empty.Image, files)
+	i, err := mutate.ConfigFile(i, &v1.ConfigFile{
 		OS: "linux", Architecture: "amd64", RootFS: must(k, i).RootFS,
 		Config: v1.Config{Entrypoint: entrypoint, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"}},
 	})

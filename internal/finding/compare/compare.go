@@ -166,14 +166,8 @@ func Runs(a, b *result.Run, opt Options) Comparison {
 }
 
 func runOf(run *result.Run) Run {
-	c := Run{ID: run.ID, Experiment: run.Experiment.Name, Host: run.Environment.Hostname,
-		Started: run.Started, Status: run.Status, Trials: len(run.Trials)}
-	for _, t := range run.Trials {
-		if t.Status == result.TrialDone {
-			c.Done++
-		}
-	}
-	return c
+	return Run{ID: run.ID, Experiment: run.Experiment.Name, Host: run.Environment.Hostname,
+		Started: run.Started, Status: run.Status, Trials: len(run.Trials), Done: run.Done()}
 }
 
 // row measures a pair by one metric. The seed must not depend on which run

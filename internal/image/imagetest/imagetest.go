@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -72,7 +73,12 @@ func Mongodb(t testing.TB, store *image.Store, source string) image.Image {
 	}
 	base := Made(t, store, image.Recipe{Name: "mongodb-base", Packages: []string{"dash", "coreutils", "base-files"},
 		Path: "/usr/bin:/bin", User: "mongodb", UserID: 999, Versions: "dash"})
-	if err := tarball.WriteToFile(file, called, withProgram(t, store, base, program)); err != nil {
+	kept, err := store.Open(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := WithFiles(t, kept, map[string]string{"/usr/bin/mongod": program})
+	if err := tarball.WriteToFile(file, called, made); err != nil {
 		t.Fatal(err)
 	}
 	loaded, err := store.Load(t.Context(), file, tag, Quiet{})
@@ -101,34 +107,33 @@ func sum(t testing.TB, dir string) string {
 	return fmt.Sprintf("%x", all.Sum(nil)[:6])
 }
 
-// withProgram is an image of the store with one program more.
-func withProgram(t testing.TB, store *image.Store, base image.Image, program string) v1.Image {
+// WithFiles is an image with a layer more, of programs by their paths in it, which are copies of files here.
+func WithFiles(t testing.TB, base v1.Image, files map[string]string) v1.Image {
 	t.Helper()
-	kept, err := store.Open(base)
-	if err != nil {
+	var layer bytes.Buffer
+	to := tar.NewWriter(&layer)
+	for path, from := range files {
+		content, err := os.ReadFile(from)
+		if err == nil {
+			err = to.WriteHeader(&tar.Header{Name: strings.TrimPrefix(path, "/"), Mode: 0o755, Size: int64(len(content))})
+		}
+		if err == nil {
+			_, err = to.Write(content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := to.Close(); err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file bytes.Buffer
-	to := tar.NewWriter(&file)
-	header := &tar.Header{Name: "usr/bin/" + filepath.Base(program), Mode: 0o755, Size: int64(len(content))}
-	err = to.WriteHeader(header)
-	if err == nil {
-		_, err = to.Write(content)
-	}
-	if err := errors.Join(err, to.Close()); err != nil {
-		t.Fatal(err)
-	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(file.Bytes())), nil
+	added, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(layer.Bytes())), nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := mutate.AppendLayers(kept, layer)
+	made, err := mutate.AppendLayers(base, added)
 	if err != nil {
 		t.Fatal(err)
 	}
